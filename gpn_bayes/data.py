@@ -1,0 +1,274 @@
+"""Any table a user has -> a checked `Dataset`; or its `SufficientStatistics`, where the rows can't be had."""
+
+import csv
+import hashlib
+import json
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+MAX_VARIABLES = 256
+# Integer columns with more distinct values than this are measurements, not categories.
+MAX_INTEGER_LEVELS = 64
+
+
+def _fingerprint(*parts: Any) -> str:
+    """Return a content hash of JSON-able parts and arrays."""
+    digest = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            digest.update(str(part.shape).encode())
+            digest.update(np.ascontiguousarray(part, dtype="<f8").tobytes())
+        else:
+            digest.update(json.dumps(part, default=str).encode())
+    return digest.hexdigest()[:32]
+
+
+def _check_names(names: tuple[str, ...]) -> None:
+    if len(names) < 2:
+        raise ValueError(f"a network needs at least two variables; received {len(names)}")
+    if len(names) > MAX_VARIABLES:
+        raise ValueError(f"at most {MAX_VARIABLES} variables are supported; received {len(names)}")
+    seen: set[str] = set()
+    for name in names:
+        if not name or name.startswith("Unnamed:"):
+            raise ValueError(
+                f"every column must have a name; received {name!r} (a row index? write the file without it)"
+            )
+        if name in seen:
+            raise ValueError(f"column names must differ; {name!r} appears more than once")
+        seen.add(name)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A complete table of variables, as the user gave it.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Variable names, in the user's order.
+    values : ndarray of shape (rows, variables)
+        Raw values; categorical columns hold the 0-based code of their level.
+    kinds : tuple of str
+        "continuous" (floats), "integer" (whole numbers and booleans, usable either way) or
+        "categorical" (text and pandas categoricals).
+    levels : tuple of (tuple or None)
+        The levels of each column that can be read as discrete, else None.
+    fingerprint : str
+        A hash of the content: equal tables have equal fingerprints.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> data = Dataset.read(pd.DataFrame({"x": [0.5, 1.5, 1.0], "y": ["a", "b", "a"]}))
+    >>> data.kinds, data.levels[1]
+    (('continuous', 'categorical'), ('a', 'b'))
+    """
+
+    names: tuple[str, ...]
+    values: np.ndarray
+    kinds: tuple[str, ...]
+    levels: tuple[tuple[Any, ...] | None, ...]
+    fingerprint: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        levels = [None if known is None else [str(level) for level in known] for known in self.levels]
+        object.__setattr__(
+            self, "fingerprint", _fingerprint(list(self.names), list(self.kinds), levels, self.values)
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.values.shape[0]
+
+    @classmethod
+    def read(cls, data: "Dataset | pd.DataFrame | np.ndarray | str | Path") -> "Dataset":
+        """Check a DataFrame, an array, or a CSV or Parquet file, and return it as a `Dataset`.
+
+        Parameters
+        ----------
+        data : DataFrame, ndarray, str, Path or Dataset
+            Variables are columns. Columns of an array are named v1, v2, ….
+
+        Raises
+        ------
+        ValueError
+            For missing or infinite values, constant columns, repeated names, or fewer than two columns.
+        """
+        if isinstance(data, Dataset):
+            return data
+        if isinstance(data, str | Path):
+            data = _read_file(Path(data))
+        if isinstance(data, np.ndarray):
+            data = _frame_of_array(data)
+        if not isinstance(data, pd.DataFrame):
+            raise ValueError(
+                f"data must be a DataFrame, an array or the path of a table; received {type(data).__name__}"
+            )
+        return _dataset_of_frame(data)
+
+    def numeric(self, purpose: str) -> np.ndarray:
+        """Return the raw values as floats, or say which column is not a number."""
+        for name, kind, levels in zip(self.names, self.kinds, self.levels, strict=True):
+            if kind == "categorical":
+                example = levels[0] if levels else ""
+                raise ValueError(f"{purpose} needs numbers; column {name!r} holds text such as {example!r}")
+        return self.values
+
+    def standardised(self, purpose: str) -> np.ndarray:
+        """Return the values centred and scaled to unit variance (ddof = 1)."""
+        values = self.numeric(purpose)
+        return (values - values.mean(axis=0)) / values.std(axis=0, ddof=1)
+
+
+@dataclass(frozen=True, eq=False)
+class SufficientStatistics:
+    """What a linear-Gaussian score needs of a table: its size, means and covariance (ddof = 1).
+
+    Examples
+    --------
+    >>> stats = SufficientStatistics(100, [0.0, 1.0], [[1.0, 0.5], [0.5, 2.0]], ["x", "y"])
+    >>> stats.correlation.round(3).tolist()
+    [[1.0, 0.354], [0.354, 1.0]]
+    """
+
+    n: int
+    mean: np.ndarray
+    cov: np.ndarray
+    names: tuple[str, ...]
+    fingerprint: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(str(name) for name in self.names))
+        object.__setattr__(self, "mean", np.array(self.mean, dtype=float))
+        object.__setattr__(self, "cov", np.array(self.cov, dtype=float))
+        _check_names(self.names)
+        d = len(self.names)
+        if self.n < 2:
+            raise ValueError(f"statistics need at least two rows; received n = {self.n}")
+        if self.mean.shape != (d,) or self.cov.shape != (d, d):
+            raise ValueError(
+                f"mean and cov must have shapes ({d},) and ({d}, {d}) for {d} names; "
+                f"received {self.mean.shape} and {self.cov.shape}"
+            )
+        if not (np.isfinite(self.mean).all() and np.isfinite(self.cov).all()):
+            raise ValueError("mean and cov must be finite; received NaN or infinity")
+        if not np.allclose(self.cov, self.cov.T, rtol=1e-10, atol=0):
+            raise ValueError("cov must be symmetric; received an asymmetric matrix")
+        for name, variance in zip(self.names, np.diag(self.cov), strict=True):
+            if variance <= 0:
+                raise ValueError(f"every column must vary; column {name!r} has variance {variance}")
+        object.__setattr__(self, "fingerprint", _fingerprint(self.n, list(self.names), self.mean, self.cov))
+
+    @classmethod
+    def of(cls, data: Dataset) -> "SufficientStatistics":
+        """Return the statistics of a data set."""
+        values = data.numeric("a covariance")
+        return cls(len(values), values.mean(axis=0), np.cov(values, rowvar=False, ddof=1), data.names)
+
+    @property
+    def correlation(self) -> np.ndarray:
+        """The covariance of the standardised variables."""
+        scale = np.sqrt(np.diag(self.cov))
+        return self.cov / np.outer(scale, scale)
+
+
+def read_data(data: Any) -> "Dataset | SufficientStatistics":
+    """Return statistics as they are, and any table as a `Dataset`."""
+    return data if isinstance(data, SufficientStatistics) else Dataset.read(data)
+
+
+def _read_file(path: Path) -> pd.DataFrame:
+    if not path.is_file():
+        raise ValueError(f"the data file must exist; {str(path)!r} is not a file")
+    if path.suffix.lower() in (".parquet", ".pq"):
+        try:
+            return pd.read_parquet(path)
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{path.name} can't be read as Parquet: {_first_line(error)}") from None
+    if path.stat().st_size == 0:
+        raise ValueError(f"the data file must hold a table; {path.name!r} is empty")
+    try:
+        # pandas renames repeated columns, so the header is checked as it stands in the file.
+        with path.open(newline="", encoding="utf-8-sig") as lines:
+            header = tuple(name.strip() for name in next(csv.reader(lines), []))
+        _check_names(header)
+        frame = pd.read_csv(path, skipinitialspace=True, encoding="utf-8-sig")
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path.name} can't be read as a CSV table: {_first_line(error)}") from None
+    if isinstance(frame.index, pd.MultiIndex) or not isinstance(frame.index, pd.RangeIndex):
+        raise ValueError(f"{path.name} has more fields in its rows than names in its header")
+    frame.columns = pd.Index([str(name).strip() for name in frame.columns])
+    return frame
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+
+
+def _frame_of_array(values: np.ndarray) -> pd.DataFrame:
+    if values.ndim != 2:
+        raise ValueError(f"an array of data must have two dimensions; received {values.ndim}")
+    return pd.DataFrame(values, columns=[f"v{i + 1}" for i in range(values.shape[1])])
+
+
+def _dataset_of_frame(frame: pd.DataFrame) -> Dataset:
+    names = tuple(str(name) for name in frame.columns)
+    _check_names(names)
+    if len(frame) < 2:
+        raise ValueError(f"a table needs at least two rows; received {len(frame)}")
+    columns = [_read_column(name, frame.iloc[:, i]) for i, name in enumerate(names)]
+    values = np.column_stack([column for column, _, _ in columns])
+    _warn_of_identical_columns(names, values)
+    values.setflags(write=False)
+    return Dataset(names, values, tuple(kind for _, kind, _ in columns), tuple(levels for *_, levels in columns))
+
+
+def _read_column(name: str, column: pd.Series) -> tuple[np.ndarray, str, tuple[Any, ...] | None]:
+    """Return a column's values as floats, its kind and its levels."""
+    missing = int(column.isna().sum())
+    if missing:
+        raise ValueError(f"every value must be present; column {name!r} has {missing} missing")
+    kind, levels = "continuous", None
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        kind, levels = "categorical", tuple(column.cat.categories)
+        values = column.cat.codes.to_numpy(dtype=float)
+    elif pd.api.types.is_bool_dtype(column.dtype):
+        kind, levels = "integer", (False, True)
+        values = column.to_numpy(dtype=float)
+    elif pd.api.types.is_numeric_dtype(column.dtype):
+        if pd.api.types.is_complex_dtype(column.dtype):
+            raise ValueError(f"values must be real numbers; column {name!r} is complex")
+        values = column.to_numpy(dtype=float)
+        if pd.api.types.is_integer_dtype(column.dtype):
+            kind = "integer"
+            distinct = np.unique(values)
+            levels = tuple(int(v) for v in distinct) if len(distinct) <= MAX_INTEGER_LEVELS else None
+    elif pd.api.types.is_string_dtype(column.dtype) or pd.api.types.is_object_dtype(column.dtype):
+        codes, found = pd.factorize(column.astype(str), sort=True)
+        kind, levels, values = "categorical", tuple(found), codes.astype(float)
+    else:
+        raise ValueError(f"columns must hold numbers or categories; column {name!r} is {column.dtype}")
+    if not np.isfinite(values).all():
+        raise ValueError(f"every value must be finite; column {name!r} holds an infinite value")
+    if np.ptp(values) == 0 or values.std(ddof=1) == 0:
+        raise ValueError(f"every column must vary; column {name!r} is constant")
+    return values, kind, levels
+
+
+def _warn_of_identical_columns(names: tuple[str, ...], values: np.ndarray) -> None:
+    seen: dict[bytes, str] = {}
+    for name, column in zip(names, values.T, strict=True):
+        first = seen.setdefault(column.tobytes(), name)
+        if first != name:
+            warnings.warn(
+                f"columns {first!r} and {name!r} are identical: the data can't tell them apart",
+                UserWarning,
+                stacklevel=4,
+            )

@@ -1,0 +1,280 @@
+"""How far an estimated graph, or a posterior over graphs, is from the truth."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.special import logsumexp
+
+from gpn_bayes import graphs
+
+
+class Confusion(NamedTuple):
+    """Pairs of nodes, sorted by what the estimate and the truth say of them.
+
+    tp : an edge in both, not pointing opposite ways; fp : an edge in the estimate only;
+    fn : an edge in the truth only; reversed : an edge in both, pointing opposite ways.
+    """
+
+    tp: Any
+    fp: Any
+    fn: Any
+    reversed: Any
+
+
+def shd(estimate: Any, truth: Any, cpdag: bool = False) -> int:
+    """Return the structural Hamming distance: how many pairs of nodes differ.
+
+    A missing, an extra and a reversed edge count one each, and so does an undirected edge (set both
+    ways) against a directed one.
+
+    Parameters
+    ----------
+    estimate, truth : networkx.DiGraph, DataFrame or array
+        Named graphs are matched by name.
+    cpdag : bool
+        Whether to compare equivalence classes: DAGs are replaced by their CPDAG first, and graphs that
+        already have undirected edges are compared as they are.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> truth = nx.DiGraph([("raf", "mek"), ("mek", "erk")])
+    >>> estimate = nx.DiGraph([("mek", "raf"), ("mek", "erk")])
+    >>> shd(estimate, truth), shd(estimate, truth, cpdag=True)
+    (1, 0)
+    """
+    return int(shd_draws(*_aligned(estimate, truth), cpdag))
+
+
+def confusion(estimate: Any, truth: Any, skeleton: bool = False) -> Confusion:
+    """Return the counts of true, false, missing and reversed edges.
+
+    Undirected edges (set both ways) agree with either direction. Between DAGs, tp + fn + reversed is
+    the number of true edges, tp + fp + reversed that of estimated ones, and fp + fn + reversed the SHD.
+
+    Parameters
+    ----------
+    estimate, truth : networkx.DiGraph, DataFrame or array
+        DAGs or CPDAGs. Named graphs are matched by name.
+    skeleton : bool
+        Whether to ignore directions, so that nothing is reversed.
+
+    Examples
+    --------
+    >>> confusion(np.array([[0, 1], [0, 0]]), np.array([[0, 0], [1, 0]]))
+    Confusion(tp=0, fp=0, fn=0, reversed=1)
+    """
+    counts = confusion_draws(*_aligned(estimate, truth), skeleton)
+    return Confusion(*(int(count) for count in counts))
+
+
+def tpr(estimate: Any, truth: Any, skeleton: bool = False) -> float:
+    """Return the share of the true edges that were found (NaN where there are none).
+
+    An undirected edge over a true edge counts as found, a reversed one doesn't.
+
+    Examples
+    --------
+    >>> tpr([[0, 1, 0], [0, 0, 0], [0, 0, 0]], [[0, 1, 1], [0, 0, 0], [0, 0, 0]])
+    0.5
+    """
+    counts = confusion(estimate, truth, skeleton)
+    true = counts.tp + counts.fn + counts.reversed
+    return counts.tp / true if true else float("nan")
+
+
+def fdr(estimate: Any, truth: Any, skeleton: bool = False) -> float:
+    """Return the share of the estimated edges that are false or reversed (0 where there are none).
+
+    An undirected edge over a true edge counts as true.
+
+    Examples
+    --------
+    >>> fdr([[0, 1, 1], [0, 0, 0], [0, 0, 0]], [[0, 1, 0], [0, 0, 0], [0, 0, 0]])
+    0.5
+    """
+    counts = confusion(estimate, truth, skeleton)
+    found = counts.tp + counts.fp + counts.reversed
+    return (counts.fp + counts.reversed) / found if found else 0.0
+
+
+def shd_draws(
+    draws: np.ndarray, truth: Any, cpdag: bool = False, names: Sequence[Hashable] | None = None
+) -> np.ndarray:
+    """Return the structural Hamming distance of each drawn graph; see `shd`.
+
+    Parameters
+    ----------
+    draws : array of shape (..., n, n)
+        Adjacency matrices.
+    truth : networkx.DiGraph, DataFrame or array
+        The graph to compare with.
+    cpdag : bool
+        Whether to compare equivalence classes.
+    names : sequence, optional
+        The names of the draws' nodes; without them, the nodes of the truth have the draws' order.
+
+    Examples
+    --------
+    >>> draws = graphs.enumerate_dags(2)
+    >>> shd_draws(draws, np.array([[0, 1], [0, 0]])).tolist()
+    [1, 0, 1]
+    """
+    found, true = _draws_and_truth(draws, truth, names)
+    if cpdag:
+        found, true = _classes(found), _classes(true)
+    return _pairs(found != true)
+
+
+def confusion_draws(
+    draws: np.ndarray, truth: Any, skeleton: bool = False, names: Sequence[Hashable] | None = None
+) -> Confusion:
+    """Return the counts of `confusion` for each drawn graph, as four arrays.
+
+    Examples
+    --------
+    >>> confusion_draws(graphs.enumerate_dags(2), np.array([[0, 1], [0, 0]])).reversed.tolist()
+    [0, 0, 1]
+    """
+    found, true = (graph != 0 for graph in _draws_and_truth(draws, truth, names))
+    found_pairs = found | found.swapaxes(-1, -2)
+    true_pairs = true | true.swapaxes(-1, -2)
+    both = _pairs(found_pairs & true_pairs)
+    tp = both if skeleton else _pairs(found & true)
+    fp, fn = _pairs(found_pairs & ~true_pairs), _pairs(true_pairs & ~found_pairs)
+    return Confusion(tp, fp, fn, both - tp)
+
+
+def tp_draws(
+    draws: np.ndarray, truth: Any, skeleton: bool = False, names: Sequence[Hashable] | None = None
+) -> np.ndarray:
+    """Return the number of true edges in each drawn graph; see `confusion`.
+
+    Examples
+    --------
+    >>> tp_draws(graphs.enumerate_dags(2), np.array([[0, 1], [0, 0]])).tolist()
+    [0, 1, 0]
+    """
+    return confusion_draws(draws, truth, skeleton, names).tp
+
+
+def fp_draws(
+    draws: np.ndarray, truth: Any, skeleton: bool = False, names: Sequence[Hashable] | None = None
+) -> np.ndarray:
+    """Return the number of false edges in each drawn graph; reversed edges are not among them.
+
+    Examples
+    --------
+    >>> fp_draws(graphs.enumerate_dags(2), np.zeros((2, 2))).tolist()
+    [0, 1, 1]
+    """
+    return confusion_draws(draws, truth, skeleton, names).fp
+
+
+def reverse_kl(log_q: Any, log_p: Any) -> float:
+    """Return KL(q || p) of two distributions over the same DAGs.
+
+    Parameters
+    ----------
+    log_q, log_p : array of shape (count,)
+        Log probabilities up to a constant: both are normalised here. -inf is probability zero.
+
+    Examples
+    --------
+    >>> round(reverse_kl(np.log([0.5, 0.5]), np.log([0.25, 0.75])), 4)
+    0.1438
+    """
+    q, p = (_normalised(side, values) for side, values in (("log_q", log_q), ("log_p", log_p)))
+    if q.shape != p.shape:
+        raise ValueError(f"log_q and log_p must list the same DAGs; received {len(q)} and {len(p)}")
+    held = q > -np.inf
+    return max(0.0, float(np.sum(np.exp(q[held]) * (q[held] - p[held]))))
+
+
+def auroc(scores: Any, truth: Any) -> float:
+    """Return the area under the ROC curve of edge scores, over all ordered pairs of nodes.
+
+    Parameters
+    ----------
+    scores : DataFrame or array of shape (n, n)
+        Higher where the edge row -> column is more probable.
+    truth : networkx.DiGraph, DataFrame or array
+        The graph to compare with; it must have an edge.
+
+    Examples
+    --------
+    >>> auroc(np.array([[0.0, 0.9], [0.1, 0.0]]), np.array([[0, 1], [0, 0]]))
+    1.0
+    """
+    from sklearn.metrics import roc_auc_score
+
+    names = _names(truth, scores)
+    if isinstance(scores, pd.DataFrame):
+        scores = scores.reindex(index=names, columns=names)
+    values = np.asarray(scores, dtype=float)
+    true = graphs.as_adjacency(_array(truth), names or range(len(values)))
+    if values.shape != true.shape or not np.isfinite(values).all():
+        raise ValueError(f"scores must be a finite matrix of shape {true.shape}; received {values.shape}")
+    if not true.any():
+        raise ValueError("an ROC curve needs a true edge; received a truth without edges")
+    pairs = ~np.eye(len(true), dtype=bool)
+    return float(roc_auc_score(true[pairs], values[pairs]))
+
+
+def _array(graph: Any) -> Any:
+    """Read nested lists as a matrix: here they are never lists of edges."""
+    return np.asarray(graph) if isinstance(graph, list | tuple) else graph
+
+
+def _names(*candidates: Any) -> list[Hashable] | None:
+    """Return the names of the first graph that has any."""
+    for graph in candidates:
+        if (names := graphs.graph_names(graph)) is not None:
+            return names
+    return None
+
+
+def _aligned(estimate: Any, truth: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return two graphs as adjacency matrices over the same nodes."""
+    estimate, truth = _array(estimate), _array(truth)
+    names: Sequence[Hashable] = _names(truth, estimate) or range(len(truth))
+    return graphs.as_adjacency(estimate, names, acyclic=False), graphs.as_adjacency(
+        truth, names, acyclic=False
+    )
+
+
+def _draws_and_truth(
+    draws: Any, truth: Any, names: Sequence[Hashable] | None
+) -> tuple[np.ndarray, np.ndarray]:
+    found = graphs.as_stack(draws)
+    truth = _array(truth)
+    if names is None:
+        names = _names(truth) or range(found.shape[-1])
+    true = graphs.as_adjacency(truth, names, acyclic=False)
+    if true.shape != found.shape[-2:]:
+        raise ValueError(
+            f"draws and truth must have the same nodes; received {found.shape[-1]} and {len(true)}"
+        )
+    return found, true
+
+
+def _pairs(relation: np.ndarray) -> np.ndarray:
+    """Count the unordered pairs of nodes that stand in a relation, in one direction or both."""
+    return (relation | relation.swapaxes(-1, -2)).sum(axis=(-1, -2)) // 2
+
+
+def _classes(stack: np.ndarray) -> np.ndarray:
+    """Replace DAGs by their CPDAG; graphs with undirected edges stay as they are."""
+    undirected = ((stack != 0) & (stack.swapaxes(-1, -2) != 0)).any(axis=(-1, -2))
+    classes = np.array(stack, dtype=np.int8)
+    classes[~undirected] = graphs.cpdag(stack[~undirected])
+    return classes
+
+
+def _normalised(side: str, log_values: Any) -> np.ndarray:
+    values = np.asarray(log_values, dtype=float)
+    if values.ndim != 1 or np.isnan(values).any() or not -np.inf < values.max(initial=-np.inf) < np.inf:
+        raise ValueError(f"{side} must be a vector of log probabilities, finite or -inf but not all -inf")
+    return values - logsumexp(values)

@@ -1,0 +1,146 @@
+"""The score interface: a `Score` says how to score, and bound to data it is a `Scorer`."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpn_bayes import graphs
+from gpn_bayes.data import read_data
+from gpn_bayes.kernels.subsets import MAX_CANDIDATES, members_of
+
+Node = str | int
+
+
+class ScoreBatch(NamedTuple):
+    """Scores of several parent sets of one node."""
+
+    values: np.ndarray
+    errors: np.ndarray
+    k_hats: np.ndarray
+    statuses: list[str]
+
+
+class Score(ABC):
+    """How to score a node given its parents; `bind` it to data to get numbers.
+
+    A subclass sets `name`, keeps its settings in `parameters` and implements `_bind`.
+    """
+
+    name: str
+
+    @property
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """The settings that determine the score, JSON-able."""
+
+    @abstractmethod
+    def _bind(self, data: Any) -> "Scorer":
+        """Return the scorer of a checked `Dataset` or `SufficientStatistics`."""
+
+    def bind(self, data: Any) -> "Scorer":
+        """Check the data and return the scorer that answers for them.
+
+        Parameters
+        ----------
+        data : DataFrame, ndarray, path, Dataset or SufficientStatistics
+            The table to score.
+        """
+        return self._bind(read_data(data))
+
+    @property
+    def fingerprint(self) -> str:
+        """A string that is equal for equal scores."""
+        return f"{self.name}:{json.dumps(self.parameters, sort_keys=True)}"
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{key}={value!r}" for key, value in self.parameters.items())
+        return f"{type(self).__name__}({settings})"
+
+
+class Scorer(ABC):
+    """A score bound to data: log S(node | parents), natural log, higher is better.
+
+    A subclass implements `score_sets`, and `_table` where it can do better than one set at a time.
+    """
+
+    def __init__(self, score: Score, names: Sequence[str], data_fingerprint: str) -> None:
+        self.names = tuple(names)
+        self.data_fingerprint = data_fingerprint
+        self.score_fingerprint = score.fingerprint
+        self.label = repr(score)
+
+    @abstractmethod
+    def score_sets(self, node: int, parent_sets: Sequence[tuple[int, ...]]) -> ScoreBatch:
+        """Score several parent sets of one node, given by index."""
+
+    def local(self, node: Node, parents: Iterable[Node] = ()) -> float:
+        """Return log S(node | parents).
+
+        Parameters
+        ----------
+        node : str or int
+            The variable, by name or index.
+        parents : iterable of str or int
+            Its parents; their order doesn't matter.
+        """
+        i = self.index(node)
+        given = [self.index(parent) for parent in parents]
+        if i in given or len(set(given)) < len(given):
+            names = [self.names[p] for p in given]
+            raise ValueError(f"parents must be distinct and differ from the node {self.names[i]!r}; received {names}")
+        return float(self.score_sets(i, [tuple(sorted(given))]).values[0])
+
+    def total(self, graph: Any) -> float:
+        """Return the log score of a whole DAG: the sum over its nodes.
+
+        Parameters
+        ----------
+        graph : networkx.DiGraph, array or edge list
+            The DAG, over this scorer's variables.
+        """
+        adjacency = graphs.as_adjacency(graph, self.names)
+        return sum(self.local(i, np.flatnonzero(adjacency[:, i])) for i in range(len(self.names)))
+
+    def table(self, node: Node, candidates: Sequence[Node], max_parents: int | None = None) -> np.ndarray:
+        """Return the scores of all subsets of the candidates, in bitmask order.
+
+        Parameters
+        ----------
+        node : str or int
+            The variable.
+        candidates : sequence of str or int
+            Its candidate parents; bit b of an entry's index tells whether ``candidates[b]`` is a parent.
+        max_parents : int, optional
+            Larger sets get minus infinity.
+
+        Returns
+        -------
+        ndarray of length 2 ** len(candidates)
+        """
+        i = self.index(node)
+        chosen = np.array([self.index(candidate) for candidate in candidates], dtype=np.int64)
+        if len(chosen) > MAX_CANDIDATES:
+            raise ValueError(
+                f"at most {MAX_CANDIDATES} candidate parents a node are supported; "
+                f"{self.names[i]!r} has {len(chosen)}"
+            )
+        if i in chosen or len(set(chosen.tolist())) < len(chosen):
+            raise ValueError(f"candidates must be distinct and differ from the node {self.names[i]!r}")
+        if max_parents is not None and max_parents < 0:
+            raise ValueError(f"max_parents must be 0 or more; received {max_parents}")
+        limit = len(chosen) if max_parents is None else min(max_parents, len(chosen))
+        return self._table(i, chosen, limit)
+
+    def _table(self, node: int, candidates: np.ndarray, max_parents: int) -> np.ndarray:
+        masks = [mask for mask in range(1 << len(candidates)) if mask.bit_count() <= max_parents]
+        sets = [tuple(sorted(candidates[list(members_of(mask))].tolist())) for mask in masks]
+        table = np.full(1 << len(candidates), -np.inf)
+        table[masks] = self.score_sets(node, sets).values
+        return table
+
+    def index(self, node: Node) -> int:
+        """Return the index of a variable given by name or index."""
+        return graphs.node_index(node, self.names)

@@ -1,0 +1,370 @@
+"""Remember every score with its error and status, in memory and SQLite; fill many through an Executor."""
+
+import json
+import math
+import os
+import sqlite3
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import batched, islice
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import numpy as np
+
+from gpn_bayes import storage
+
+if TYPE_CHECKING:
+    from gpn_bayes.scores.base import ScoreBatch, Scorer
+
+ParentSet = tuple[int, ...]
+
+# A batch is what a kill can lose, so it is small. Its size follows from the number of sets, never the cores.
+MAX_BATCH_SIZE = 64
+MIN_BATCHES = 256
+MAX_IN_FLIGHT = 256
+
+_to_json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would build an encoder every time
+
+_SCHEMA = """CREATE TABLE IF NOT EXISTS scores (
+    node TEXT, parents TEXT, value REAL NOT NULL, error REAL, k_hat REAL, status TEXT NOT NULL,
+    PRIMARY KEY (node, parents)) WITHOUT ROWID"""
+
+
+class ScoreRecord(NamedTuple):
+    """A score, its standard error, its Pareto k-hat (nan where there is none) and how it was computed."""
+
+    value: float
+    error: float
+    k_hat: float
+    status: str
+
+
+class ScoreCache:
+    """Every score computed so far; computes, and remembers, what it is asked for and doesn't know.
+
+    Scores must not depend on which other sets are in their batch. To be used from one thread; only `fill`
+    spreads work.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        A score bound to data.
+    path : str or path, optional
+        An SQLite file, made if missing. A killed run finds its scores there when it is started again. It
+        holds the scores of one data set under one score, in the table ``scores``, by name, and can be read
+        with the sqlite3 shell at any time; a missing error or k-hat is NULL.
+
+    Raises
+    ------
+    ValueError
+        If the file holds scores of other data or of another score, is in use by another run, or isn't ours.
+
+    Examples
+    --------
+    >>> from gpn_bayes.scores.bge import BGe
+    >>> scorer = BGe().bind(np.random.default_rng(1).normal(size=(50, 3)))
+    >>> cache = ScoreCache(scorer)
+    >>> cache.fill([(0, ()), (0, (1,)), (0, (1, 2))], progressbar=False)
+    >>> len(cache), (0, (2, 1)) in cache
+    (3, True)
+    >>> cache.get(0, (2, 1)) == scorer.local(0, [1, 2])
+    True
+    """
+
+    def __init__(self, scorer: "Scorer", path: str | os.PathLike[str] | None = None) -> None:
+        self.scorer = scorer
+        self.connection: storage.StoreConnection | None = None
+        self._records: list[dict[ParentSet, ScoreRecord]] = [{} for _ in scorer.names]
+        if path is not None:
+            self.connection = storage.open_store(path)
+            try:
+                _adopt(self.connection, scorer, path)
+                self._load(self.connection, path)
+            except BaseException:
+                self.connection.close()
+                raise
+
+    def get(self, node: int, parents: Iterable[int] = ()) -> float:
+        """Return log S(node | parents), computing it if it isn't known.
+
+        Parameters
+        ----------
+        node : int
+            The variable's index.
+        parents : iterable of int
+            Its parents' indices, in any order.
+        """
+        return float(self.values(node, [tuple(parents)])[0])
+
+    def lookup(self, node: int, parents: Iterable[int] = ()) -> ScoreRecord | None:
+        """Return what is known about a score, None if nothing; never computes."""
+        return self._known(node).get(tuple(sorted(parents)))
+
+    def values(self, node: int, sets: Sequence[Sequence[int]]) -> np.ndarray:
+        """Return the scores of many parent sets of a node, computing here and now those that aren't known.
+
+        Parameters
+        ----------
+        node : int
+            The variable's index.
+        sets : sequence of tuple of int
+            Parent sets by index; sorted tuples are found fastest.
+
+        Returns
+        -------
+        ndarray of float, in the order of `sets`
+        """
+        known = self._known(node)
+        try:
+            return np.fromiter((known[s].value for s in sets), np.float64, len(sets))  # type: ignore[index]
+        except (KeyError, TypeError):  # unknown, unsorted, or lists
+            keys = [self._key(node, s) for s in sets]
+        unknown = dict.fromkeys(key for key in keys if key not in known)
+        for batch in batched(unknown, MAX_BATCH_SIZE):
+            self._keep(node, batch, _score_batch(self.scorer, node, batch))
+        return np.fromiter((known[key].value for key in keys), np.float64, len(keys))
+
+    def items(self) -> Iterator[tuple[tuple[int, ParentSet], ScoreRecord]]:
+        """Iterate over everything known, as ((node, parents), record)."""
+        for node, known in enumerate(self._records):
+            for parents, record in known.items():
+                yield (node, parents), record
+
+    def fill(
+        self,
+        requests: Iterable[tuple[int, Iterable[int]]],
+        executor: Executor | None = None,
+        progressbar: bool = True,
+        batch_size: int | None = None,
+    ) -> None:
+        """Compute all requested scores that aren't known yet.
+
+        What is finished is kept at once, batch by batch, also when a batch fails or the user interrupts: then
+        the waiting batches are cancelled and the exception goes on to the caller.
+
+        Parameters
+        ----------
+        requests : iterable of (int, iterable of int)
+            Nodes and parent sets, by index.
+        executor : concurrent.futures.Executor, optional
+            Where to compute: threads, processes, a dask or MPI executor; it is not shut down. By default
+            threads of this process, one a core.
+        progressbar : bool
+            Show progress and the remaining time, on the standard error stream.
+        batch_size : int, optional
+            Parent sets a task; by default few enough for many tasks, and at most 64.
+        """
+        if batch_size is not None and batch_size < 1:
+            raise ValueError(f"batch_size must be 1 or more; received {batch_size}")
+        missing = self._missing(requests)
+        total = sum(map(len, missing.values()))
+        if not total:
+            return
+        size = batch_size or min(MAX_BATCH_SIZE, math.ceil(total / MIN_BATCHES))
+        batches = ((node, batch) for node, sets in missing.items() for batch in batched(sets, size))
+        pool = ThreadPoolExecutor(os.cpu_count()) if executor is None else executor
+        try:
+            with _progress(total, progressbar) as advance:
+                self._work_through(batches, pool, advance)
+        except BaseException:
+            if executor is None:
+                pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        if executor is None:
+            pool.shutdown()
+
+    def close(self) -> None:
+        """Close the file, if there is one; what is in memory stays readable."""
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+    def __len__(self) -> int:
+        """Return the number of scores known."""
+        return sum(map(len, self._records))
+
+    def __contains__(self, request: tuple[int, Iterable[int]]) -> bool:
+        """Tell whether the score of (node, parents) is known."""
+        return self.lookup(*request) is not None
+
+    def __enter__(self) -> Self:
+        """Return the cache itself; leaving the block closes its file."""
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Close the file, whatever happened."""
+        self.close()
+
+    def _missing(self, requests: Iterable[tuple[int, Iterable[int]]]) -> dict[int, dict[ParentSet, None]]:
+        """Return the unknown sets of every node, once each and in the order they were asked for."""
+        missing: dict[int, dict[ParentSet, None]] = {}
+        for node, parents in requests:
+            key = self._key(node, parents)
+            if key not in self._known(node):
+                missing.setdefault(int(node), {})[key] = None
+        return missing
+
+    def _work_through(
+        self,
+        batches: Iterator[tuple[int, tuple[ParentSet, ...]]],
+        executor: Executor,
+        advance: Callable[[int], None],
+    ) -> None:
+        finished: SimpleQueue[Future] = SimpleQueue()
+        in_flight: dict[Future, tuple[int, tuple[ParentSet, ...]]] = {}
+        try:
+            while True:
+                for node, sets in islice(batches, MAX_IN_FLIGHT - len(in_flight)):
+                    future = executor.submit(_score_batch, self.scorer, node, sets)
+                    in_flight[future] = node, sets
+                    future.add_done_callback(finished.put)
+                if not in_flight:
+                    return
+                future = finished.get()
+                node, sets = in_flight[future]
+                self._collect(future, node, sets)
+                del in_flight[future]  # only now: an interrupt up to here still finds it among the unkept
+                advance(len(sets))
+        except BaseException:
+            for future in in_flight:
+                future.cancel()
+            for future, (node, sets) in in_flight.items():
+                if future.done():
+                    with suppress(BaseException):  # the first failure is the one to report
+                        self._keep(node, sets, future.result())
+            raise
+
+    def _collect(self, future: Future, node: int, sets: Sequence[ParentSet]) -> None:
+        try:
+            self._keep(node, sets, future.result())
+        except Exception as error:
+            error.add_note(f"while scoring {_describe(self.scorer.names, node, sets)}")
+            raise
+
+    def _keep(self, node: int, sets: Sequence[ParentSet], batch: "ScoreBatch") -> None:
+        """Check a finished batch and remember it, in the file first."""
+        records = _checked_records(self.scorer.names, node, sets, batch)
+        if self.connection is not None:
+            names = self.scorer.names
+            rows = [(names[node], _parents_text(names, s), *r) for s, r in zip(sets, records, strict=True)]
+            with storage.transaction(self.connection):
+                self.connection.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?, ?)", rows)
+        self._records[node].update(zip(sets, records, strict=True))
+
+    def _known(self, node: int) -> dict[ParentSet, ScoreRecord]:
+        if not 0 <= node < len(self._records):
+            raise ValueError(f"a node must be an index from 0 to {len(self._records) - 1}; received {node}")
+        return self._records[node]
+
+    def _key(self, node: int, parents: Iterable[int]) -> ParentSet:
+        key = tuple(sorted(map(int, parents)))
+        n = len(self._records)
+        if key and not 0 <= key[0] <= key[-1] < n:
+            raise ValueError(f"parents must be indices from 0 to {n - 1}; received {key}")
+        if node in key or len(set(key)) < len(key):
+            raise ValueError(f"parents must be distinct and differ from the node {node}; received {key}")
+        return key
+
+    def _load(self, connection: sqlite3.Connection, path: str | os.PathLike[str]) -> None:
+        index = {name: i for i, name in enumerate(self.scorer.names)}
+        sets: dict[str, ParentSet] = {}  # nodes share parent sets: parse each once, keep it once
+        try:
+            for node, text, value, error, k_hat, status in connection.execute("SELECT * FROM scores"):
+                parents = sets.get(text)
+                if parents is None:
+                    parents = sets[text] = tuple(sorted(index[name] for name in json.loads(text)))
+                self._records[index[node]][parents] = ScoreRecord(
+                    value,
+                    math.nan if error is None else error,  # SQLite stores nan as NULL
+                    math.nan if k_hat is None else k_hat,
+                    sys.intern(status),
+                )
+        except (sqlite3.DatabaseError, KeyError, ValueError) as problem:
+            raise ValueError(
+                f"a score file must be intact; '{os.fspath(path)}' is damaged: {problem!r}"
+            ) from problem
+
+
+def _score_batch(scorer: "Scorer", node: int, sets: Sequence[ParentSet]) -> "ScoreBatch":
+    """Score a batch; at module level so that other processes can find it."""
+    return scorer.score_sets(node, list(sets))
+
+
+def _adopt(connection: sqlite3.Connection, scorer: "Scorer", path: str | os.PathLike[str]) -> None:
+    """Mark a new file as this scorer's; refuse one that is another's."""
+    ours = {
+        "data_fingerprint": scorer.data_fingerprint,
+        "score_fingerprint": scorer.score_fingerprint,
+        "names": _to_json(scorer.names),
+        "label": scorer.label,
+    }
+    theirs = dict(connection.execute("SELECT key, value FROM meta").fetchall())
+    if "data_fingerprint" not in theirs:
+        with storage.transaction(connection):
+            connection.executemany("INSERT INTO meta VALUES (?, ?)", ours.items())
+            connection.execute(_SCHEMA)
+        return
+    other_data = any(theirs[key] != ours[key] for key in ("data_fingerprint", "names"))
+    other_score = theirs["score_fingerprint"] != ours["score_fingerprint"]
+    if not other_data and not other_score:
+        return
+    what = " and ".join(["other data"] * other_data + ["another score"] * other_score)
+    raise ValueError(
+        f"a score file must come from the same data and score; '{os.fspath(path)}' was made from {what}: "
+        f"it holds {_summary(theirs)}, received {_summary(ours)}"
+    )
+
+
+def _summary(meta: dict[str, str]) -> str:
+    return (
+        f"{meta['label']} on {len(json.loads(meta['names']))} variables (data {meta['data_fingerprint'][:8]})"
+    )
+
+
+def _checked_records(
+    names: Sequence[str], node: int, sets: Sequence[ParentSet], batch: "ScoreBatch"
+) -> list[ScoreRecord]:
+    lengths = [len(column) for column in batch]
+    if lengths != [len(sets)] * 4:
+        raise ValueError(
+            "a scorer must return one value, error, k-hat and status a parent set; "
+            f"{_describe(names, node, sets)}: received {lengths} for {len(sets)} sets"
+        )
+    values, errors, k_hats = (np.asarray(column, np.float64).tolist() for column in batch[:3])
+    records = list(map(ScoreRecord, values, errors, k_hats, map(str, batch[3])))
+    for parents, record in zip(sets, records, strict=True):
+        if not record.value < math.inf:  # also catches nan
+            raise ValueError(
+                f"every score must be a number or minus infinity; {_describe(names, node, [parents])} "
+                f"scored {record.value} ({record.status})"
+            )
+    return records
+
+
+def _parents_text(names: Sequence[str], parents: ParentSet) -> str:
+    return _to_json([names[parent] for parent in parents])
+
+
+def _describe(names: Sequence[str], node: int, sets: Sequence[ParentSet]) -> str:
+    shown = " or ".join(_parents_text(names, parents) for parents in sets[:3])
+    more = f" or {len(sets) - 3} more" if len(sets) > 3 else ""
+    return f"{names[node]!r} given {shown}{more}"
+
+
+@contextmanager
+def _progress(total: int, show: bool) -> Iterator[Callable[[int], None]]:
+    """Yield a function that tells the progress bar how many more scores are done."""
+    if not show:
+        yield lambda scores: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = ("Scoring", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    # Batches of slow scores may be minutes apart: rate the speed over a long window.
+    with Progress(*columns, console=Console(stderr=True), speed_estimate_period=1800) as bar:
+        yield partial(bar.advance, bar.add_task("scores", total=total))

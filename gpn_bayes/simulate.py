@@ -1,0 +1,298 @@
+"""Random DAGs, and data drawn from them: linear, Fourier and neural-network relations."""
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+from gpn_bayes import graphs
+
+Seed = int | np.random.SeedSequence | np.random.Generator | None
+_NOISES = ("gaussian", "exponential", "gumbel")
+_WEIGHT_RANGE = (0.5, 2.0)
+# The wave number of each Fourier weight: w_0, then v_k (sine) and w_k (cosine) for k = 1..6.
+_WAVES = np.array([0, *np.repeat(np.arange(1, 7), 2)])
+
+
+def random_dag(
+    n: int,
+    kind: str = "er",
+    edges_per_node: float | None = None,
+    p: float | None = None,
+    names: Sequence[Hashable] | None = None,
+    random_seed: Seed = None,
+) -> nx.DiGraph:
+    """Return a random DAG.
+
+    Parameters
+    ----------
+    n : int
+        Number of nodes.
+    kind : {"er", "sf"}
+        "er" (Erdős-Rényi): every pair of nodes has an edge with the same probability, directed along a
+        random order. "sf" (scale-free): in a random order, each node points to `edges_per_node` earlier
+        ones (or to all, while they are fewer), chosen with probability proportional to their degree, so that
+        a few hubs have many parents.
+    edges_per_node : float, optional
+        Expected number of edges divided by n: half the expected degree. "sf" needs a whole number.
+    p : float, optional
+        Probability of each edge, instead of `edges_per_node`; "er" only.
+    names : sequence, optional
+        The nodes' names; v1, v2, … if not given.
+    random_seed : int, SeedSequence or Generator, optional
+        Source of randomness.
+
+    Examples
+    --------
+    >>> dag = random_dag(10, edges_per_node=2, random_seed=1)
+    >>> len(dag), nx.is_directed_acyclic_graph(dag)
+    (10, True)
+    >>> random_dag(10, kind="sf", edges_per_node=2, random_seed=1).number_of_edges()
+    17
+    """
+    _check_whole("n", n, 1)
+    names = [f"v{i + 1}" for i in range(n)] if names is None else list(names)
+    if len(set(names)) != n or len(names) != n:
+        raise ValueError(f"names must be {n} different names; received {names}")
+    rng = np.random.default_rng(random_seed)
+    if kind == "er":
+        ordered = rng.random((n, n)) < _edge_probability(n, edges_per_node, p)
+        ordered = np.triu(ordered, 1)
+    elif kind == "sf":
+        if p is not None or edges_per_node is None:
+            raise ValueError(
+                f"a scale-free graph is given by edges_per_node alone; received {edges_per_node} and p = {p}"
+            )
+        ordered = _attachment(n, edges_per_node, rng)
+    else:
+        raise ValueError(f"kind must be 'er' or 'sf'; received {kind!r}")
+    shuffle = rng.permutation(n)
+    return graphs.to_networkx(ordered[np.ix_(shuffle, shuffle)], names)
+
+
+def _edge_probability(n: int, edges_per_node: float | None, p: float | None) -> float:
+    if edges_per_node is not None and p is None:
+        most = (n - 1) / 2
+        if not 0 <= edges_per_node <= most:
+            raise ValueError(f"{n} nodes have 0 to {most:g} edges per node; received {edges_per_node}")
+        return edges_per_node / most if most else 0.0
+    if p is None or edges_per_node is not None:
+        raise ValueError(f"give one of edges_per_node and p; received {edges_per_node} and {p}")
+    if not 0 <= p <= 1:
+        raise ValueError(f"p must be a probability; received {p}")
+    return p
+
+
+def _attachment(n: int, edges_per_node: float, rng: np.random.Generator) -> np.ndarray:
+    """Return the adjacency of a graph grown by preferential attachment, later nodes pointing to earlier."""
+    most = max(n - 1, 1)
+    if edges_per_node not in range(1, most + 1):
+        raise ValueError(f"edges_per_node must be a whole number from 1 to {most}; received {edges_per_node}")
+    matrix = np.zeros((n, n), dtype=bool)
+    degrees = np.zeros(n)
+    for node in range(1, n):
+        count = min(node, int(edges_per_node))
+        # The first node has no edge yet when the second one comes.
+        weights = degrees[:node] if node > 1 else np.ones(1)
+        older = rng.choice(node, size=count, replace=False, p=weights / weights.sum())
+        matrix[node, older] = True
+        degrees[older] += 1
+        degrees[node] = count
+    return matrix
+
+
+def linear(
+    dag: Any,
+    n_rows: int,
+    noise: str = "gaussian",
+    weight_range: tuple[float, float] = _WEIGHT_RANGE,
+    noise_scale: float = 1.0,
+    random_seed: Seed = None,
+) -> pd.DataFrame:
+    """Return data where each variable is a weighted sum of its parents plus noise.
+
+    Parameters
+    ----------
+    dag : networkx.DiGraph, DataFrame or array
+        The DAG; the nodes of an array are named v1, v2, ….
+    n_rows : int
+        Number of rows.
+    noise : {"gaussian", "exponential", "gumbel"}
+        Distribution of the noise. The last two are not centred: their means are 1 and 0.577 times the scale.
+    weight_range : pair of float
+        Weights have magnitudes uniform in this range, and random signs.
+    noise_scale : float
+        Scale parameter of the noise (the standard deviation of the first two).
+    random_seed : int, SeedSequence or Generator, optional
+        Source of randomness.
+
+    Returns
+    -------
+    DataFrame
+        ``attrs["weights"]`` holds the true weights as nested lists: ``[i][j]`` is that of i -> j, 0 for none.
+
+    Examples
+    --------
+    >>> df = linear(nx.DiGraph([("raf", "mek")]), n_rows=100, random_seed=1)
+    >>> df.shape, round(df.attrs["weights"][0][1], 2)
+    ((100, 2), -1.93)
+    """
+    if noise not in _NOISES:
+        raise ValueError(f"noise must be one of {', '.join(_NOISES)}; received {noise!r}")
+    if not 0 < noise_scale < math.inf:
+        raise ValueError(f"noise_scale must be positive and finite; received {noise_scale}")
+    matrix, names, rng = _prepare(dag, n_rows, random_seed)
+    weights = np.where(matrix, _signed_uniform(rng, matrix.shape, weight_range), 0.0)
+    errors = noise_scale * _standard_noise(rng, noise, (n_rows, len(names)))
+    return _generate(matrix, names, errors, lambda child, pa, x: x @ weights[pa, child], weights)
+
+
+def _standard_noise(rng: np.random.Generator, noise: str, shape: tuple[int, int]) -> np.ndarray:
+    if noise == "gaussian":
+        return rng.standard_normal(shape)
+    return rng.standard_exponential(shape) if noise == "exponential" else rng.gumbel(size=shape)
+
+
+def fourier(dag: Any, n_rows: int, lam: float, random_seed: Seed = None) -> pd.DataFrame:
+    """Return data with smooth non-linear relations: a random Fourier series for every edge.
+
+    Each edge j -> i adds beta {w_0 x_j + sum_k [v_k sin(k x_j) + w_k cos(k x_j)]} with k = 1..6 to x_i, and
+    the noise is standard normal. The magnitudes of beta are uniform in (0.5, 2), with random signs; the
+    weights w and v are drawn from a Dirichlet distribution with concentrations exp(-k / lam).
+
+    Parameters
+    ----------
+    dag : networkx.DiGraph, DataFrame or array
+        The DAG; the nodes of an array are named v1, v2, ….
+    n_rows : int
+        Number of rows.
+    lam : float
+        Degree of non-linearity; 0 is linear.
+    random_seed : int, SeedSequence or Generator, optional
+        Source of randomness.
+
+    Returns
+    -------
+    DataFrame
+        ``attrs["weights"]`` holds the betas as nested lists: ``[j][i]`` is that of j -> i, 0 for none.
+
+    Examples
+    --------
+    >>> fourier(random_dag(5, p=0.5, random_seed=1), n_rows=100, lam=1.0, random_seed=1).shape
+    (100, 5)
+    """
+    if not 0 <= lam < math.inf:
+        raise ValueError(f"lam must be finite and not negative; received {lam}")
+    matrix, names, rng = _prepare(dag, n_rows, random_seed)
+    beta = np.where(matrix, _signed_uniform(rng, matrix.shape, _WEIGHT_RANGE), 0.0)
+    mixing = _fourier_weights(rng, matrix.shape, lam)
+    errors = rng.normal(size=(n_rows, len(names)))
+
+    def effect(child: int, parents: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return np.einsum("rpk,pk,p->r", _fourier_basis(x), mixing[parents, child], beta[parents, child])
+
+    return _generate(matrix, names, errors, effect, beta)
+
+
+def _fourier_weights(rng: np.random.Generator, shape: tuple[int, ...], lam: float) -> np.ndarray:
+    """Return Dirichlet weights of shape (*shape, 13), in the order of `_WAVES`.
+
+    They are normalised gammas: tiny concentrations give zeros, while w_0, whose concentration is one,
+    keeps the sum positive.
+    """
+    concentrations = np.exp(-_WAVES / lam) if lam > 0 else (_WAVES == 0).astype(float)
+    gammas = rng.standard_gamma(concentrations, size=(*shape, len(_WAVES)))
+    return gammas / gammas.sum(axis=-1, keepdims=True)
+
+
+def _fourier_basis(x: np.ndarray) -> np.ndarray:
+    """Return x, sin(x), cos(x), …, sin(6 x), cos(6 x) along a new last axis."""
+    angles = x[..., None] * _WAVES
+    basis = np.cos(angles)
+    basis[..., 0] = x
+    basis[..., 1::2] = np.sin(angles[..., 1::2])
+    return basis
+
+
+def mlp(dag: Any, n_rows: int, hidden: int = 100, random_seed: Seed = None) -> pd.DataFrame:
+    """Return data where each variable is a random neural network of its parents plus standard normal noise.
+
+    The network has one hidden layer of sigmoids; the magnitudes of its weights are uniform in (0.5, 2),
+    with random signs.
+
+    Parameters
+    ----------
+    dag : networkx.DiGraph, DataFrame or array
+        The DAG; the nodes of an array are named v1, v2, ….
+    n_rows : int
+        Number of rows.
+    hidden : int
+        Number of hidden units.
+    random_seed : int, SeedSequence or Generator, optional
+        Source of randomness.
+
+    Examples
+    --------
+    >>> mlp(nx.DiGraph([("raf", "mek")]), n_rows=100, random_seed=1).columns.tolist()
+    ['raf', 'mek']
+    """
+    _check_whole("hidden", hidden, 1)
+    matrix, names, rng = _prepare(dag, n_rows, random_seed)
+    errors = rng.normal(size=(n_rows, len(names)))
+
+    def effect(child: int, parents: np.ndarray, x: np.ndarray) -> np.ndarray:
+        inner = _signed_uniform(rng, (len(parents), hidden), _WEIGHT_RANGE)
+        return expit(x @ inner) @ _signed_uniform(rng, (hidden,), _WEIGHT_RANGE)
+
+    return _generate(matrix, names, errors, effect)
+
+
+def _prepare(
+    dag: Any, n_rows: int, random_seed: Seed
+) -> tuple[np.ndarray, list[Hashable], np.random.Generator]:
+    """Return the adjacency matrix, the names and the generator that every simulator needs."""
+    _check_whole("n_rows", n_rows, 1)
+    names = graphs.graph_names(dag)
+    if names is None:
+        dag = np.asarray(dag)
+        names = [f"v{i + 1}" for i in range(len(dag))]
+    return graphs.as_adjacency(dag, names), names, np.random.default_rng(random_seed)
+
+
+def _generate(
+    matrix: np.ndarray,
+    names: list[Hashable],
+    errors: np.ndarray,
+    effect: Callable[[int, np.ndarray, np.ndarray], np.ndarray],
+    weights: np.ndarray | None = None,
+) -> pd.DataFrame:
+    """Add to the errors, parents first, what `effect(child, parents, their values)` gives."""
+    values = errors.copy()
+    for child in graphs.topological_order(matrix).tolist():
+        parents = np.flatnonzero(matrix[:, child])
+        if len(parents):
+            values[:, child] += effect(child, parents, values[:, parents])
+    frame = pd.DataFrame(values, columns=pd.Index(names))
+    if weights is not None:
+        # Plain lists: pandas compares attrs with == when frames are joined, which arrays don't survive.
+        frame.attrs["weights"] = weights.tolist()
+    return frame
+
+
+def _signed_uniform(
+    rng: np.random.Generator, shape: tuple[int, ...], magnitudes: tuple[float, float]
+) -> np.ndarray:
+    """Return numbers with uniform magnitudes and random signs."""
+    low, high = magnitudes
+    if not 0 <= low <= high < math.inf:
+        raise ValueError(f"weight_range must be (low, high) with 0 <= low <= high; received {magnitudes}")
+    return rng.uniform(low, high, size=shape) * rng.choice([-1.0, 1.0], size=shape)
+
+
+def _check_whole(name: str, value: int, least: int) -> None:
+    if not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} must be a whole number, at least {least}; received {value!r}")

@@ -1,0 +1,105 @@
+"""The arithmetic of the BGe score: principal minors of one matrix, and the scores made of them."""
+
+import numpy as np
+from gpn_bayes.kernels.compiled import compiled
+
+from gpn_bayes.kernels.subsets import popcount
+
+
+@compiled
+def log_minors(matrix: np.ndarray, max_size: int) -> np.ndarray:
+    """Return the log principal minor of every index set of at most `max_size`, in bitmask order.
+
+    A set grows by one index above its largest, and carries the Schur complement of the indices above:
+    about three multiplications a set in all, instead of a determinant each.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (m, m)
+        Symmetric positive definite.
+    max_size : int
+        Larger sets get NaN.
+    """
+    m = matrix.shape[0]
+    minors = np.full(1 << m, np.nan)
+    minors[0] = 0.0
+    schur = np.empty((max_size + 1, m, m))
+    schur[0] = matrix
+    following = np.zeros(max_size + 1, np.int64)
+    masks = np.zeros(max_size + 1, np.int64)
+    depth = 0
+    while depth >= 0:
+        j = following[depth]
+        if j == m or depth == max_size:
+            depth -= 1
+            continue
+        following[depth] = j + 1
+        above, below = schur[depth], schur[depth + 1]
+        pivot = above[j, j]
+        mask = masks[depth] | (1 << j)
+        minors[mask] = minors[masks[depth]] + np.log(pivot)
+        for a in range(j + 1, m):
+            factor = above[j, a] / pivot
+            for b in range(a, m):
+                below[a, b] = above[a, b] - factor * above[j, b]
+        depth += 1
+        following[depth] = j + 1
+        masks[depth] = mask
+    return minors
+
+
+@compiled
+def log_minor(matrix: np.ndarray, indices: np.ndarray) -> float:
+    """Return the log principal minor of one index set, by Cholesky elimination."""
+    size = len(indices)
+    work = np.empty((size, size))
+    for a in range(size):
+        for b in range(size):
+            work[a, b] = matrix[indices[a], indices[b]]
+    total = 0.0
+    for j in range(size):
+        total += np.log(work[j, j])
+        for a in range(j + 1, size):
+            factor = work[j, a] / work[j, j]
+            for b in range(a, size):
+                work[a, b] -= factor * work[j, b]
+    return total
+
+
+@compiled
+def bge_from_minors(with_node: float, without: float, size: int, constants: np.ndarray, half_df: float) -> float:
+    """Return the local score from log |R_PX|, log |R_P| and the number of parents.
+
+    `half_df` is (N + alpha_w - n) / 2; the exponents of the two determinants grow by 1/2 per parent.
+    """
+    return constants[size] - (half_df + 0.5 * (size + 1)) * with_node + (half_df + 0.5 * size) * without
+
+
+@compiled
+def bge_table(matrix: np.ndarray, constants: np.ndarray, half_df: float, max_parents: int) -> np.ndarray:
+    """Return the local scores of the last variable of `matrix` for all subsets of the others."""
+    k = matrix.shape[0] - 1
+    minors = log_minors(matrix, max_parents + 1)
+    table = np.full(1 << k, -np.inf)
+    for mask in range(1 << k):
+        size = popcount(mask)
+        if size <= max_parents:
+            table[mask] = bge_from_minors(minors[mask | (1 << k)], minors[mask], size, constants, half_df)
+    return table
+
+
+@compiled
+def bge_sets(
+    matrix: np.ndarray, node: int, parents: np.ndarray, sizes: np.ndarray, constants: np.ndarray, half_df: float
+) -> np.ndarray:
+    """Return the local scores of a node for several parent sets (rows of `parents`, padded)."""
+    values = np.empty(len(sizes))
+    for row in range(len(sizes)):
+        size = sizes[row]
+        indices = np.empty(size + 1, np.int64)
+        indices[:size] = parents[row, :size]
+        indices[size] = node
+        values[row] = bge_from_minors(
+            log_minor(matrix, indices), log_minor(matrix, indices[:size]), size, constants, half_df
+        )
+    return values

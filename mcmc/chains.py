@@ -1,0 +1,156 @@
+"""Run a chain for a block of draws: steps, then a DAG from the state, again and again."""
+
+import numpy as np
+
+from gpn_bayes.kernels.compiled import compiled
+from gpn_bayes.mcmc import order as orders
+from gpn_bayes.mcmc.dag_moves import longest_paths, propose_dag
+from gpn_bayes.mcmc.draw_dag import store_parents
+from gpn_bayes.mcmc.order import OrderState, copy_order, draw_from_order, new_order, propose_order
+from gpn_bayes.mcmc.partition import (
+    BLOCK,
+    PartitionState,
+    copy_partition,
+    draw_from_partition,
+    partition_from_depths,
+    set_blocks,
+)
+from gpn_bayes.mcmc.partition_moves import propose_partition, RELOCATE
+from gpn_bayes.mcmc.tables import ScoreTables, log_score_of
+
+# The moves of a partition chain: those of the partition, then those of a walk over DAGs.
+PARTITION_MOVES = (
+    "split or join", "adjacent swap", "any swap", "relocation", "edge toggle", "parents redrawn", "edge reversal",
+    "reordering",
+)  # fmt: skip
+_N_PARTITION_MOVES = 4
+PARTITION_MIX = np.array([0.15, 0.13, 0.08, 0.04, 0.2, 0.22, 0.1, 0.08])
+
+
+@compiled
+def _pick_move(rng: np.random.Generator, mix: np.ndarray) -> int:
+    target = rng.random() * mix.sum()
+    reached = 0.0
+    for move in range(len(mix) - 1):
+        reached += mix[move]
+        if target < reached:
+            return move
+    return len(mix) - 1
+
+
+@compiled
+def _accept(rng: np.random.Generator, log_ratio: float) -> bool:
+    return log_ratio >= 0.0 or rng.random() < np.exp(log_ratio)
+
+
+@compiled
+def _walk_over_dags(
+    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, state: PartitionState, mix: np.ndarray,
+    length: int, parents: np.ndarray, new_parents: np.ndarray, counters: np.ndarray,
+) -> None:
+    """Draw a DAG, take some steps over DAGs, and put its layering in the state's place."""
+    draw_from_partition(rng, script, tables, state, parents)
+    new_parents[:] = parents
+    for _ in range(length):
+        move = _pick_move(rng, mix[_N_PARTITION_MOVES:])
+        log_ratio = propose_dag(rng, script, tables, parents, new_parents, move)
+        counters[_N_PARTITION_MOVES + move, 0] += 1
+        if _accept(rng, log_ratio):
+            counters[_N_PARTITION_MOVES + move, 1] += not np.array_equal(new_parents, parents)
+            parents[:] = new_parents
+        else:
+            new_parents[:] = parents
+    set_blocks(tables, state, longest_paths(tables, parents))
+
+
+@compiled
+def _step_of_partition(
+    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, state: PartitionState,
+    new: PartitionState, mix: np.ndarray, counters: np.ndarray,
+) -> None:
+    move = _pick_move(rng, mix[:_N_PARTITION_MOVES])
+    log_ratio = propose_partition(rng, script, tables, state, new, move)
+    counters[move, 0] += 1
+    if _accept(rng, log_ratio):
+        if move != RELOCATE or not np.array_equal(new.ints[BLOCK], state.ints[BLOCK]):
+            counters[move, 1] += 1
+        copy_partition(new, state)
+    else:
+        copy_partition(state, new)
+
+
+@compiled
+def run_partition(
+    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, state: PartitionState, mix: np.ndarray,
+    thin: int, words: np.ndarray, log_scores: np.ndarray, targets: np.ndarray, counters: np.ndarray,
+) -> None:
+    """Run partition MCMC for a block of draws, `thin` steps before each.
+
+    Parameters
+    ----------
+    rng, script
+        See `gpn_bayes.mcmc.choices`.
+    tables : ScoreTables
+        The scores.
+    state : PartitionState
+        Where the chain stands; moved on in place.
+    mix : ndarray
+        How often each move is tried.
+    thin : int
+        Steps before each draw: those over partitions first, then those over DAGs, in the shares of `mix`.
+    words : ndarray of uint64, shape (draws, n, words)
+        Takes the drawn DAGs as parent bits.
+    log_scores, targets : ndarray of float64, shape (draws,)
+        Take the log score of each DAG and of the partition it was drawn from.
+    counters : ndarray of int64, shape (moves, 2)
+        Counts moves tried, and moves that changed the state.
+    """
+    new = PartitionState(state.ints.copy(), state.score.copy())
+    parents = np.empty(len(state.score), np.int64)
+    spare = np.empty(len(state.score), np.int64)
+    walk = int(round(thin * mix[_N_PARTITION_MOVES:].sum() / mix.sum()))
+    for draw in range(len(log_scores)):
+        for _ in range(thin - walk):
+            _step_of_partition(rng, script, tables, state, new, mix, counters)
+        if walk > 0:
+            _walk_over_dags(rng, script, tables, state, mix, walk, parents, spare, counters)
+            copy_partition(state, new)
+        else:
+            draw_from_partition(rng, script, tables, state, parents)
+        store_parents(tables, parents, words[draw])
+        log_scores[draw] = log_score_of(tables, parents)
+        targets[draw] = state.score.sum()
+
+
+@compiled
+def run_order(
+    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, state: OrderState, mix: np.ndarray,
+    thin: int, words: np.ndarray, log_scores: np.ndarray, targets: np.ndarray, counters: np.ndarray,
+) -> None:
+    """Run order MCMC for a block of draws, `thin` steps before each; as `run_partition`."""
+    new = OrderState(state.ints.copy(), state.score.copy())
+    parents = np.empty(len(state.score), np.int64)
+    for draw in range(len(log_scores)):
+        for _ in range(thin):
+            move = _pick_move(rng, mix)
+            log_ratio = propose_order(rng, script, tables, state, new, move)
+            counters[move, 0] += 1
+            if _accept(rng, log_ratio):
+                if move != orders.RELOCATE or not np.array_equal(new.ints, state.ints):
+                    counters[move, 1] += 1
+                copy_order(new, state)
+            else:
+                copy_order(state, new)
+        draw_from_order(rng, script, tables, state, parents)
+        store_parents(tables, parents, words[draw])
+        log_scores[draw] = log_score_of(tables, parents)
+        targets[draw] = state.score.sum()
+
+
+def start_partition(
+    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, order: np.ndarray
+) -> PartitionState:
+    """Return the layering of a DAG drawn from an order: a partition of finite score."""
+    parents = np.empty(len(order), np.int64)
+    draw_from_order(rng, script, tables, new_order(tables, order), parents)
+    return partition_from_depths(tables, longest_paths(tables, parents))

@@ -1,0 +1,80 @@
+"""The one source of randomness of every move, which a test can replay.
+
+A move never calls the generator itself: it draws through `choose` and `choose_weighted`. In normal use
+the script is empty and the generator decides. With a script (see `new_script`) the outcomes are
+prescribed and each draw notes how many outcomes it had and how probable the prescribed one was, so that
+a test can walk through every path of a move and build its exact transition matrix.
+"""
+
+import numpy as np
+from gpn_bayes.kernels.compiled import compiled
+
+# Rows of a script: the prescribed outcomes, the number of outcomes met, their probabilities, the cursor.
+OUTCOME, OPTIONS, PROBABILITY, CURSOR = 0, 1, 2, 3
+
+
+def no_script() -> np.ndarray:
+    """Return the empty script: the generator decides."""
+    return np.zeros((4, 0))
+
+
+def new_script(outcomes: list[int], length: int) -> np.ndarray:
+    """Return a script that prescribes some first outcomes, and 0 for the rest."""
+    script = np.zeros((4, length))
+    script[OUTCOME, : len(outcomes)] = outcomes
+    return script
+
+
+@compiled
+def is_scripted(script: np.ndarray) -> bool:
+    """Tell whether outcomes are prescribed."""
+    return script.shape[1] > 0
+
+
+@compiled
+def prescribed(script: np.ndarray) -> int:
+    """Return the next prescribed outcome."""
+    cursor = int(script[CURSOR, 0])
+    script[CURSOR, 0] += 1
+    return int(script[OUTCOME, cursor])
+
+
+@compiled
+def note(script: np.ndarray, options: int, probability: float) -> None:
+    """Note how many outcomes the last draw had, and the probability of the prescribed one."""
+    cursor = int(script[CURSOR, 0]) - 1
+    script[OPTIONS, cursor] = options
+    script[PROBABILITY, cursor] = probability
+
+
+@compiled
+def choose(rng: np.random.Generator, script: np.ndarray, k: int) -> int:
+    """Draw one of 0, …, k - 1 uniformly."""
+    if is_scripted(script):
+        outcome = prescribed(script)
+        note(script, k, 1.0 / k)
+        return outcome
+    return int(rng.random() * k)
+
+
+@compiled
+def choose_weighted(rng: np.random.Generator, script: np.ndarray, log_weights: np.ndarray) -> int:
+    """Draw an index with probability proportional to exp(log_weights); at least one must be finite."""
+    k = len(log_weights)
+    top = log_weights.max()
+    weights = np.exp(log_weights - top)
+    total = weights.sum()
+    if is_scripted(script):
+        outcome = prescribed(script)
+        note(script, k, weights[outcome] / total)
+        return outcome
+    target = rng.random() * total
+    reached = 0.0
+    chosen = 0
+    for index in range(k):
+        if weights[index] > 0.0:
+            chosen = index
+            reached += weights[index]
+            if target < reached:
+                break
+    return chosen

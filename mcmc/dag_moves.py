@@ -1,0 +1,251 @@
+"""Moves over DAGs, which partition MCMC takes its walks with.
+
+A DAG is drawn from the partition, moved by Metropolis-Hastings over DAGs, and replaced by its layering.
+Each DAG has one layering, and the drawn DAG follows the target given its partition, so the whole is
+reversible with respect to the partition's target. Required edges can cut the partitions apart for the
+moves of `partition_moves`; these join them again.
+
+Each move proposes from `parents` (local masks) into `new`, a copy of it, and returns the log acceptance
+ratio.
+"""
+
+import numpy as np
+
+from gpn_bayes.kernels.compiled import compiled
+from gpn_bayes.kernels.subsets import popcount
+from gpn_bayes.mcmc.choices import choose
+from gpn_bayes.mcmc.draw_dag import draw_parents
+from gpn_bayes.mcmc.order import INSIDE, ORDER, OrderState, new_order, relocate
+from gpn_bayes.mcmc.tables import (
+    ScoreTables,
+    bit_of,
+    candidate,
+    heir,
+    log_score,
+    log_sum_inside,
+    log_sum_meeting,
+    n_candidates,
+    n_heirs,
+)
+
+TOGGLE, RESAMPLE, REVERSE, REORDER = range(4)
+
+
+@compiled
+def longest_paths(tables: ScoreTables, parents: np.ndarray) -> np.ndarray:
+    """Return the length of the longest path that ends in each node: its layer."""
+    n = len(parents)
+    depth = np.zeros(n, np.int64)
+    changed = True
+    while changed:
+        changed = False
+        for node in range(n):
+            deepest = 0
+            for bit in range(n_candidates(tables, node)):
+                if (parents[node] >> bit) & 1:
+                    deepest = max(deepest, depth[candidate(tables, node, bit)] + 1)
+            if deepest != depth[node]:
+                depth[node] = deepest
+                changed = True
+    return depth
+
+
+@compiled
+def _mark_descendants(tables: ScoreTables, parents: np.ndarray, node: int) -> np.ndarray:
+    """Return which nodes are descendants of a node, itself included."""
+    n = len(parents)
+    marked = np.zeros(n, np.bool_)
+    marked[node] = True
+    stack = np.empty(n, np.int64)
+    stack[0] = node
+    height = 1
+    while height > 0:
+        height -= 1
+        top = stack[height]
+        for h in range(n_heirs(tables, top)):
+            child = heir(tables, top, h)
+            if not marked[child] and (parents[child] >> bit_of(tables, child, top)) & 1:
+                marked[child] = True
+                stack[height] = child
+                height += 1
+    return marked
+
+
+@compiled
+def _free_candidates(tables: ScoreTables, parents: np.ndarray, node: int) -> int:
+    """Return the mask of a node's candidates that are not among its descendants."""
+    marked = _mark_descendants(tables, parents, node)
+    mask = 0
+    for bit in range(n_candidates(tables, node)):
+        mask |= int(not marked[candidate(tables, node, bit)]) << bit
+    return mask
+
+
+@compiled
+def _toggle_edge(
+    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, parents: np.ndarray, new: np.ndarray
+) -> float:
+    """Add or delete one candidate edge, drawn from all of them: symmetric."""
+    candidate_edges = 0
+    for node in range(len(parents)):
+        candidate_edges += n_candidates(tables, node)
+    pick = choose(rng, script, candidate_edges)
+    child = 0
+    while pick >= n_candidates(tables, child):
+        pick -= n_candidates(tables, child)
+        child += 1
+    new[child] = parents[child] ^ (1 << pick)
+    log_ratio = log_score(tables, child, new[child]) - log_score(tables, child, parents[child])
+    adds = new[child] > parents[child]
+    if adds and not (_free_candidates(tables, parents, child) >> pick) & 1:
+        return -np.inf
+    return log_ratio
+
+
+@compiled
+def _resample_parents(
+    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, parents: np.ndarray, new: np.ndarray
+) -> float:
+    """Give a node a parent set in proportion to its score, among those that close no cycle (Gibbs)."""
+    node = choose(rng, script, len(parents))
+    free = _free_candidates(tables, parents, node)
+    new[node] = draw_parents(rng, script, tables, node, free, 0, log_sum_inside(tables, node, free))
+    return 0.0
+
+
+@compiled
+def _reverse_edge(
+    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, parents: np.ndarray, new: np.ndarray
+) -> float:
+    """Reverse an edge i -> j and give both ends new parents (Grzegorczyk & Husmeier 2008).
+
+    Both lose their parents; i gets a parent set that holds j, then j any parent set, each in proportion
+    to its score among those that close no cycle. The way back does the same with i and j exchanged.
+    """
+    edges = _count_edges(parents)
+    if edges == 0:
+        return -np.inf
+    j, bit_of_i = _edge_at(tables, parents, choose(rng, script, edges))
+    i = candidate(tables, j, bit_of_i)
+    bit_of_j = bit_of(tables, i, j)
+    if bit_of_j < 0:
+        return -np.inf
+    new[i] = 0
+    new[j] = 0
+    free_i = _free_candidates(tables, new, i)
+    log_z_i = log_sum_meeting(tables, i, free_i, 1 << bit_of_j)
+    if log_z_i == -np.inf:
+        return -np.inf
+    log_back_j = log_sum_meeting(tables, j, _free_candidates(tables, new, j), 1 << bit_of_i)
+    new[j] = parents[j]
+    log_back_i = log_sum_inside(tables, i, _free_candidates(tables, new, i))
+    new[j] = 0
+    new[i] = draw_parents(rng, script, tables, i, free_i, 1 << bit_of_j, log_z_i)
+    free_j = _free_candidates(tables, new, j)
+    log_z_j = log_sum_inside(tables, j, free_j)
+    if log_z_j == -np.inf:
+        return -np.inf
+    new[j] = draw_parents(rng, script, tables, j, free_j, 0, log_z_j)
+    return np.log(edges / _count_edges(new)) + log_z_i + log_z_j - log_back_j - log_back_i
+
+
+@compiled
+def _reorder(
+    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, parents: np.ndarray, new: np.ndarray
+) -> float:
+    """Draw an order of the DAG, relocate a node in it by Gibbs, and redraw the parents this concerns.
+
+    The pair (DAG, order) has the density S(DAG) r(order | DAG), r being the probability that
+    `_follow_or_draw` sorts the DAG so. What order MCMC does to the order and the redrawn parents cancels
+    against the scores, so that only r remains in the acceptance ratio: the freedom of order MCMC without
+    its bias.
+    """
+    n = len(parents)
+    order = np.empty(n, np.int64)
+    log_r = _follow_or_draw(rng, script, tables, parents, order, False)
+    before = new_order(tables, order)
+    after = OrderState(before.ints.copy(), before.score.copy())
+    relocate(rng, script, tables, before, after)
+    for node in range(n):
+        inside = after.ints[INSIDE, node]
+        if inside != before.ints[INSIDE, node]:
+            new[node] = draw_parents(rng, script, tables, node, inside, 0, after.score[node])
+    for p in range(n):
+        order[p] = after.ints[ORDER, p]
+    return _follow_or_draw(rng, script, tables, new, order, True) - log_r
+
+
+@compiled
+def _follow_or_draw(
+    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, parents: np.ndarray, order: np.ndarray,
+    follow: bool,
+) -> float:
+    """Sort a DAG by picking, again and again, one of the nodes whose parents have all been picked.
+
+    Each pick is uniform, or follows a given order of the DAG. Returns the log probability of the order.
+    """
+    n = len(parents)
+    waiting_for = np.empty(n, np.int64)
+    ready = np.empty(n, np.int64)
+    n_ready = 0
+    for node in range(n):
+        waiting_for[node] = popcount(parents[node])
+        if waiting_for[node] == 0:
+            ready[n_ready] = node
+            n_ready += 1
+    log_probability = 0.0
+    for p in range(n):
+        log_probability -= np.log(n_ready)
+        pick = 0
+        if follow:
+            while ready[pick] != order[p]:
+                pick += 1
+        else:
+            pick = choose(rng, script, n_ready)
+            order[p] = ready[pick]
+        node = ready[pick]
+        n_ready -= 1
+        ready[pick] = ready[n_ready]
+        for h in range(n_heirs(tables, node)):
+            child = heir(tables, node, h)
+            if (parents[child] >> bit_of(tables, child, node)) & 1:
+                waiting_for[child] -= 1
+                if waiting_for[child] == 0:
+                    ready[n_ready] = child
+                    n_ready += 1
+    return log_probability
+
+
+@compiled
+def _count_edges(parents: np.ndarray) -> int:
+    count = 0
+    for node in range(len(parents)):
+        count += popcount(parents[node])
+    return count
+
+
+@compiled
+def _edge_at(tables: ScoreTables, parents: np.ndarray, index: int) -> tuple[int, int]:
+    """Return the child and the local bit of the parent of a DAG's edge, counted from 0."""
+    for node in range(len(parents)):
+        for bit in range(n_candidates(tables, node)):
+            if (parents[node] >> bit) & 1:
+                if index == 0:
+                    return node, bit
+                index -= 1
+    return -1, -1
+
+
+@compiled
+def propose_dag(
+    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, parents: np.ndarray, new: np.ndarray,
+    move: int,
+) -> float:
+    """Propose a move from `parents` into `new` (a copy of it); return the log acceptance ratio."""
+    if move == TOGGLE:
+        return _toggle_edge(rng, script, tables, parents, new)
+    if move == RESAMPLE:
+        return _resample_parents(rng, script, tables, parents, new)
+    if move == REVERSE:
+        return _reverse_edge(rng, script, tables, parents, new)
+    return _reorder(rng, script, tables, parents, new)

@@ -1,0 +1,95 @@
+"""Draw parent sets, and whole DAGs, from the sets an order or a partition allows."""
+
+import numpy as np
+from gpn_bayes.kernels.compiled import compiled
+
+from gpn_bayes.mcmc.choices import is_scripted, note, prescribed
+from gpn_bayes.mcmc.tables import ScoreTables, candidate, log_score, n_candidates, ranked_mask
+
+# With at most this many nodes to choose from, their subsets are run through; else the ranked table is.
+_FEW = 6
+
+
+@compiled
+def draw_parents(
+    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, node: int, inside: int, needed: int,
+    log_total: float,
+) -> int:
+    """Draw a parent set inside a set, meeting `needed` unless that is empty, in proportion to its score.
+
+    Parameters
+    ----------
+    rng, script
+        See `gpn_bayes.mcmc.choices`.
+    tables : ScoreTables
+        The scores.
+    node : int
+        Whose parents.
+    inside, needed : int
+        Local masks.
+    log_total : float
+        The log sum of the scores of all sets that qualify.
+
+    Returns
+    -------
+    int
+        The local mask of the parents.
+    """
+    scripted = is_scripted(script)
+    wanted = prescribed(script) if scripted else -1
+    target = 0.0 if scripted else rng.random()
+    few = _popcount_at_most(inside, _FEW)
+    reached = 0.0
+    options = 0
+    chosen = -1
+    chosen_probability = 0.0
+    # Either all subsets of `inside` (counted down by the usual bit trick), or all masks by falling score.
+    subset = inside
+    rank = 0
+    last_rank = (1 << n_candidates(tables, node)) - 1
+    while True:
+        mask = subset if few else ranked_mask(tables, node, rank)
+        if (mask & ~inside) == 0 and (needed == 0 or mask & needed):
+            probability = np.exp(log_score(tables, node, mask) - log_total)
+            if probability > 0.0:
+                if not scripted or options == wanted:
+                    chosen, chosen_probability = mask, probability
+                options += 1
+                reached += probability
+                if not scripted and target < reached:
+                    return mask
+        if few:
+            if subset == 0:
+                break
+            subset = (subset - 1) & inside
+        else:
+            if rank == last_rank:
+                break
+            rank += 1
+    # Reached when scripted, or when rounding left the sum of probabilities just short of the target.
+    if scripted:
+        note(script, options, chosen_probability)
+    return chosen
+
+
+@compiled
+def _popcount_at_most(mask: int, limit: int) -> bool:
+    count = 0
+    while mask:
+        mask &= mask - 1
+        count += 1
+        if count > limit:
+            return False
+    return True
+
+
+@compiled
+def store_parents(tables: ScoreTables, parents: np.ndarray, words: np.ndarray) -> None:
+    """Write a DAG given by local masks as 64-bit words of node bits, one row a node."""
+    words[:] = np.uint64(0)
+    for i in range(len(parents)):
+        mask = parents[i]
+        for b in range(n_candidates(tables, i)):
+            if (mask >> b) & 1:
+                parent = candidate(tables, i, b)
+                words[i, parent >> 6] |= np.uint64(1) << np.uint64(parent & 63)

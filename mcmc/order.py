@@ -1,0 +1,174 @@
+"""Order MCMC: a chain over the n! orders, each scored by the sum over all DAGs it allows.
+
+Friedman & Koller (2003); Kuipers, Suter & Moffa (2022). The target of an order is the product over the
+nodes of the sum of S over the parent sets among its predecessors.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from gpn_bayes.kernels.compiled import compiled
+
+from gpn_bayes.mcmc.choices import choose, choose_weighted
+from gpn_bayes.mcmc.draw_dag import draw_parents
+from gpn_bayes.mcmc.tables import ScoreTables, bit_of, candidate, log_sum_inside, n_candidates
+
+ADJACENT_SWAP, ANY_SWAP, RELOCATE = 0, 1, 2
+MOVES = ("adjacent swap", "any swap", "relocation")
+# How often each move is tried. Relocation does the work of n adjacent swaps, at about their price.
+DEFAULT_MIX = np.array([0.3, 0.2, 0.5])
+
+
+# Rows of `OrderState.ints`.
+ORDER, PLACE, INSIDE = 0, 1, 2
+
+
+class OrderState(NamedTuple):
+    """An order and what is known of its score.
+
+    Attributes
+    ----------
+    ints : ndarray of int64, shape (3, n)
+        The nodes, first to last; the place of each node; the local mask of each node's candidates among
+        its predecessors.
+    score : ndarray of float64, shape (n,)
+        Each node's share of the log score.
+    """
+
+    ints: np.ndarray
+    score: np.ndarray
+
+
+@compiled
+def new_order(tables: ScoreTables, order: np.ndarray) -> OrderState:
+    """Return the state of a given order, scored."""
+    n = len(order)
+    state = OrderState(np.full((3, n), -1), np.empty(n))
+    for p in range(n):
+        state.ints[ORDER, p] = order[p]
+        state.ints[PLACE, order[p]] = p
+    rescore_order(tables, state, 0, n)
+    return state
+
+
+@compiled
+def copy_order(source: OrderState, target: OrderState) -> None:
+    """Copy one state onto another."""
+    for i in range(len(source.score)):
+        for row in range(3):
+            target.ints[row, i] = source.ints[row, i]
+        target.score[i] = source.score[i]
+
+
+@compiled
+def rescore_order(tables: ScoreTables, state: OrderState, first: int, end: int) -> None:
+    """Bring the scores of the nodes at places first, …, end - 1 up to date."""
+    for p in range(first, end):
+        node = state.ints[ORDER, p]
+        inside = 0
+        for bit in range(n_candidates(tables, node)):
+            # Without a branch: it would be unpredictable, and cost more than the arithmetic.
+            inside |= int(state.ints[PLACE, candidate(tables, node, bit)] < p) << bit
+        if inside != state.ints[INSIDE, node]:
+            state.ints[INSIDE, node] = inside
+            state.score[node] = log_sum_inside(tables, node, inside)
+
+
+@compiled
+def _swap(
+    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, new: OrderState, adjacent: bool
+) -> None:
+    n = len(new.score)
+    if adjacent:
+        first = choose(rng, script, n - 1)
+        second = first + 1
+    else:
+        first = choose(rng, script, n)
+        second = choose(rng, script, n - 1)
+        if second >= first:
+            second += 1
+        first, second = min(first, second), max(first, second)
+    left, right = new.ints[ORDER, first], new.ints[ORDER, second]
+    new.ints[ORDER, first], new.ints[ORDER, second] = right, left
+    new.ints[PLACE, left], new.ints[PLACE, right] = second, first
+    rescore_order(tables, new, first, second + 1)
+
+
+@compiled
+def relocate(
+    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, current: OrderState, new: OrderState
+) -> None:
+    """Put a node at one of the n places, in proportion to the score of the resulting order (Gibbs)."""
+    n = len(current.score)
+    node = choose(rng, script, n)
+    target = choose_weighted(rng, script, _log_weights_of_places(tables, current, node))
+    source = current.ints[PLACE, node]
+    step = 1 if target > source else -1
+    for p in range(source, target, step):
+        other = new.ints[ORDER, p + step]
+        new.ints[ORDER, p] = other
+        new.ints[PLACE, other] = p
+    new.ints[ORDER, target] = node
+    new.ints[PLACE, node] = target
+    rescore_order(tables, new, min(source, target), max(source, target) + 1)
+
+
+@compiled
+def _log_weights_of_places(tables: ScoreTables, current: OrderState, node: int) -> np.ndarray:
+    """Return the log score of the order with `node` at each place.
+
+    At place p the others before it don't see the node, those after it do, and the node sees those before.
+    """
+    n = len(current.score)
+    log_weights = np.empty(n)
+    seeing = np.empty(n)
+    unseeing = 0.0
+    inside = 0
+    place = 0
+    for p in range(n):
+        other = current.ints[ORDER, p]
+        if other == node:
+            continue
+        log_weights[place] = unseeing + log_sum_inside(tables, node, inside)
+        seen = current.score[other]
+        unseen = seen
+        bit = bit_of(tables, other, node)
+        if bit >= 0:
+            others_inside = current.ints[INSIDE, other]
+            seen = log_sum_inside(tables, other, others_inside | (1 << bit))
+            unseen = log_sum_inside(tables, other, others_inside & ~(1 << bit))
+        seeing[place] = seen
+        unseeing += unseen
+        own_bit = bit_of(tables, node, other)
+        if own_bit >= 0:
+            inside |= 1 << own_bit
+        place += 1
+    log_weights[n - 1] = unseeing + log_sum_inside(tables, node, inside)
+    # Sums from the end, not differences of sums: a term may be minus infinity.
+    after = 0.0
+    for p in range(n - 2, -1, -1):
+        after += seeing[p]
+        log_weights[p] += after
+    return log_weights
+
+
+@compiled
+def propose_order(
+    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, current: OrderState, new: OrderState,
+    move: int,
+) -> float:
+    """Propose a move from `current` into `new` (a copy of it); return the log acceptance ratio."""
+    if move == RELOCATE:
+        relocate(rng, script, tables, current, new)
+        return 0.0
+    _swap(rng, script, tables, new, move == ADJACENT_SWAP)
+    return new.score.sum() - current.score.sum()
+
+
+@compiled
+def draw_from_order(
+    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, state: OrderState, parents: np.ndarray
+) -> None:
+    """Draw a DAG that the order allows, as local parent masks."""
+    for node in range(len(parents)):
+        parents[node] = draw_parents(rng, script, tables, node, state.ints[INSIDE, node], 0, state.score[node])
