@@ -115,14 +115,29 @@ def _from_edges(edges: Iterable[Any], places: dict[Hashable, int]) -> np.ndarray
     if isinstance(edges, str) or not isinstance(edges, Iterable):
         raise ValueError(f"a graph must be a DiGraph, an adjacency matrix or edges; received {edges!r}")
     matrix = np.zeros((len(places), len(places)), np.int8)
-    # A number that could be a name is never read as a position.
-    by_position = not any(isinstance(name, int | np.integer) for name in places)
+    by_position = _by_position(places)
     for edge in edges:
         if isinstance(edge, str) or not isinstance(edge, Sequence) or len(edge) != 2:
             raise ValueError(f"every edge must be a pair (parent, child); received {edge!r}")
         parent, child = (_place(node, places, by_position) for node in edge)
         matrix[parent, child] = 1
     return matrix
+
+
+def node_index(node: Hashable, names: Sequence[Hashable]) -> int:
+    """Return the position of a node given by name or position.
+
+    Examples
+    --------
+    >>> node_index("mek", ["raf", "mek"])
+    1
+    """
+    return _place(node, {name: place for place, name in enumerate(names)}, _by_position(names))
+
+
+def _by_position(names: Iterable[Hashable]) -> bool:
+    """Tell whether a number can mean a position: not where it could be a name."""
+    return not any(isinstance(name, int | np.integer) for name in names)
 
 
 def _place(node: Hashable, places: dict[Hashable, int], by_position: bool) -> int:

@@ -1,1 +1,35 @@
-"""Scores: each answers log S(node | parents) for a bound data set; higher is better."""
+"""Scores: each answers log S(node | parents) for a bound data set; higher is better.
+
+Examples
+--------
+>>> from gpn_bayes import datasets, scores
+>>> scorer = scores.BGe().bind(datasets.sachs(transform="log2"))
+>>> scorer.local("mek", ["raf"]) > scorer.local("mek")
+True
+"""
+
+from typing import Any
+
+from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
+from gpn_bayes.scores.bge import BGe
+from gpn_bayes.scores.cache import ScoreCache
+from gpn_bayes.scores.prior import GraphPrior
+
+__all__ = ["BGe", "GraphPrior", "Score", "ScoreBatch", "ScoreCache", "Scorer", "by_name"]
+
+_BY_NAME = {"bge": BGe}
+
+
+def by_name(score: Any) -> Score:
+    """Return a score given as an object or by its name.
+
+    Examples
+    --------
+    >>> by_name("bge")
+    BGe(alpha_mu=1.0, alpha_w=None, t0=None)
+    """
+    if isinstance(score, Score):
+        return score
+    if isinstance(score, str) and score.lower() in _BY_NAME:
+        return _BY_NAME[score.lower()]()
+    raise ValueError(f"score must be a Score or one of {', '.join(_BY_NAME)}; received {score!r}")

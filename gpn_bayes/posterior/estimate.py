@@ -1,0 +1,104 @@
+"""Weighted means over draws, and their Monte Carlo error."""
+
+from typing import NamedTuple
+
+import numpy as np
+from arviz_stats.base import array_stats
+
+# Below this, within-chain variances and split chains say nothing.
+_MIN_DRAWS = 4
+
+
+class Estimate(NamedTuple):
+    """A posterior probability or mean with its Monte Carlo error.
+
+    Attributes
+    ----------
+    value : float
+        The estimate.
+    mcse : float
+        Its Monte Carlo standard error: 0 where the answer is exact, NaN where the draws can't tell, since
+        the feature never changed in any of them or no chain ever left its value.
+    ess : float
+        How many independent draws would be as precise; of the log score where the feature never changed.
+    """
+
+    value: float
+    mcse: float
+    ess: float
+
+    def __str__(self) -> str:
+        if self.mcse == 0:
+            return f"{self.value:.3f} (exact)"
+        if np.isnan(self.mcse):
+            return f"{self.value:.3f}"
+        return f"{self.value:.3f} ± {self.mcse:.3f}"
+
+
+class Moments(NamedTuple):
+    """Estimates of several features at once, each an array over the features."""
+
+    value: np.ndarray
+    mcse: np.ndarray
+    ess: np.ndarray
+    status: np.ndarray
+
+
+def weighted_moments(features: np.ndarray, weights: np.ndarray, fallback_ess: float) -> Moments:
+    """Return the weighted mean of each feature with its error.
+
+    For a feature f with weights w, z_t = w_t (f_t - f^) / mean(w): the error of f^ is that of the mean of
+    z, and ess = f^ (1 - f^) / mcse^2 for a feature that is 0 or 1, the variance over mcse^2 in general.
+
+    Parameters
+    ----------
+    features : ndarray of shape (chain, draw, feature)
+        Values of the features.
+    weights : ndarray of shape (chain, draw)
+        Weights of the draws, any scale.
+    fallback_ess : float
+        The effective size to tell for a feature that never changes.
+
+    Returns
+    -------
+    Moments
+        `status` is "sampled", "never" or "always" (0 or 1 in every draw), "constant", or "chains disagree"
+        (constant within every chain, but not the same in all).
+    """
+    f = np.moveaxis(np.asarray(features, dtype=float), -1, 0)
+    w = weights / weights.mean()
+    value = (w * f).mean(axis=(1, 2))
+    variance = (w * (f - value[:, None, None]) ** 2).mean(axis=(1, 2))
+    first = f[:, :, :1]
+    varies = (f != first).any(axis=(1, 2))
+    same = (f == f[:, :1, :1]).all(axis=(1, 2))
+    status = np.where(varies, "sampled", np.where(same, "constant", "chains disagree")).astype(object)
+    status[same & (f[:, 0, 0] == 0)] = "never"
+    status[same & (f[:, 0, 0] == 1)] = "always"
+    mcse = np.full(len(f), np.nan)
+    if varies.any() and f.shape[2] >= _MIN_DRAWS:
+        z = w * (f[varies] - value[varies][:, None, None])
+        mcse[varies] = array_stats.mcse(z)
+    ess = np.full(len(f), np.nan)
+    ess[same] = fallback_ess
+    known = mcse > 0
+    ess[known] = variance[known] / mcse[known] ** 2
+    return Moments(value, mcse, ess, status)
+
+
+def ess_of(trace: np.ndarray) -> float:
+    """Return the bulk effective size of a (chain, draw) trace; NaN where it can't be told."""
+    if trace.shape[1] < _MIN_DRAWS or np.ptp(trace) == 0:
+        return float("nan")
+    return float(array_stats.ess(trace))
+
+
+def r_hat_of(traces: np.ndarray) -> np.ndarray:
+    """Return R-hat of traces (..., chain, draw); NaN where it can't be told or the trace never moves."""
+    shape = traces.shape[:-2]
+    flat = np.asarray(traces, dtype=float).reshape(-1, *traces.shape[-2:])
+    result = np.full(len(flat), np.nan)
+    moves = np.ptp(flat, axis=-1).max(axis=-1) > 0
+    if moves.any() and flat.shape[1] > 1 and flat.shape[2] >= _MIN_DRAWS:
+        result[moves] = array_stats.rhat(flat[moves])
+    return result.reshape(shape)

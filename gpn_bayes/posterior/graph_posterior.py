@@ -1,0 +1,388 @@
+"""GraphPosterior: weighted draws of DAGs, and the questions they answer."""
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+
+from gpn_bayes import graphs, metrics
+from gpn_bayes.posterior.diagnostics import Diagnostics, largest_gap
+from gpn_bayes.posterior.estimate import Estimate, Moments, ess_of, r_hat_of, weighted_moments
+from gpn_bayes.posterior.exact import ExactAnswers
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@dataclass(eq=False)
+class GraphPosterior:
+    """Draws of DAGs from a posterior, and everything one can ask of them.
+
+    Made by `gpn_bayes.sample` and `gpn_bayes.load`.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The variables.
+    parents : ndarray of uint64, shape (chain, draw, node, words)
+        The DAGs as parent bits; see `gpn_bayes.graphs.pack`.
+    log_score : ndarray of shape (chain, draw)
+        Log score of each DAG, prior included.
+    log_weights : ndarray of shape (chain, draw), optional
+        Log importance weights; None where all draws weigh the same.
+    stats : dict of ndarray, each of shape (chain, draw)
+        What the sampler reports of each draw.
+    settings : dict
+        How the draws were made, JSON-able.
+    exact : ExactAnswers, optional
+        Exact probabilities, from the exact sampler.
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.simulate.linear(nx.DiGraph([("a", "b"), ("b", "c")]), 100, random_seed=1)
+    >>> post = gpn.sample(data, score="bge", draws=100, chains=2, random_seed=1, progressbar=False)
+    >>> post.edge_probabilities().loc["a", "c"] < 0.5
+    True
+    """
+
+    names: tuple[str, ...]
+    parents: np.ndarray
+    log_score: np.ndarray
+    log_weights: np.ndarray | None = None
+    stats: dict[str, np.ndarray] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    exact: ExactAnswers | None = None
+    scorer: Callable[[np.ndarray], float] | None = None
+
+    def __repr__(self) -> str:
+        chains, draws = self.log_score.shape
+        sampler = self.settings.get("sampler", "unknown")
+        return (
+            f"<GraphPosterior: {len(self.names)} variables, {chains} x {draws} DAGs, {sampler} sampler, "
+            f"score {self.settings.get('score', 'unknown')}>"
+        )
+
+    # The draws and their weights
+
+    @cached_property
+    def adjacency(self) -> np.ndarray:
+        """The drawn DAGs as int8 of shape (chain, draw, parent, child)."""
+        return graphs.unpack(self.parents, len(self.names))
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """The weight of each draw, of mean one."""
+        if self.log_weights is None:
+            return np.ones_like(self.log_score)
+        weights = np.exp(self.log_weights - self.log_weights.max())
+        return weights / weights.mean()
+
+    @cached_property
+    def _listed(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """All DAGs and their probabilities, where they can be listed."""
+        return None if self.exact is None else self.exact.all_dags()
+
+    @cached_property
+    def _ess_of_log_score(self) -> float:
+        size = ess_of(self.log_score)
+        return size if np.isfinite(size) else float(self.log_score.size)
+
+    def _distinct(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the distinct drawn DAGs, the first draw of each, and which one each draw is."""
+        flat = self.parents.reshape(self.log_score.size, -1)
+        _, first, inverse = np.unique(flat, axis=0, return_index=True, return_inverse=True)
+        shape = self.parents.shape[2:]
+        return graphs.unpack(flat[first].reshape(-1, *shape), len(self.names)), first, inverse.reshape(-1)
+
+    def _moments(self, features_of: Callable[[np.ndarray], np.ndarray]) -> Moments:
+        """Return the posterior means of features of a stack of DAGs, as arrays over the features."""
+        if self._listed is not None:
+            dags, probabilities = self._listed
+            features = np.asarray(features_of(dags), dtype=float).reshape(len(dags), -1)
+            value = probabilities @ features
+            return Moments(value, np.zeros_like(value), np.full_like(value, np.inf), np.full(len(value), "exact"))
+        distinct, _, inverse = self._distinct()
+        features = np.asarray(features_of(distinct)).reshape(len(distinct), -1)
+        # Features that no draw has are the bulk in large networks; they need no error.
+        return weighted_moments(
+            features[inverse].reshape(*self.log_score.shape, -1), self.weights, self._ess_of_log_score
+        )
+
+    def _estimate(self, features_of: Callable[[np.ndarray], np.ndarray]) -> Estimate:
+        moments = self._moments(features_of)
+        return Estimate(float(moments.value[0]), float(moments.mcse[0]), float(moments.ess[0]))
+
+    def _index(self, node: Hashable) -> int:
+        return graphs.node_index(node, self.names)
+
+    def _table(self, values: np.ndarray) -> pd.DataFrame:
+        n = len(self.names)
+        return pd.DataFrame(
+            values.reshape(n, n),
+            index=pd.Index(self.names, name="parent"),
+            columns=pd.Index(self.names, name="child"),
+        )
+
+    # Questions
+
+    @cached_property
+    def _edge_moments(self) -> Moments:
+        if self.exact is not None:
+            value = self.exact.edges.ravel()
+            return Moments(value, np.zeros_like(value), np.full_like(value, np.inf), np.full(len(value), "exact"))
+        return self._moments(lambda dags: dags)
+
+    def edge_probabilities(self) -> pd.DataFrame:
+        """Return the posterior probability of every edge; rows are parents, columns children."""
+        return self._table(self._edge_moments.value)
+
+    def edge_probability(self, parent: Hashable, child: Hashable) -> Estimate:
+        """Return the posterior probability of an edge, with its Monte Carlo error.
+
+        Parameters
+        ----------
+        parent, child : str or int
+            The edge parent -> child.
+        """
+        place = self._index(parent) * len(self.names) + self._index(child)
+        value, mcse, ess, _ = (column[place] for column in self._edge_moments)
+        return Estimate(float(value), float(mcse), float(ess))
+
+    def probability(self, feature: Callable[[nx.DiGraph], Any]) -> Estimate:
+        """Return the posterior probability (or mean) of any feature of a DAG.
+
+        Parameters
+        ----------
+        feature : callable
+            Takes a networkx.DiGraph over the variables and returns a truth value or a number. It is asked
+            once for each distinct DAG.
+
+        Examples
+        --------
+        >>> post.probability(lambda g: nx.has_path(g, "erk", "pka"))  # doctest: +SKIP
+        Estimate(value=0.31, mcse=0.01, ess=2100.0)
+        """
+        return self._estimate(
+            lambda dags: np.array([float(feature(graphs.to_networkx(dag, self.names))) for dag in dags])
+        )
+
+    def path_probabilities(self) -> pd.DataFrame:
+        """Return the probability of a directed path from each variable (row) to each other (column)."""
+        return self._table(self._moments(graphs.ancestors).value)
+
+    def path_probability(self, source: Hashable, target: Hashable) -> Estimate:
+        """Return the posterior probability of a directed path, with its Monte Carlo error."""
+        i, j = self._index(source), self._index(target)
+        return self._estimate(lambda dags: graphs.ancestors(dags)[:, i, j])
+
+    def order_probability(self, *nodes: Hashable) -> Estimate:
+        """Return the probability that the variables can stand in this order, causes first.
+
+        A DAG allows the order if none of the variables is an ancestor of one named before it, directly or
+        by way of the order itself: if it stays acyclic with the edges between neighbours of the order added.
+        """
+        if len(nodes) < 2:
+            raise ValueError(f"an order needs at least two variables; received {len(nodes)}")
+        places = [self._index(node) for node in nodes]
+        if len(set(places)) < len(places):
+            raise ValueError(f"an order names each variable once; received {list(nodes)}")
+
+        def allows(dags: np.ndarray) -> np.ndarray:
+            chained = dags.copy()
+            chained[:, places[:-1], places[1:]] = 1
+            return graphs.is_acyclic(chained)
+
+        return self._estimate(allows)
+
+    def markov_blanket(self, node: Hashable) -> pd.Series:
+        """Return the probability that each other variable is in a variable's Markov blanket."""
+        i = self._index(node)
+        value = self._moments(lambda dags: graphs.markov_blankets(dags)[:, i]).value
+        return pd.Series(value, index=pd.Index(self.names, name="variable"), name="probability").drop(self.names[i])
+
+    def cpdag_edges(self) -> pd.DataFrame:
+        """Return how often each pair is joined in the equivalence class of the drawn DAG, and how.
+
+        Returns
+        -------
+        DataFrame
+            For every ordered pair: `directed`, the probability that parent -> child is in every DAG of the
+            class, and `undirected`, that the edge is there but its direction can't be told from data.
+        """
+
+        def classes(dags: np.ndarray) -> np.ndarray:
+            both = graphs.cpdag(dags)
+            back = np.swapaxes(both, -1, -2)
+            return np.stack([both & ~back & 1, both & back], axis=1)
+
+        n = len(self.names)
+        directed, undirected = self._moments(classes).value.reshape(2, n, n)
+        parent, child = np.nonzero(~np.eye(n, dtype=bool))
+        return pd.DataFrame(
+            {
+                "parent": [self.names[i] for i in parent],
+                "child": [self.names[j] for j in child],
+                "directed": directed[parent, child],
+                "undirected": undirected[parent, child],
+            }
+        )
+
+    def parent_set_probabilities(self, node: Hashable) -> pd.DataFrame:
+        """Return the parent sets of a variable by falling probability; exact from the exact sampler."""
+        i = self._index(node)
+        if self.exact is not None:
+            chosen, probability = self.exact.candidates[i], self.exact.parent_sets[i]
+            masks = np.flatnonzero(probability > 0)
+            sets = [tuple(self.names[c] for b, c in enumerate(chosen) if mask >> b & 1) for mask in masks]
+            table = pd.DataFrame({"parents": sets, "probability": probability[masks]})
+        else:
+            columns = self.adjacency[..., i].reshape(-1, len(self.names))
+            found, inverse = np.unique(columns, axis=0, return_inverse=True)
+            weight = np.bincount(inverse.reshape(-1), self.weights.ravel())
+            sets = [tuple(self.names[j] for j in np.flatnonzero(row)) for row in found]
+            table = pd.DataFrame({"parents": sets, "probability": weight / weight.sum()})
+        return table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
+
+    # Graphs
+
+    def map(self) -> nx.DiGraph:
+        """Return the drawn DAG of the highest score; its log score is in ``graph.graph["log_score"]``."""
+        best = np.unravel_index(int(self.log_score.argmax()), self.log_score.shape)
+        graph = graphs.to_networkx(self.adjacency[best], self.names)
+        graph.graph["log_score"] = float(self.log_score[best])
+        return graph
+
+    def median_graph(self, threshold: float = 0.5) -> nx.DiGraph:
+        """Return the edges whose probability exceeds a threshold; together they may close a cycle.
+
+        Parameters
+        ----------
+        threshold : float, default 0.5
+            Between 0 and 1. The edges carry their ``probability``.
+        """
+        if not 0 <= threshold <= 1:
+            raise ValueError(f"threshold must lie between 0 and 1; received {threshold}")
+        probabilities = self.edge_probabilities().to_numpy()
+        graph = nx.DiGraph()
+        graph.add_nodes_from(self.names)
+        for i, j in np.argwhere(probabilities > threshold):
+            graph.add_edge(self.names[i], self.names[j], probability=float(probabilities[i, j]))
+        return graph
+
+    def graphs(self, distinct: bool = False) -> Iterator[nx.DiGraph]:
+        """Yield the drawn DAGs, with ``log_score`` and ``weight`` (of mean one) in ``graph.graph``.
+
+        Parameters
+        ----------
+        distinct : bool, default False
+            Yield each DAG once, by falling posterior ``probability``, instead of every draw.
+        """
+        if not distinct:
+            flat = self.adjacency.reshape(-1, *self.adjacency.shape[2:])
+            for dag, score, weight in zip(flat, self.log_score.flat, self.weights.flat, strict=True):
+                graph = graphs.to_networkx(dag, self.names)
+                graph.graph.update(log_score=float(score), weight=float(weight))
+                yield graph
+            return
+        dags, first, inverse = self._distinct()
+        probability = np.bincount(inverse, self.weights.ravel()) / self.weights.sum()
+        for k in np.argsort(-probability, kind="stable"):
+            graph = graphs.to_networkx(dags[k], self.names)
+            graph.graph.update(log_score=float(self.log_score.flat[first[k]]), probability=float(probability[k]))
+            yield graph
+
+    # Comparison with a known network
+
+    def expected_shd(self, truth: Any, cpdag: bool = False) -> Estimate:
+        """Return the posterior mean of the structural Hamming distance to a network; a reversal counts once."""
+        return self._estimate(lambda dags: metrics.shd_draws(dags, truth, cpdag=cpdag, names=self.names))
+
+    def expected_tp(self, truth: Any) -> Estimate:
+        """Return the posterior mean of the number of edges that are in a given network."""
+        return self._estimate(lambda dags: metrics.tp_draws(dags, truth, names=self.names))
+
+    def expected_fp(self, truth: Any) -> Estimate:
+        """Return the posterior mean of the number of edges between pairs that a given network doesn't join."""
+        return self._estimate(lambda dags: metrics.fp_draws(dags, truth, names=self.names))
+
+    def log_score_gap(self, graph: Any) -> float:
+        """Return how far the log score of a DAG lies below that of the best drawn DAG."""
+        if self.scorer is None:
+            raise ValueError("a loaded posterior has no scores to compare with; sample again to compare a DAG")
+        return float(self.log_score.max() - self.scorer(graphs.as_adjacency(graph, self.names)))
+
+    # Trust, and the way out
+
+    def summary(self) -> pd.DataFrame:
+        """Return a tidy table of all edges by falling probability.
+
+        Returns
+        -------
+        DataFrame
+            Columns `edge`, `parent`, `child`, `probability`, `mcse`, `ess`, `r_hat` and `status`: "sampled",
+            "exact", "never" or "always" (constant over all chains) or "chains disagree" (constant within
+            each chain but not the same in all).
+        """
+        n = len(self.names)
+        parent, child = np.nonzero(~np.eye(n, dtype=bool))
+        places = parent * n + child
+        value, mcse, ess, status = (column[places] for column in self._edge_moments)
+        table = pd.DataFrame(
+            {
+                "edge": [f"{self.names[i]} -> {self.names[j]}" for i, j in zip(parent, child, strict=True)],
+                "parent": [self.names[i] for i in parent],
+                "child": [self.names[j] for j in child],
+                "probability": value,
+                "mcse": mcse,
+                "ess": ess,
+                "r_hat": self._edge_r_hats()[places],
+                "status": status,
+            }
+        )
+        return table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
+
+    def _edge_r_hats(self) -> np.ndarray:
+        n = len(self.names)
+        result = np.full(n * n, np.nan)
+        if self.exact is None:
+            varies = np.flatnonzero(self._edge_moments.status == "sampled")
+            traces = self.adjacency.reshape(*self.log_score.shape, n * n)[..., varies]
+            result[varies] = r_hat_of(np.moveaxis(traces, -1, 0))
+        return result
+
+    def diagnostics(self) -> Diagnostics:
+        """Return how far the draws can be trusted; print it for plain words."""
+        weights = self.weights[..., None, None]
+        by_chain = (self.adjacency * weights).sum(axis=1) / weights.sum(axis=1)
+        gap, edge = largest_gap(by_chain, self.names)
+        chains, draws = self.log_score.shape
+        return Diagnostics(
+            chains=chains,
+            draws=chains * draws,
+            r_hat=float(r_hat_of(self.log_score)),
+            ess=ess_of(self.log_score),
+            largest_gap=gap,
+            largest_gap_edge=edge,
+            pareto_k=float(self.settings.get("pareto_k", np.nan)),
+            weight_ess=float(self.weights.sum() ** 2 / (self.weights**2).sum() / self.weights.size),
+            sampler=self.settings.get("sampler", "unknown"),
+            order_bias=self.settings.get("order_bias") == "kept",
+        )
+
+    def to_arviz(self) -> "xr.DataTree":
+        """Return the draws as an ArviZ DataTree: ``edge`` in ``posterior``, ``lp`` in ``sample_stats``."""
+        from gpn_bayes.posterior.export import to_arviz
+
+        return to_arviz(self)
+
+    def save(self, path: str | PathLike[str], overwrite: bool = False) -> None:
+        """Write the posterior to a netCDF file, to be read by `gpn_bayes.load` or ArviZ."""
+        from gpn_bayes.posterior.export import save
+
+        save(self, path, overwrite)

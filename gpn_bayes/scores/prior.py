@@ -1,0 +1,188 @@
+"""The modular graph prior: what each parent set costs, and which edges must or must not be there."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from scipy.special import gammaln
+
+from gpn_bayes import graphs
+
+KINDS = ("uniform", "fair")
+
+
+@dataclass(frozen=True, eq=False)
+class GraphPrior:
+    """A prior over DAGs that factorises over the nodes' parent sets.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The variables.
+    kind : {"uniform", "fair"}
+        "uniform" over DAGs; "fair" divides by C(n - 1, k), so that each number k of parents weighs the same.
+    edge_penalty : float
+        Subtracted from the log prior for every edge.
+    edge_probabilities : array or DataFrame, optional
+        Prior probability of each edge, rows parents; 1 requires an edge, 0 forbids it.
+    required, forbidden : iterable of (parent, child)
+        Edges that must, or must not, be there.
+    tiers : sequence of groups of names, or mapping of names to tier numbers, optional
+        No edge leads from a later tier to an earlier one; within a tier all may.
+
+    Attributes
+    ----------
+    required, forbidden : ndarray of bool, shape (n, n)
+        After construction: the edges as matrices, rows parents.
+
+    Examples
+    --------
+    >>> prior = GraphPrior(["age", "dose", "weight"], tiers=[["age"], ["dose", "weight"]])
+    >>> bool(prior.forbidden[1, 0]), bool(prior.forbidden[0, 1])
+    (True, False)
+    """
+
+    names: Sequence[str]
+    kind: str = "uniform"
+    edge_penalty: float = 0.0
+    edge_probabilities: Any = None
+    required: Any = ()
+    forbidden: Any = ()
+    tiers: Any = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"the prior must be one of {', '.join(KINDS)} or a table; received {self.kind!r}")
+        if not np.isfinite(self.edge_penalty):
+            raise ValueError(f"edge_penalty must be finite; received {self.edge_penalty}")
+        names = tuple(self.names)
+        log_odds, always, never = _read_probabilities(self.edge_probabilities, names)
+        required = _edge_matrix(self.required, names, "required") | always
+        forbidden = _edge_matrix(self.forbidden, names, "forbidden") | never
+        _check_required(required, forbidden, names, "forbidden")
+        by_tiers = _forbidden_by_tiers(self.tiers, names)
+        _check_required(required, by_tiers, names, "against the tiers")
+        for field, value in (
+            ("names", names),
+            ("required", required),
+            ("forbidden", forbidden | by_tiers | np.eye(len(names), dtype=bool)),
+            ("_log_odds", log_odds),
+        ):
+            object.__setattr__(self, field, value)
+
+    @classmethod
+    def read(cls, prior: Any, names: Sequence[str], required: Any, forbidden: Any, tiers: Any) -> "GraphPrior":
+        """Return the prior a user described: a name, a table of edge probabilities, or a `GraphPrior`."""
+        if isinstance(prior, GraphPrior):
+            if tuple(prior.names) != tuple(names):
+                raise ValueError(f"the prior must be over the data's variables; it is over {list(prior.names)}")
+            if any(len(list(edges)) for edges in (required, forbidden)) or tiers is not None:
+                raise ValueError("required, forbidden and tiers go into the GraphPrior when one is given")
+            return prior
+        if isinstance(prior, str):
+            return cls(names, prior, required=required, forbidden=forbidden, tiers=tiers)
+        return cls(names, edge_probabilities=prior, required=required, forbidden=forbidden, tiers=tiers)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The settings that determine the prior, JSON-able."""
+        return {
+            "kind": self.kind,
+            "edge_penalty": self.edge_penalty,
+            "log_odds": self._log_odds.tolist() if self._log_odds.any() else None,  # type: ignore[attr-defined]
+            "required": np.argwhere(self.required).tolist(),
+            "forbidden": np.argwhere(self.forbidden).tolist(),
+        }
+
+    def log_table(self, node: int, candidates: Sequence[int]) -> np.ndarray:
+        """Return the log prior of every subset of a node's candidates, in bitmask order.
+
+        Terms that are the same for all subsets of the candidates are left out. Sets that lack a required
+        parent, or hold a forbidden one, get minus infinity.
+        """
+        n = len(self.names)
+        table = np.zeros(1)
+        sizes = np.zeros(1, dtype=np.int64)
+        for parent in candidates:
+            gain = self._log_odds[parent, node] - self.edge_penalty  # type: ignore[attr-defined]
+            without = np.full_like(table, -np.inf) if self.required[parent, node] else table
+            holding = np.full_like(table, -np.inf) if self.forbidden[parent, node] else table + gain
+            table = np.concatenate([without, holding])
+            sizes = np.concatenate([sizes, sizes + 1])
+        if self.kind == "fair":
+            table = table - (gammaln(n) - gammaln(sizes + 1) - gammaln(n - sizes))
+        return table
+
+
+def _edge_matrix(edges: Any, names: tuple[str, ...], role: str) -> np.ndarray:
+    if isinstance(edges, str):
+        raise ValueError(f"{role} edges must be pairs (parent, child); received {edges!r}")
+    try:
+        # A set of forbidden edges may well hold cycles; required ones are checked later, with their names.
+        return graphs.as_adjacency(edges, names, acyclic=False).astype(bool)
+    except ValueError as error:
+        raise ValueError(f"{role} edges: {error}") from None
+
+
+def _check_required(required: np.ndarray, forbidden: np.ndarray, names: tuple[str, ...], why: str) -> None:
+    clash = np.argwhere(required & forbidden)
+    if len(clash):
+        parent, child = clash[0]
+        raise ValueError(f"an edge can't be required and {why}; {names[parent]} -> {names[child]} is both")
+    try:
+        cycle = nx.find_cycle(graphs.to_networkx(required.astype(np.int8), names))
+    except nx.NetworkXNoCycle:
+        return
+    told = " -> ".join([cycle[0][0], *(edge[1] for edge in cycle)])
+    raise ValueError(f"required edges must not form a cycle; received {told}")
+
+
+def _forbidden_by_tiers(tiers: Any, names: tuple[str, ...]) -> np.ndarray:
+    n = len(names)
+    if tiers is None:
+        return np.zeros((n, n), dtype=bool)
+    if isinstance(tiers, Mapping):
+        numbers = {graphs.node_index(name, names): tier for name, tier in tiers.items()}
+    elif isinstance(tiers, Iterable) and not isinstance(tiers, str):
+        numbers = {}
+        for tier, group in enumerate(tiers):
+            for name in [group] if isinstance(group, str) else group:
+                if graphs.node_index(name, names) in numbers:
+                    raise ValueError(f"every variable belongs to one tier; {name!r} is in two")
+                numbers[graphs.node_index(name, names)] = tier
+    else:
+        raise ValueError(f"tiers must be groups of names or a mapping of names to numbers; received {tiers!r}")
+    missing = [name for i, name in enumerate(names) if i not in numbers]
+    if missing:
+        raise ValueError(f"every variable belongs to one tier; {missing[0]!r} is in none")
+    tier_of = np.array([numbers[i] for i in range(n)])
+    return tier_of[:, None] > tier_of[None, :]
+
+
+def _read_probabilities(table: Any, names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the log odds of each edge, and the edges of probability one and zero."""
+    n = len(names)
+    if table is None:
+        nothing = np.zeros((n, n), dtype=bool)
+        return np.zeros((n, n)), nothing, nothing
+    if isinstance(table, pd.DataFrame):
+        if set(table.index) != set(names) or set(table.columns) != set(names):
+            raise ValueError("edge probabilities need the variables as rows and columns")
+        table = table.loc[list(names), list(names)]
+    try:
+        values = np.array(table, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"the prior must be one of {', '.join(KINDS)} or a table; received {table!r}") from None
+    if values.shape != (n, n):
+        raise ValueError(f"edge probabilities must have shape ({n}, {n}); received {values.shape}")
+    off = ~np.eye(n, dtype=bool)
+    if not ((values[off] >= 0) & (values[off] <= 1)).all():
+        raise ValueError("edge probabilities must lie between 0 and 1; received one that doesn't")
+    always, never = (values == 1) & off, (values == 0) & off
+    inner = off & ~always & ~never
+    log_odds = np.zeros((n, n))
+    log_odds[inner] = np.log(values[inner]) - np.log1p(-values[inner])
+    return log_odds, always, never
