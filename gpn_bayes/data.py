@@ -227,7 +227,9 @@ def _dataset_of_frame(frame: pd.DataFrame) -> Dataset:
     values = np.column_stack([column for column, _, _ in columns])
     _warn_of_identical_columns(names, values)
     values.setflags(write=False)
-    return Dataset(names, values, tuple(kind for _, kind, _ in columns), tuple(levels for *_, levels in columns))
+    return Dataset(
+        names, values, tuple(kind for _, kind, _ in columns), tuple(levels for *_, levels in columns)
+    )
 
 
 def _read_column(name: str, column: pd.Series) -> tuple[np.ndarray, str, tuple[Any, ...] | None]:

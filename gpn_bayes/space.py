@@ -11,9 +11,7 @@ from gpn_bayes.kernels.subsets import MAX_CANDIDATES
 from gpn_bayes.scores.prior import GraphPrior
 
 
-def candidate_lists(
-    candidates: Any, prior: GraphPrior, max_parents: int | None = None
-) -> list[list[int]]:
+def candidate_lists(candidates: Any, prior: GraphPrior, max_parents: int | None = None) -> list[list[int]]:
     """Return the candidate parents of every node, by index, in the variables' order.
 
     Parameters

@@ -1,8 +1,8 @@
 """The arithmetic of the BGe score: principal minors of one matrix, and the scores made of them."""
 
 import numpy as np
-from gpn_bayes.kernels.compiled import compiled
 
+from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.kernels.subsets import popcount
 
 
@@ -67,7 +67,9 @@ def log_minor(matrix: np.ndarray, indices: np.ndarray) -> float:
 
 
 @compiled
-def bge_from_minors(with_node: float, without: float, size: int, constants: np.ndarray, half_df: float) -> float:
+def bge_from_minors(
+    with_node: float, without: float, size: int, constants: np.ndarray, half_df: float
+) -> float:
     """Return the local score from log |R_PX|, log |R_P| and the number of parents.
 
     `half_df` is (N + alpha_w - n) / 2; the exponents of the two determinants grow by 1/2 per parent.
@@ -90,7 +92,12 @@ def bge_table(matrix: np.ndarray, constants: np.ndarray, half_df: float, max_par
 
 @compiled
 def bge_sets(
-    matrix: np.ndarray, node: int, parents: np.ndarray, sizes: np.ndarray, constants: np.ndarray, half_df: float
+    matrix: np.ndarray,
+    node: int,
+    parents: np.ndarray,
+    sizes: np.ndarray,
+    constants: np.ndarray,
+    half_df: float,
 ) -> np.ndarray:
     """Return the local scores of a node for several parent sets (rows of `parents`, padded)."""
     values = np.empty(len(sizes))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
+
 from gpn_bayes.kernels.compiled import compiled
 
 MAX_CANDIDATES = 20

@@ -15,7 +15,7 @@ from gpn_bayes.mcmc.partition import (
     partition_from_depths,
     set_blocks,
 )
-from gpn_bayes.mcmc.partition_moves import propose_partition, RELOCATE
+from gpn_bayes.mcmc.partition_moves import RELOCATE, propose_partition
 from gpn_bayes.mcmc.tables import ScoreTables, log_score_of
 
 # The moves of a partition chain: those of the partition, then those of a walk over DAGs.
@@ -45,8 +45,15 @@ def _accept(rng: np.random.Generator, log_ratio: float) -> bool:
 
 @compiled
 def _walk_over_dags(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, state: PartitionState, mix: np.ndarray,
-    length: int, parents: np.ndarray, new_parents: np.ndarray, counters: np.ndarray,
+    rng: np.random.Generator,
+    script: np.ndarray,
+    tables: ScoreTables,
+    state: PartitionState,
+    mix: np.ndarray,
+    length: int,
+    parents: np.ndarray,
+    new_parents: np.ndarray,
+    counters: np.ndarray,
 ) -> None:
     """Draw a DAG, take some steps over DAGs, and put its layering in the state's place."""
     draw_from_partition(rng, script, tables, state, parents)
@@ -65,8 +72,13 @@ def _walk_over_dags(
 
 @compiled
 def _step_of_partition(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, state: PartitionState,
-    new: PartitionState, mix: np.ndarray, counters: np.ndarray,
+    rng: np.random.Generator,
+    script: np.ndarray,
+    tables: ScoreTables,
+    state: PartitionState,
+    new: PartitionState,
+    mix: np.ndarray,
+    counters: np.ndarray,
 ) -> None:
     move = _pick_move(rng, mix[:_N_PARTITION_MOVES])
     log_ratio = propose_partition(rng, script, tables, state, new, move)
@@ -81,8 +93,16 @@ def _step_of_partition(
 
 @compiled
 def run_partition(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, state: PartitionState, mix: np.ndarray,
-    thin: int, words: np.ndarray, log_scores: np.ndarray, targets: np.ndarray, counters: np.ndarray,
+    rng: np.random.Generator,
+    script: np.ndarray,
+    tables: ScoreTables,
+    state: PartitionState,
+    mix: np.ndarray,
+    thin: int,
+    words: np.ndarray,
+    log_scores: np.ndarray,
+    targets: np.ndarray,
+    counters: np.ndarray,
 ) -> None:
     """Run partition MCMC for a block of draws, `thin` steps before each.
 
@@ -124,8 +144,16 @@ def run_partition(
 
 @compiled
 def run_order(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, state: OrderState, mix: np.ndarray,
-    thin: int, words: np.ndarray, log_scores: np.ndarray, targets: np.ndarray, counters: np.ndarray,
+    rng: np.random.Generator,
+    script: np.ndarray,
+    tables: ScoreTables,
+    state: OrderState,
+    mix: np.ndarray,
+    thin: int,
+    words: np.ndarray,
+    log_scores: np.ndarray,
+    targets: np.ndarray,
+    counters: np.ndarray,
 ) -> None:
     """Run order MCMC for a block of draws, `thin` steps before each; as `run_partition`."""
     new = OrderState(state.ints.copy(), state.score.copy())

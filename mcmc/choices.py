@@ -7,6 +7,7 @@ a test can walk through every path of a move and build its exact transition matr
 """
 
 import numpy as np
+
 from gpn_bayes.kernels.compiled import compiled
 
 # Rows of a script: the prescribed outcomes, the number of outcomes met, their probabilities, the cursor.
@@ -65,9 +66,11 @@ def choose_weighted(rng: np.random.Generator, script: np.ndarray, log_weights: n
     weights = np.exp(log_weights - top)
     total = weights.sum()
     if is_scripted(script):
-        outcome = prescribed(script)
-        note(script, k, weights[outcome] / total)
-        return outcome
+        # Outcomes are counted among those that can happen: a test must not walk into the others.
+        wanted = prescribed(script)
+        possible = np.flatnonzero(weights)
+        note(script, len(possible), weights[possible[wanted]] / total)
+        return int(possible[wanted])
     target = rng.random() * total
     reached = 0.0
     chosen = 0

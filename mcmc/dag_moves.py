@@ -89,6 +89,8 @@ def _toggle_edge(
     candidate_edges = 0
     for node in range(len(parents)):
         candidate_edges += n_candidates(tables, node)
+    if candidate_edges == 0:
+        return -np.inf
     pick = choose(rng, script, candidate_edges)
     child = 0
     while pick >= n_candidates(tables, child):
@@ -177,7 +179,11 @@ def _reorder(
 
 @compiled
 def _follow_or_draw(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, parents: np.ndarray, order: np.ndarray,
+    rng: np.random.Generator,
+    script: np.ndarray,
+    tables: ScoreTables,
+    parents: np.ndarray,
+    order: np.ndarray,
     follow: bool,
 ) -> float:
     """Sort a DAG by picking, again and again, one of the nodes whose parents have all been picked.
@@ -238,7 +244,11 @@ def _edge_at(tables: ScoreTables, parents: np.ndarray, index: int) -> tuple[int,
 
 @compiled
 def propose_dag(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, parents: np.ndarray, new: np.ndarray,
+    rng: np.random.Generator,
+    script: np.ndarray,
+    tables: ScoreTables,
+    parents: np.ndarray,
+    new: np.ndarray,
     move: int,
 ) -> float:
     """Propose a move from `parents` into `new` (a copy of it); return the log acceptance ratio."""

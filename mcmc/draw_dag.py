@@ -1,8 +1,8 @@
 """Draw parent sets, and whole DAGs, from the sets an order or a partition allows."""
 
 import numpy as np
-from gpn_bayes.kernels.compiled import compiled
 
+from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.mcmc.choices import is_scripted, note, prescribed
 from gpn_bayes.mcmc.tables import ScoreTables, candidate, log_score, n_candidates, ranked_mask
 
@@ -12,7 +12,12 @@ _FEW = 6
 
 @compiled
 def draw_parents(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, node: int, inside: int, needed: int,
+    rng: np.random.Generator,
+    script: np.ndarray,
+    tables: ScoreTables,
+    node: int,
+    inside: int,
+    needed: int,
     log_total: float,
 ) -> int:
     """Draw a parent set inside a set, meeting `needed` unless that is empty, in proportion to its score.

@@ -7,8 +7,8 @@ nodes of the sum of S over the parent sets among its predecessors.
 from typing import NamedTuple
 
 import numpy as np
-from gpn_bayes.kernels.compiled import compiled
 
+from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.mcmc.choices import choose, choose_weighted
 from gpn_bayes.mcmc.draw_dag import draw_parents
 from gpn_bayes.mcmc.tables import ScoreTables, bit_of, candidate, log_sum_inside, n_candidates
@@ -154,13 +154,19 @@ def _log_weights_of_places(tables: ScoreTables, current: OrderState, node: int) 
 
 @compiled
 def propose_order(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, current: OrderState, new: OrderState,
+    rng: np.random.Generator,
+    script: np.ndarray,
+    tables: ScoreTables,
+    current: OrderState,
+    new: OrderState,
     move: int,
 ) -> float:
     """Propose a move from `current` into `new` (a copy of it); return the log acceptance ratio."""
     if move == RELOCATE:
         relocate(rng, script, tables, current, new)
         return 0.0
+    if len(current.score) == 1:
+        return -np.inf
     _swap(rng, script, tables, new, move == ADJACENT_SWAP)
     return new.score.sum() - current.score.sum()
 
@@ -171,4 +177,6 @@ def draw_from_order(
 ) -> None:
     """Draw a DAG that the order allows, as local parent masks."""
     for node in range(len(parents)):
-        parents[node] = draw_parents(rng, script, tables, node, state.ints[INSIDE, node], 0, state.score[node])
+        parents[node] = draw_parents(
+            rng, script, tables, node, state.ints[INSIDE, node], 0, state.score[node]
+        )

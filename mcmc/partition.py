@@ -9,11 +9,10 @@ The moves are in `partition_moves` and `dag_moves`.
 from typing import NamedTuple
 
 import numpy as np
-from gpn_bayes.kernels.compiled import compiled
 
+from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.mcmc.draw_dag import draw_parents
 from gpn_bayes.mcmc.tables import ScoreTables, candidate, log_sum_inside, log_sum_meeting, n_candidates
-
 
 # Rows of `PartitionState.ints`.
 ORDER, START, BLOCK, INSIDE, NEEDED, COUNT = range(6)
@@ -120,7 +119,11 @@ def rescore_partition(tables: ScoreTables, state: PartitionState, first: int, en
 
 @compiled
 def draw_from_partition(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, state: PartitionState, parents: np.ndarray
+    rng: np.random.Generator,
+    script: np.ndarray,
+    tables: ScoreTables,
+    state: PartitionState,
+    parents: np.ndarray,
 ) -> None:
     """Draw a DAG of the partition, as local parent masks."""
     for node in range(len(parents)):

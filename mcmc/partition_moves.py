@@ -8,8 +8,8 @@ nothing can be proposed, which counts as a step that stays.
 import math
 
 import numpy as np
-from gpn_bayes.kernels.compiled import compiled
 
+from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.mcmc.choices import choose, choose_weighted
 from gpn_bayes.mcmc.partition import (
     BLOCK,
@@ -43,10 +43,14 @@ def _split_or_join(
     into c and k - c nodes; one of them is drawn. The number of gaps is the same in every partition.
     """
     n = len(new.score)
+    if n == 1:
+        return -np.inf
     gap = choose(rng, script, n - 1)
     b = new.ints[BLOCK, new.ints[ORDER, gap]]
     if new.ints[BLOCK, new.ints[ORDER, gap + 1]] != b:
-        log_ways = _log_binomial(new.ints[START, b + 2] - new.ints[START, b], new.ints[START, b + 1] - new.ints[START, b])
+        log_ways = _log_binomial(
+            new.ints[START, b + 2] - new.ints[START, b], new.ints[START, b + 1] - new.ints[START, b]
+        )
         _join(new, b)
         return -log_ways if rescore_partition(tables, new, b, b + 2) else -np.inf
     size = new.ints[START, b + 1] - new.ints[START, b]
@@ -117,7 +121,10 @@ def _swap_nodes(
 
 @compiled
 def _relocate_node(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, current: PartitionState,
+    rng: np.random.Generator,
+    script: np.ndarray,
+    tables: ScoreTables,
+    current: PartitionState,
     new: PartitionState,
 ) -> float:
     """Take a node out and put it back, into any block or between any two, by Gibbs.
@@ -215,8 +222,12 @@ def _log_weights_of_places(
 
 @compiled
 def propose_partition(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, current: PartitionState,
-    new: PartitionState, move: int,
+    rng: np.random.Generator,
+    script: np.ndarray,
+    tables: ScoreTables,
+    current: PartitionState,
+    new: PartitionState,
+    move: int,
 ) -> float:
     """Propose a move from `current` into `new` (a copy of it); return the log acceptance ratio."""
     if move == RELOCATE:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from gpn_bayes.kernels.compiled import compiled
 
+from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES, log_add, subset_sums, sums_containing, without_bit
 
 # Up to this many candidates the sums over "sets that contain m" are tabulated; k 2^(k-1) numbers a node.
@@ -57,11 +57,19 @@ def build_tables(candidates: Sequence[Sequence[int]], scores: Sequence[np.ndarra
     sizes = np.array([len(chosen) for chosen in candidates], dtype=np.int64)
     if sizes.max(initial=0) > MAX_CANDIDATES:
         raise ValueError(f"at most {MAX_CANDIDATES} candidates a node are supported; received {sizes.max()}")
+    if len(scores) != n:
+        raise ValueError(f"every node needs a table of scores; received {len(scores)} tables for {n} nodes")
+    for i, chosen in enumerate(candidates):
+        _check_candidates(i, [int(j) for j in chosen], n)
     for i, table in enumerate(scores):
         if len(table) != 1 << sizes[i]:
-            raise ValueError(f"node {i} with {sizes[i]} candidates needs {1 << sizes[i]} scores; got {len(table)}")
+            raise ValueError(
+                f"node {i} with {sizes[i]} candidates needs {1 << sizes[i]} scores; got {len(table)}"
+            )
         if not np.isfinite(table).any() or np.isnan(table).any() or np.isposinf(table).any():
-            raise ValueError(f"node {i} must have a finite score for some parent set, and none NaN or infinite")
+            raise ValueError(
+                f"node {i} must have a finite score for some parent set, and none NaN or infinite"
+            )
     tabulated = np.where(sizes <= MAX_TABULATED, sizes * (1 << np.maximum(sizes - 1, 0)), 0)
     total = int((1 << sizes).sum())
     layout = _lay_out(candidates)
@@ -77,6 +85,14 @@ def build_tables(candidates: Sequence[Sequence[int]], scores: Sequence[np.ndarra
     tables = ScoreTables(layout, values, ranked)
     _fill_sums(tables)
     return tables
+
+
+def _check_candidates(node: int, chosen: list[int], n: int) -> None:
+    """Refuse candidates that are no other node of the network, or named twice."""
+    if node in chosen or len(set(chosen)) < len(chosen) or not all(0 <= j < n for j in chosen):
+        raise ValueError(
+            f"candidates must be distinct nodes from 0 to {n - 1} other than the node; node {node} has {chosen}"
+        )
 
 
 def _lay_out(candidates: Sequence[Sequence[int]]) -> np.ndarray:

@@ -63,8 +63,11 @@ class Score(ABC):
 class Scorer(ABC):
     """A score bound to data: log S(node | parents), natural log, higher is better.
 
-    A subclass implements `score_sets`, and `_table` where it can do better than one set at a time.
+    A subclass implements `score_sets`, and `_table` where it can do better than one set at a time; it sets
+    `closed_form` where a whole table takes no time worth storing it for.
     """
+
+    closed_form = False
 
     def __init__(self, score: Score, names: Sequence[str], data_fingerprint: str) -> None:
         self.names = tuple(names)
@@ -90,7 +93,9 @@ class Scorer(ABC):
         given = [self.index(parent) for parent in parents]
         if i in given or len(set(given)) < len(given):
             names = [self.names[p] for p in given]
-            raise ValueError(f"parents must be distinct and differ from the node {self.names[i]!r}; received {names}")
+            raise ValueError(
+                f"parents must be distinct and differ from the node {self.names[i]!r}; received {names}"
+            )
         return float(self.score_sets(i, [tuple(sorted(given))]).values[0])
 
     def total(self, graph: Any) -> float:

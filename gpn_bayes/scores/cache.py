@@ -7,8 +7,7 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from functools import partial
+from contextlib import suppress
 from itertools import batched, islice
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple, Self
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 
 from gpn_bayes import storage
+from gpn_bayes.progress import progress_bar
 
 if TYPE_CHECKING:
     from gpn_bayes.scores.base import ScoreBatch, Scorer
@@ -168,7 +168,7 @@ class ScoreCache:
         batches = ((node, batch) for node, sets in missing.items() for batch in batched(sets, size))
         pool = ThreadPoolExecutor(os.cpu_count()) if executor is None else executor
         try:
-            with _progress(total, progressbar) as advance:
+            with progress_bar("Scoring", total, progressbar) as advance:
                 self._work_through(batches, pool, advance)
         except BaseException:
             if executor is None:
@@ -212,7 +212,7 @@ class ScoreCache:
         self,
         batches: Iterator[tuple[int, tuple[ParentSet, ...]]],
         executor: Executor,
-        advance: Callable[[int], None],
+        advance: Callable[[float], None],
     ) -> None:
         finished: SimpleQueue[Future] = SimpleQueue()
         in_flight: dict[Future, tuple[int, tuple[ParentSet, ...]]] = {}
@@ -353,18 +353,3 @@ def _describe(names: Sequence[str], node: int, sets: Sequence[ParentSet]) -> str
     shown = " or ".join(_parents_text(names, parents) for parents in sets[:3])
     more = f" or {len(sets) - 3} more" if len(sets) > 3 else ""
     return f"{names[node]!r} given {shown}{more}"
-
-
-@contextmanager
-def _progress(total: int, show: bool) -> Iterator[Callable[[int], None]]:
-    """Yield a function that tells the progress bar how many more scores are done."""
-    if not show:
-        yield lambda scores: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
-
-    columns = ("Scoring", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    # Batches of slow scores may be minutes apart: rate the speed over a long window.
-    with Progress(*columns, console=Console(stderr=True), speed_estimate_period=1800) as bar:
-        yield partial(bar.advance, bar.add_task("scores", total=total))

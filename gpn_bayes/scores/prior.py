@@ -55,7 +55,9 @@ class GraphPrior:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise ValueError(f"the prior must be one of {', '.join(KINDS)} or a table; received {self.kind!r}")
+            raise ValueError(
+                f"the prior must be one of {', '.join(KINDS)} or a table; received {self.kind!r}"
+            )
         if not np.isfinite(self.edge_penalty):
             raise ValueError(f"edge_penalty must be finite; received {self.edge_penalty}")
         names = tuple(self.names)
@@ -74,11 +76,15 @@ class GraphPrior:
             object.__setattr__(self, field, value)
 
     @classmethod
-    def read(cls, prior: Any, names: Sequence[str], required: Any, forbidden: Any, tiers: Any) -> "GraphPrior":
+    def read(
+        cls, prior: Any, names: Sequence[str], required: Any, forbidden: Any, tiers: Any
+    ) -> "GraphPrior":
         """Return the prior a user described: a name, a table of edge probabilities, or a `GraphPrior`."""
         if isinstance(prior, GraphPrior):
             if tuple(prior.names) != tuple(names):
-                raise ValueError(f"the prior must be over the data's variables; it is over {list(prior.names)}")
+                raise ValueError(
+                    f"the prior must be over the data's variables; it is over {list(prior.names)}"
+                )
             if any(len(list(edges)) for edges in (required, forbidden)) or tiers is not None:
                 raise ValueError("required, forbidden and tiers go into the GraphPrior when one is given")
             return prior
@@ -154,7 +160,9 @@ def _forbidden_by_tiers(tiers: Any, names: tuple[str, ...]) -> np.ndarray:
                     raise ValueError(f"every variable belongs to one tier; {name!r} is in two")
                 numbers[graphs.node_index(name, names)] = tier
     else:
-        raise ValueError(f"tiers must be groups of names or a mapping of names to numbers; received {tiers!r}")
+        raise ValueError(
+            f"tiers must be groups of names or a mapping of names to numbers; received {tiers!r}"
+        )
     missing = [name for i, name in enumerate(names) if i not in numbers]
     if missing:
         raise ValueError(f"every variable belongs to one tier; {missing[0]!r} is in none")
@@ -175,7 +183,9 @@ def _read_probabilities(table: Any, names: tuple[str, ...]) -> tuple[np.ndarray,
     try:
         values = np.array(table, dtype=float)
     except (TypeError, ValueError):
-        raise ValueError(f"the prior must be one of {', '.join(KINDS)} or a table; received {table!r}") from None
+        raise ValueError(
+            f"the prior must be one of {', '.join(KINDS)} or a table; received {table!r}"
+        ) from None
     if values.shape != (n, n):
         raise ValueError(f"edge probabilities must have shape ({n}, {n}); received {values.shape}")
     off = ~np.eye(n, dtype=bool)

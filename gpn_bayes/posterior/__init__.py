@@ -1,0 +1,8 @@
+"""GraphPosterior: weighted draws of DAGs, the questions they answer, and how far to trust them."""
+
+from gpn_bayes.posterior.diagnostics import Diagnostics
+from gpn_bayes.posterior.estimate import Estimate
+from gpn_bayes.posterior.export import load
+from gpn_bayes.posterior.graph_posterior import GraphPosterior
+
+__all__ = ["Diagnostics", "Estimate", "GraphPosterior", "load"]

@@ -1,0 +1,112 @@
+"""Between a GraphPosterior, an ArviZ DataTree and a netCDF file."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from gpn_bayes import graphs
+from gpn_bayes.posterior.exact import ExactAnswers
+from gpn_bayes.posterior.graph_posterior import GraphPosterior
+
+_FORMAT = "gpn_bayes posterior 1"
+
+
+def to_arviz(post: GraphPosterior) -> xr.DataTree:
+    """Return the draws as an ArviZ DataTree.
+
+    ``posterior`` holds `edge`, int8 over (chain, draw, parent, child); ``sample_stats`` the log score `lp`
+    and what the sampler reports; weighted draws come with a group ``log_weights``.
+    """
+    import arviz_base
+
+    groups: dict[str, dict[str, np.ndarray]] = {
+        "posterior": {"edge": post.adjacency},
+        "sample_stats": {"lp": post.log_score, **post.stats},
+    }
+    if post.log_weights is not None:
+        groups["log_weights"] = {"log_weight": post.log_weights}
+    return arviz_base.from_dict(
+        groups,
+        coords={"parent": list(post.names), "child": list(post.names)},
+        dims={"edge": ["parent", "child"]},
+        attrs={"posterior": {"format": _FORMAT, "settings": json.dumps(post.settings)}},
+    )
+
+
+def save(post: GraphPosterior, path: str | os.PathLike[str], overwrite: bool = False) -> None:
+    """Write a posterior to a netCDF file, all or nothing."""
+    target = Path(path)
+    if target.exists() and not overwrite:
+        raise ValueError(f"an existing file is only replaced with overwrite=True; {str(target)!r} exists")
+    if not target.parent.is_dir():
+        raise ValueError(f"the folder must exist; {str(target.parent)!r} doesn't")
+    tree = to_arviz(post)
+    if post.exact is not None:
+        tree["exact"] = xr.DataTree(_exact_dataset(post.exact, post.names))
+    part = target.with_name(f".{target.name}.part")
+    try:
+        tree.to_netcdf(
+            part, engine="h5netcdf", encoding={"/posterior": {"edge": {"zlib": True, "complevel": 4}}}
+        )
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def load(path: str | os.PathLike[str]) -> GraphPosterior:
+    """Read a posterior that `GraphPosterior.save` wrote.
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> post = gpn.load("results/posterior.nc")  # doctest: +SKIP
+    """
+    source = Path(path)
+    if not source.is_file():
+        raise ValueError(f"the posterior's file must exist; {str(source)!r} is not a file")
+    try:
+        with xr.open_datatree(source, engine="h5netcdf") as tree:
+            tree.load()
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(f"{source.name!r} can't be read as a netCDF file: {error}".splitlines()[0]) from None
+    if "posterior" not in tree or tree["posterior"].attrs.get("format") != _FORMAT:
+        raise ValueError(f"{source.name!r} must be a posterior saved by gpn_bayes; it isn't")
+    edge = tree["posterior"]["edge"]
+    stats = {str(name): values.to_numpy() for name, values in tree["sample_stats"].data_vars.items()}
+    return GraphPosterior(
+        names=tuple(str(name) for name in edge.coords["parent"].to_numpy()),
+        parents=graphs.pack(edge.to_numpy().astype(np.int8)),
+        log_score=stats.pop("lp"),
+        log_weights=tree["log_weights"]["log_weight"].to_numpy() if "log_weights" in tree else None,
+        stats=stats,
+        settings=json.loads(tree["posterior"].attrs["settings"]),
+        exact=_read_exact(tree["exact"]) if "exact" in tree else None,
+    )
+
+
+def _exact_dataset(exact: ExactAnswers, names: tuple[str, ...]) -> xr.Dataset:
+    return xr.Dataset(
+        {
+            "edge_probability": (("parent", "child"), exact.edges),
+            "set_log_score": ("parent_set", np.concatenate(exact.log_scores)),
+            "set_probability": ("parent_set", np.concatenate(exact.parent_sets)),
+        },
+        coords={"parent": list(names), "child": list(names)},
+        attrs={"log_z": exact.log_z, "candidates": json.dumps(exact.candidates)},
+    )
+
+
+def _read_exact(group: Any) -> ExactAnswers:
+    candidates = json.loads(group.attrs["candidates"])
+    cuts = np.cumsum([1 << len(chosen) for chosen in candidates])[:-1]
+    return ExactAnswers(
+        edges=group["edge_probability"].to_numpy(),
+        log_z=float(group.attrs["log_z"]),
+        candidates=candidates,
+        log_scores=np.split(group["set_log_score"].to_numpy(), cuts),
+        parent_sets=np.split(group["set_probability"].to_numpy(), cuts),
+    )

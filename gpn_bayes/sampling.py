@@ -1,0 +1,339 @@
+"""The main road: data -> scores -> tables -> sampler -> weights -> GraphPosterior."""
+
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+import gpn_bayes
+from gpn_bayes import graphs, scores
+from gpn_bayes.checkpoint import CheckpointStore
+from gpn_bayes.kernels.subsets import members_of
+from gpn_bayes.mcmc import chains as chain_runs
+from gpn_bayes.mcmc import exact_draws
+from gpn_bayes.mcmc import order as orders
+from gpn_bayes.mcmc.exact_posterior import exact_probabilities
+from gpn_bayes.mcmc.tables import ScoreTables, build_tables
+from gpn_bayes.posterior import GraphPosterior
+from gpn_bayes.posterior.diagnostics import WEIGHT_ESS_LIMIT
+from gpn_bayes.posterior.exact import ExactAnswers
+from gpn_bayes.progress import progress_bar
+from gpn_bayes.running import Draws, Plan, run_chains
+from gpn_bayes.scores.base import Scorer
+from gpn_bayes.scores.cache import ScoreCache
+from gpn_bayes.scores.prior import GraphPrior
+from gpn_bayes.space import candidate_lists
+
+SAMPLERS = ("auto", "exact", "partition", "order")
+# The exact sampler takes about half a minute and half a gigabyte here, and four times that for one more.
+AUTO_EXACT_NODES = 16
+# Counting the orders of a DAG walks through sets of nodes.
+MAX_CORRECTED_NODES = 20
+# Closed-form scores are stored up to here; beyond, computing them again is quicker than reading them.
+_MAX_STORED_CLOSED_FORM = 200_000
+
+
+def sample(
+    data: Any,
+    score: Any = "bge",
+    *,
+    sampler: str = "auto",
+    draws: int = 2000,
+    tune: int = 1000,
+    chains: int = 4,
+    cores: int | None = None,
+    random_seed: int | None = None,
+    thin: int | str = "auto",
+    prior: Any = "uniform",
+    required: Any = (),
+    forbidden: Any = (),
+    tiers: Any = None,
+    max_parents: int | None = None,
+    candidates: Any = None,
+    order_bias: str = "keep",
+    cache: str | os.PathLike[str] | None = None,
+    executor: Executor | None = None,
+    progressbar: bool = True,
+) -> GraphPosterior:
+    """Draw DAGs from the posterior given data.
+
+    Parameters
+    ----------
+    data : DataFrame, ndarray, path, Dataset or SufficientStatistics
+        Variables are columns.
+    score : Score or str, default "bge"
+        How to score a node given its parents.
+    sampler : {"auto", "exact", "partition", "order"}
+        "exact" draws independently and knows edge probabilities without error, for up to 17 variables;
+        "partition" is MCMC under the uniform prior over DAGs; "order" is MCMC that favours DAGs with
+        many orders, unless corrected. "auto" is exact for up to 16 variables, else partition.
+    draws, tune : int
+        DAGs to keep of each chain, and DAGs to drop before.
+    chains : int
+        Independent chains.
+    cores : int, optional
+        Threads; as many as there are processors by default. The result doesn't depend on it.
+    random_seed : int, optional
+        The same seed gives the same draws. Without one, a killed run can't go on where it stopped.
+    thin : int or "auto"
+        Steps of a chain before each draw; ten a variable by default.
+    prior : {"uniform", "fair"}, table of edge probabilities, or GraphPrior
+        See `gpn_bayes.scores.GraphPrior`.
+    required, forbidden : edges (parent, child)
+        Edges that must, or must not, be there.
+    tiers : groups of names, or mapping of names to numbers, optional
+        No edge leads from a later tier to an earlier one.
+    max_parents : int, optional
+        Largest number of parents of a node.
+    candidates : dict or networkx.DiGraph, optional
+        Candidate parents of each variable; all others by default. At most 20 each.
+    order_bias : {"keep", "correct"}
+        For order MCMC: "correct" weights each draw by one over the number of its orders.
+    cache : path, optional
+        An SQLite file for scores and checkpoints: a killed run, started again with the same arguments and
+        seed, goes on from there to the same result.
+    executor : concurrent.futures.Executor, optional
+        Where to compute scores that have no closed form; threads by default.
+    progressbar : bool, default True
+        Whether to show progress, on stderr.
+
+    Returns
+    -------
+    GraphPosterior
+        After Ctrl-C, with the draws made so far.
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> post = gpn.sample(gpn.datasets.sachs(transform="log2"), score="bge", max_parents=2,
+    ...                   draws=100, random_seed=1, progressbar=False)
+    >>> post.edge_probability("raf", "mek").value > 0.1
+    True
+    """
+    scorer = scores.by_name(score).bind(data)
+    graph_prior = GraphPrior.read(prior, scorer.names, required, forbidden, tiers)
+    lists = candidate_lists(candidates, graph_prior, max_parents)
+    n = len(scorer.names)
+    sampler = _choose_sampler(sampler, n, order_bias)
+    _check_counts(draws=draws, chains=chains, tune=tune, cores=cores, thin=thin, random_seed=random_seed)
+    exact = sampler == "exact"
+    plan = Plan(
+        sampler=sampler,
+        draws=draws,
+        tune=0 if exact else tune,
+        thin=1 if exact else 10 * n if thin == "auto" else int(thin),
+        cores=min(cores or os.cpu_count() or 1, chains),
+    )
+    settings = {
+        "score": scorer.label,
+        "sampler": sampler,
+        "prior": graph_prior.parameters,
+        "max_parents": max_parents,
+        "draws": draws,
+        "tune": plan.tune,
+        "chains": chains,
+        "thin": plan.thin,
+        "random_seed": random_seed,
+        "version": gpn_bayes.__version__,
+        "data_fingerprint": scorer.data_fingerprint,
+    }
+    run_key = _run_key(settings, scorer, lists)
+    with ScoreCache(scorer, cache) as store:
+        node_scores = _node_scores(scorer, store, lists, max_parents, executor, progressbar)
+        tables = build_tables(
+            lists, [table + graph_prior.log_table(i, lists[i]) for i, table in enumerate(node_scores)]
+        )
+        weights = _layered_weights(tables, progressbar) if exact else None
+        checkpoints = None
+        if store.connection is not None and random_seed is not None:
+            checkpoints = CheckpointStore(store.connection)
+        drawn = run_chains(
+            plan,
+            tables,
+            [np.random.default_rng(seed) for seed in np.random.SeedSequence(random_seed).spawn(chains)],
+            _start_orders(graph_prior),
+            weights,
+            checkpoints,
+            run_key,
+            progressbar,
+        )
+        if checkpoints is not None and not drawn.interrupted:
+            checkpoints.forget(run_key)
+    if drawn.interrupted:
+        kept = drawn.log_scores.shape[1]
+        warnings.warn(
+            f"interrupted: {kept} of {draws} draws of each chain were made", UserWarning, stacklevel=2
+        )
+    answers = _exact_answers(tables, lists, progressbar) if exact else None
+    log_weights = _order_correction(drawn, order_bias) if sampler == "order" else None
+    settings["order_bias"] = (
+        None if sampler != "order" else "corrected" if order_bias == "correct" else "kept"
+    )
+    settings["moves"] = _move_table(sampler, drawn.counters)
+    return GraphPosterior(
+        names=scorer.names,
+        parents=drawn.parents,
+        log_score=drawn.log_scores,
+        log_weights=log_weights,
+        stats={"state_log_score": drawn.targets},
+        settings=settings,
+        exact=answers,
+        scorer=_dag_scorer(scorer, graph_prior),
+    )
+
+
+def _choose_sampler(sampler: str, n: int, order_bias: str) -> str:
+    if sampler not in SAMPLERS:
+        raise ValueError(f"sampler must be one of {', '.join(SAMPLERS)}; received {sampler!r}")
+    if order_bias not in ("keep", "correct"):
+        raise ValueError(f"order_bias must be 'keep' or 'correct'; received {order_bias!r}")
+    if sampler == "auto":
+        return "exact" if n <= AUTO_EXACT_NODES else "partition"
+    if sampler == "exact" and n > exact_draws.MAX_NODES:
+        raise ValueError(
+            f"the exact sampler takes at most {exact_draws.MAX_NODES} variables; received {n}: use 'partition'"
+        )
+    if sampler == "order" and order_bias == "correct" and n > MAX_CORRECTED_NODES:
+        raise ValueError(
+            f"order_bias='correct' takes at most {MAX_CORRECTED_NODES} variables; received {n}: use 'partition'"
+        )
+    return sampler
+
+
+def _check_counts(**given: Any) -> None:
+    smallest = {"draws": 1, "chains": 1, "tune": 0, "cores": 1, "thin": 1, "random_seed": 0}
+    for name, value in given.items():
+        if (value is None and name in ("cores", "random_seed")) or (value == "auto" and name == "thin"):
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < smallest[name]:
+            raise ValueError(f"{name} must be a whole number, {smallest[name]} or more; received {value!r}")
+
+
+def _run_key(settings: dict[str, Any], scorer: Scorer, lists: list[list[int]]) -> str:
+    """Return a name for a run that is equal exactly for runs with equal results."""
+    text = json.dumps([settings, scorer.score_fingerprint, lists], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _node_scores(
+    scorer: Scorer,
+    store: ScoreCache,
+    lists: list[list[int]],
+    max_parents: int | None,
+    executor: Executor | None,
+    progressbar: bool,
+) -> list[np.ndarray]:
+    """Return for every node the scores of all subsets of its candidates."""
+    limits = [len(chosen) if max_parents is None else min(max_parents, len(chosen)) for chosen in lists]
+    wanted = sum(1 << len(chosen) for chosen in lists)
+    if scorer.closed_form and (store.connection is None or wanted > _MAX_STORED_CLOSED_FORM):
+        return [
+            scorer.table(i, chosen, limit)
+            for i, (chosen, limit) in enumerate(zip(lists, limits, strict=True))
+        ]
+    sets = [_subsets(chosen, limit) for chosen, limit in zip(lists, limits, strict=True)]
+    store.fill(
+        ((i, parents) for i, own in enumerate(sets) for parents in own.values()), executor, progressbar
+    )
+    tables = []
+    for i, own in enumerate(sets):
+        table = np.full(1 << len(lists[i]), -np.inf)
+        table[list(own)] = store.values(i, list(own.values()))
+        tables.append(table)
+    return tables
+
+
+def _subsets(chosen: Sequence[int], limit: int) -> dict[int, tuple[int, ...]]:
+    """Return the subsets of at most `limit` candidates, by local mask."""
+    return {
+        mask: tuple(chosen[bit] for bit in members_of(mask))
+        for mask in range(1 << len(chosen))
+        if mask.bit_count() <= limit
+    }
+
+
+def _layered_weights(tables: ScoreTables, progressbar: bool) -> exact_draws.LayeredWeights:
+    with progress_bar("Summing", 1.0, progressbar) as advance:
+        return exact_draws.layered_weights(tables, _shares(advance))
+
+
+def _exact_answers(tables: ScoreTables, lists: list[list[int]], progressbar: bool) -> ExactAnswers:
+    with progress_bar("Edges", 1.0, progressbar) as advance:
+        found = exact_probabilities(tables, _shares(advance))
+    spans = list(zip(found.offsets[:-1], found.offsets[1:], strict=True))
+    return ExactAnswers(
+        edges=found.edge_probabilities,
+        log_z=found.log_z,
+        candidates=lists,
+        log_scores=[tables.values[begin:end].copy() for begin, end in spans],
+        parent_sets=[found.parent_set_probabilities[begin:end] for begin, end in spans],
+    )
+
+
+def _shares(advance: Callable[[float], None]) -> Callable[[float], None]:
+    """Turn a bar that moves by steps into one that is told the share done."""
+    done = 0.0
+
+    def move_to(share: float) -> None:
+        nonlocal done
+        advance(share - done)
+        done = share
+
+    return move_to
+
+
+def _start_orders(prior: GraphPrior) -> Callable[[np.random.Generator], np.ndarray]:
+    """Return a function that draws an order in which the required edges lead forward."""
+    required = nx.from_numpy_array(prior.required.astype(int), create_using=nx.DiGraph)
+
+    def start_order(rng: np.random.Generator) -> np.ndarray:
+        priority = rng.permutation(len(prior.names))
+        return np.array(list(nx.lexicographical_topological_sort(required, key=lambda node: priority[node])))
+
+    return start_order
+
+
+def _order_correction(drawn: Draws, order_bias: str) -> np.ndarray | None:
+    """Return log weights of one over the number of orders of each DAG, if asked for."""
+    if order_bias == "keep":
+        return None
+    flat = drawn.parents.reshape(drawn.log_scores.size, *drawn.parents.shape[2:])
+    distinct, inverse = np.unique(flat, axis=0, return_inverse=True)
+    log_weights = -graphs.log_linear_extensions(distinct)[inverse.reshape(-1)].reshape(drawn.log_scores.shape)
+    weights = np.exp(log_weights - log_weights.max())
+    share = weights.sum() ** 2 / (weights**2).sum() / weights.size
+    if share < WEIGHT_ESS_LIMIT:
+        warnings.warn(
+            f"correcting the order bias leaves {share:.1%} of the draws effective; sampler='partition' needs "
+            "no correction",
+            UserWarning,
+            stacklevel=3,
+        )
+    return log_weights
+
+
+def _move_table(sampler: str, counters: np.ndarray) -> dict[str, float]:
+    """Return the share of each move's steps that changed the state."""
+    if sampler == "exact":
+        return {}
+    moves = orders.MOVES if sampler == "order" else chain_runs.PARTITION_MOVES
+    tried, changed = counters.sum(axis=0).T
+    return {move: float(c / max(t, 1)) for move, t, c in zip(moves, tried, changed, strict=True)}
+
+
+def _dag_scorer(scorer: Scorer, prior: GraphPrior) -> Callable[[np.ndarray], float]:
+    """Return the function that gives any DAG the log score of the draws, prior included."""
+
+    def log_score(adjacency: np.ndarray) -> float:
+        total = scorer.total(adjacency)
+        for i in range(len(prior.names)):
+            total += float(prior.log_table(i, np.flatnonzero(adjacency[:, i]).tolist())[-1])
+        return total
+
+    return log_score
