@@ -77,6 +77,7 @@ class Dataset:
     fingerprint: str = field(init=False)
 
     def __post_init__(self) -> None:
+        """Compute the fingerprint."""
         levels = [None if known is None else [str(level) for level in known] for known in self.levels]
         object.__setattr__(
             self, "fingerprint", _fingerprint(list(self.names), list(self.kinds), levels, self.values)
@@ -145,6 +146,7 @@ class SufficientStatistics:
     fingerprint: str = field(init=False)
 
     def __post_init__(self) -> None:
+        """Check the statistics and compute the fingerprint."""
         object.__setattr__(self, "names", tuple(str(name) for name in self.names))
         object.__setattr__(self, "mean", np.array(self.mean, dtype=float))
         object.__setattr__(self, "cov", np.array(self.cov, dtype=float))

@@ -81,12 +81,15 @@ class _Chain:
         if self.weights is not None:
             draw_exact(self.rng, script, self.tables, self.weights, words, log_scores)
             targets[:] = log_scores
-        else:
-            run = chain_runs.run_order if self.plan.sampler == "order" else chain_runs.run_partition
-            mix = orders.DEFAULT_MIX if self.plan.sampler == "order" else chain_runs.PARTITION_MIX
-            run(
-                self.rng, script, self.tables, self.state, mix, self.plan.thin, words, log_scores, targets,
-                self.counters,
+        elif isinstance(self.state, OrderState):
+            chain_runs.run_order(
+                self.rng, script, self.tables, self.state, orders.DEFAULT_MIX, self.plan.thin,
+                words, log_scores, targets, self.counters,
+            )  # fmt: skip
+        elif isinstance(self.state, PartitionState):
+            chain_runs.run_partition(
+                self.rng, script, self.tables, self.state, chain_runs.PARTITION_MIX, self.plan.thin,
+                words, log_scores, targets, self.counters,
             )  # fmt: skip
         took = max(time.perf_counter() - began, 1e-6)
         self.block_size = int(np.clip(count * _BLOCK_SECONDS / took, 1, 2 * self.block_size))
@@ -182,12 +185,10 @@ def _new_chain(
     if plan.sampler == "exact":
         return _Chain(plan, tables, rng, weights, None, np.zeros((0, 2), np.int64))
     order = start_order(rng)
-    state: OrderState | PartitionState
     if plan.sampler == "order":
-        state, moves = new_order(tables, order), orders.MOVES
-    else:
-        state, moves = chain_runs.start_partition(rng, no_script(), tables, order), chain_runs.PARTITION_MOVES
-    return _Chain(plan, tables, rng, None, state, np.zeros((len(moves), 2), np.int64))
+        return _Chain(plan, tables, rng, None, new_order(tables, order), np.zeros((len(orders.MOVES), 2), np.int64))
+    state = chain_runs.start_partition(rng, no_script(), tables, order)
+    return _Chain(plan, tables, rng, None, state, np.zeros((len(chain_runs.PARTITION_MOVES), 2), np.int64))
 
 
 def _work_through(

@@ -48,6 +48,7 @@ class Diagnostics:
     order_bias: bool
 
     def __getitem__(self, key: str) -> object:
+        """Return a number by its name."""
         if key not in {field.name for field in fields(self)}:
             raise KeyError(key)
         return getattr(self, key)
@@ -87,6 +88,7 @@ class Diagnostics:
         return found
 
     def __str__(self) -> str:
+        """Say it in plain words."""
         if self.sampler == "exact":
             text = f"Exact: edge probabilities carry no Monte Carlo error; {self.draws} independent draws."
         elif self.chains == 1:

@@ -28,6 +28,7 @@ class Estimate(NamedTuple):
     ess: float
 
     def __str__(self) -> str:
+        """Show the value with its error."""
         if self.mcse == 0:
             return f"{self.value:.3f} (exact)"
         if np.isnan(self.mcse):

@@ -61,6 +61,7 @@ class GraphPosterior:
     scorer: Callable[[np.ndarray], float] | None = None
 
     def __repr__(self) -> str:
+        """Say in one line what was drawn."""
         chains, draws = self.log_score.shape
         sampler = self.settings.get("sampler", "unknown")
         return (
@@ -275,7 +276,7 @@ class GraphPosterior:
         if not 0 <= threshold <= 1:
             raise ValueError(f"threshold must lie between 0 and 1; received {threshold}")
         probabilities = self.edge_probabilities().to_numpy()
-        graph = nx.DiGraph()
+        graph: nx.DiGraph = nx.DiGraph()
         graph.add_nodes_from(self.names)
         for i, j in np.argwhere(probabilities > threshold):
             graph.add_edge(self.names[i], self.names[j], probability=float(probabilities[i, j]))

@@ -56,6 +56,7 @@ class Score(ABC):
         return f"{self.name}:{json.dumps(self.parameters, sort_keys=True)}"
 
     def __repr__(self) -> str:
+        """Show the score as it would be made."""
         settings = ", ".join(f"{key}={value!r}" for key, value in self.parameters.items())
         return f"{type(self).__name__}({settings})"
 

@@ -92,7 +92,7 @@ class BGeScorer(Scorer):
     def score_sets(self, node: int, parent_sets: Sequence[tuple[int, ...]]) -> ScoreBatch:
         """Score several parent sets of one node, given by index."""
         sizes = np.array([len(parents) for parents in parent_sets], dtype=np.int64)
-        padded = np.zeros((len(sizes), max(sizes.max(initial=0), 1)), dtype=np.int64)
+        padded = np.zeros((len(sizes), max(int(sizes.max(initial=0)), 1)), dtype=np.int64)
         for row, parents in enumerate(parent_sets):
             padded[row, : len(parents)] = parents
         values = bge_sets(self.matrix, node, padded, sizes, self.constants, self.half_df)

@@ -54,6 +54,7 @@ class GraphPrior:
     tiers: Any = None
 
     def __post_init__(self) -> None:
+        """Check the edges and turn them into matrices."""
         if self.kind not in KINDS:
             raise ValueError(
                 f"the prior must be one of {', '.join(KINDS)} or a table; received {self.kind!r}"
