@@ -24,7 +24,7 @@ PARTITION_MOVES = (
     "reordering",
 )  # fmt: skip
 _N_PARTITION_MOVES = 4
-PARTITION_MIX = np.array([0.15, 0.13, 0.08, 0.04, 0.2, 0.22, 0.1, 0.08])
+PARTITION_MIX = np.array([0.17, 0.14, 0.08, 0.02, 0.22, 0.22, 0.1, 0.05])
 
 
 @compiled
