@@ -152,6 +152,9 @@ class SufficientStatistics:
         object.__setattr__(self, "cov", np.array(self.cov, dtype=float))
         _check_names(self.names)
         d = len(self.names)
+        if isinstance(self.n, bool) or not isinstance(self.n, int | np.integer):
+            raise ValueError(f"n must be a whole number; received {self.n!r}")
+        object.__setattr__(self, "n", int(self.n))
         if self.n < 2:
             raise ValueError(f"statistics need at least two rows; received n = {self.n}")
         if self.mean.shape != (d,) or self.cov.shape != (d, d):
@@ -161,11 +164,16 @@ class SufficientStatistics:
             )
         if not (np.isfinite(self.mean).all() and np.isfinite(self.cov).all()):
             raise ValueError("mean and cov must be finite; received NaN or infinity")
-        if not np.allclose(self.cov, self.cov.T, rtol=1e-10, atol=0):
-            raise ValueError("cov must be symmetric; received an asymmetric matrix")
         for name, variance in zip(self.names, np.diag(self.cov), strict=True):
             if variance <= 0:
                 raise ValueError(f"every column must vary; column {name!r} has variance {variance}")
+        if not np.allclose(self.correlation, self.correlation.T, rtol=0, atol=1e-10):
+            raise ValueError("cov must be symmetric; received an asymmetric matrix")
+        smallest = np.linalg.eigvalsh(self.correlation)[0]
+        if smallest < -1e-8:
+            raise ValueError(
+                f"cov must be positive semi-definite; its correlations have the eigenvalue {smallest:.3g}"
+            )
         object.__setattr__(self, "fingerprint", _fingerprint(self.n, list(self.names), self.mean, self.cov))
 
     @classmethod
@@ -199,13 +207,16 @@ def _read_file(path: Path) -> pd.DataFrame:
     try:
         # pandas renames repeated columns, so the header is checked as it stands in the file.
         with path.open(newline="", encoding="utf-8-sig") as lines:
-            header = tuple(name.strip() for name in next(csv.reader(lines), []))
+            header = tuple(name.strip() for name in next(csv.reader(lines, skipinitialspace=True), []))
         _check_names(header)
-        frame = pd.read_csv(path, skipinitialspace=True, encoding="utf-8-sig")
+        with warnings.catch_warnings():
+            # Fields without a name would otherwise be taken for row labels, and dropped.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame = pd.read_csv(path, skipinitialspace=True, encoding="utf-8-sig", index_col=False)
+    except pd.errors.ParserWarning:
+        raise ValueError(f"{path.name} has more fields in its rows than names in its header") from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{path.name} can't be read as a CSV table: {_first_line(error)}") from None
-    if isinstance(frame.index, pd.MultiIndex) or not isinstance(frame.index, pd.RangeIndex):
-        raise ValueError(f"{path.name} has more fields in its rows than names in its header")
     frame.columns = pd.Index([str(name).strip() for name in frame.columns])
     return frame
 

@@ -220,7 +220,7 @@ def _work_through(
                 advance(count)
                 if all_chains[c].done < all_chains[c].total:
                     waiting.append(c)
-    return bool(interrupts)
+    return any(chain.done < chain.total for chain in all_chains)
 
 
 @contextmanager

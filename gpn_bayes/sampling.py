@@ -1,7 +1,5 @@
 """The main road: data -> scores -> tables -> sampler -> weights -> GraphPosterior."""
 
-import hashlib
-import json
 import os
 import warnings
 from collections.abc import Callable, Sequence
@@ -11,8 +9,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-import gpn_bayes
-from gpn_bayes import graphs, scores
+from gpn_bayes import graphs
 from gpn_bayes.checkpoint import CheckpointStore
 from gpn_bayes.kernels.subsets import members_of
 from gpn_bayes.mcmc import chains as chain_runs
@@ -23,18 +20,13 @@ from gpn_bayes.mcmc.tables import ScoreTables, build_tables
 from gpn_bayes.posterior import GraphPosterior
 from gpn_bayes.posterior.diagnostics import WEIGHT_ESS_LIMIT
 from gpn_bayes.posterior.exact import ExactAnswers
+from gpn_bayes.preparing import PreparedRun, prepare
 from gpn_bayes.progress import progress_bar
-from gpn_bayes.running import Draws, Plan, run_chains
+from gpn_bayes.running import Draws, run_chains
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.prior import GraphPrior
-from gpn_bayes.space import candidate_lists
 
-SAMPLERS = ("auto", "exact", "partition", "order")
-# The exact sampler takes about half a minute and half a gigabyte here, and four times that for one more.
-AUTO_EXACT_NODES = 16
-# Counting the orders of a DAG walks through sets of nodes.
-MAX_CORRECTED_NODES = 20
 # Closed-form scores are stored up to here; beyond, computing them again is quicker than reading them.
 _MAX_STORED_CLOSED_FORM = 200_000
 
@@ -116,109 +108,77 @@ def sample(
     >>> post.edge_probability("raf", "mek").value > 0.1
     True
     """
-    scorer = scores.by_name(score).bind(data)
-    graph_prior = GraphPrior.read(prior, scorer.names, required, forbidden, tiers)
-    lists = candidate_lists(candidates, graph_prior, max_parents)
-    n = len(scorer.names)
-    sampler = _choose_sampler(sampler, n, order_bias)
-    _check_counts(draws=draws, chains=chains, tune=tune, cores=cores, thin=thin, random_seed=random_seed)
-    exact = sampler == "exact"
-    plan = Plan(
-        sampler=sampler,
-        draws=draws,
-        tune=0 if exact else tune,
-        thin=1 if exact else 10 * n if thin == "auto" else int(thin),
-        cores=min(cores or os.cpu_count() or 1, chains),
-    )
-    settings = {
-        "score": scorer.label,
-        "sampler": sampler,
-        "prior": graph_prior.parameters,
-        "max_parents": max_parents,
-        "draws": draws,
-        "tune": plan.tune,
-        "chains": chains,
-        "thin": plan.thin,
-        "random_seed": random_seed,
-        "version": gpn_bayes.__version__,
-        "data_fingerprint": scorer.data_fingerprint,
-    }
-    run_key = _run_key(settings, scorer, lists)
-    with ScoreCache(scorer, cache) as store:
-        node_scores = _node_scores(scorer, store, lists, max_parents, executor, progressbar)
+    run = prepare(
+        data, score, sampler=sampler, draws=draws, tune=tune, chains=chains, cores=cores, random_seed=random_seed,
+        thin=thin, prior=prior, required=required, forbidden=forbidden, tiers=tiers, max_parents=max_parents,
+        candidates=candidates, order_bias=order_bias,
+    )  # fmt: skip
+    post = draw(run, cache=cache, executor=executor, progressbar=progressbar)
+    kept = post.log_score.shape[1]
+    if kept < draws:
+        warnings.warn(
+            f"interrupted: {kept} of {draws} draws of each chain were made", UserWarning, stacklevel=2
+        )
+    return post
+
+
+def draw(
+    run: PreparedRun,
+    *,
+    cache: str | os.PathLike[str] | None = None,
+    executor: Executor | None = None,
+    progressbar: bool = True,
+    keep_checkpoints: bool = False,
+) -> GraphPosterior:
+    """Draw a prepared run; with fewer draws than planned after Ctrl-C.
+
+    Parameters
+    ----------
+    run : PreparedRun
+        What to draw.
+    cache, executor, progressbar
+        As for `sample`.
+    keep_checkpoints : bool, default False
+        Whether the draws stay in the cache at the end, for a caller that has yet to write them elsewhere.
+    """
+    plan, lists = run.plan, run.candidates
+    exact = plan.sampler == "exact"
+    with ScoreCache(run.scorer, cache) as store:
+        node_scores = _node_scores(run.scorer, store, lists, run.max_parents, executor, progressbar)
         tables = build_tables(
-            lists, [table + graph_prior.log_table(i, lists[i]) for i, table in enumerate(node_scores)]
+            lists, [table + run.prior.log_table(i, lists[i]) for i, table in enumerate(node_scores)]
         )
         weights = _layered_weights(tables, progressbar) if exact else None
         checkpoints = None
-        if store.connection is not None and random_seed is not None:
+        if store.connection is not None and run.random_seed is not None:
             checkpoints = CheckpointStore(store.connection)
         drawn = run_chains(
             plan,
             tables,
-            [np.random.default_rng(seed) for seed in np.random.SeedSequence(random_seed).spawn(chains)],
-            _start_orders(graph_prior),
+            [
+                np.random.default_rng(seed)
+                for seed in np.random.SeedSequence(run.random_seed).spawn(run.chains)
+            ],
+            _start_orders(run.prior),
             weights,
             checkpoints,
-            run_key,
+            run.key,
             progressbar,
         )
-        if checkpoints is not None and not drawn.interrupted:
-            checkpoints.forget(run_key)
-    if drawn.interrupted:
-        kept = drawn.log_scores.shape[1]
-        warnings.warn(
-            f"interrupted: {kept} of {draws} draws of each chain were made", UserWarning, stacklevel=2
-        )
+        if checkpoints is not None and not drawn.interrupted and not keep_checkpoints:
+            checkpoints.forget(run.key)
     answers = _exact_answers(tables, lists, progressbar) if exact else None
-    log_weights = _order_correction(drawn, order_bias) if sampler == "order" else None
-    settings["order_bias"] = (
-        None if sampler != "order" else "corrected" if order_bias == "correct" else "kept"
-    )
-    settings["moves"] = _move_table(sampler, drawn.counters)
+    corrected = run.settings["order_bias"] == "corrected"
     return GraphPosterior(
-        names=scorer.names,
+        names=run.scorer.names,
         parents=drawn.parents,
         log_score=drawn.log_scores,
-        log_weights=log_weights,
+        log_weights=_order_correction(drawn) if corrected else None,
         stats={"state_log_score": drawn.targets},
-        settings=settings,
+        settings={**run.settings, "moves": _move_table(plan.sampler, drawn.counters)},
         exact=answers,
-        scorer=_dag_scorer(scorer, graph_prior),
+        scorer=_dag_scorer(run.scorer, run.prior),
     )
-
-
-def _choose_sampler(sampler: str, n: int, order_bias: str) -> str:
-    if sampler not in SAMPLERS:
-        raise ValueError(f"sampler must be one of {', '.join(SAMPLERS)}; received {sampler!r}")
-    if order_bias not in ("keep", "correct"):
-        raise ValueError(f"order_bias must be 'keep' or 'correct'; received {order_bias!r}")
-    if sampler == "auto":
-        return "exact" if n <= AUTO_EXACT_NODES else "partition"
-    if sampler == "exact" and n > exact_draws.MAX_NODES:
-        raise ValueError(
-            f"the exact sampler takes at most {exact_draws.MAX_NODES} variables; received {n}: use 'partition'"
-        )
-    if sampler == "order" and order_bias == "correct" and n > MAX_CORRECTED_NODES:
-        raise ValueError(
-            f"order_bias='correct' takes at most {MAX_CORRECTED_NODES} variables; received {n}: use 'partition'"
-        )
-    return sampler
-
-
-def _check_counts(**given: Any) -> None:
-    smallest = {"draws": 1, "chains": 1, "tune": 0, "cores": 1, "thin": 1, "random_seed": 0}
-    for name, value in given.items():
-        if (value is None and name in ("cores", "random_seed")) or (value == "auto" and name == "thin"):
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < smallest[name]:
-            raise ValueError(f"{name} must be a whole number, {smallest[name]} or more; received {value!r}")
-
-
-def _run_key(settings: dict[str, Any], scorer: Scorer, lists: list[list[int]]) -> str:
-    """Return a name for a run that is equal exactly for runs with equal results."""
-    text = json.dumps([settings, scorer.score_fingerprint, lists], sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _node_scores(
@@ -299,10 +259,8 @@ def _start_orders(prior: GraphPrior) -> Callable[[np.random.Generator], np.ndarr
     return start_order
 
 
-def _order_correction(drawn: Draws, order_bias: str) -> np.ndarray | None:
-    """Return log weights of one over the number of orders of each DAG, if asked for."""
-    if order_bias == "keep":
-        return None
+def _order_correction(drawn: Draws) -> np.ndarray:
+    """Return log weights of one over the number of orders of each DAG."""
     flat = drawn.parents.reshape(drawn.log_scores.size, *drawn.parents.shape[2:])
     distinct, inverse = np.unique(flat, axis=0, return_inverse=True)
     log_weights = -graphs.log_linear_extensions(distinct)[inverse.reshape(-1)].reshape(drawn.log_scores.shape)
@@ -313,7 +271,7 @@ def _order_correction(drawn: Draws, order_bias: str) -> np.ndarray | None:
             f"correcting the order bias leaves {share:.1%} of the draws effective; sampler='partition' needs "
             "no correction",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     return log_weights
 
@@ -331,6 +289,8 @@ def _dag_scorer(scorer: Scorer, prior: GraphPrior) -> Callable[[np.ndarray], flo
     """Return the function that gives any DAG the log score of the draws, prior included."""
 
     def log_score(adjacency: np.ndarray) -> float:
+        if (prior.required & (adjacency == 0)).any():
+            return -np.inf
         total = scorer.total(adjacency)
         for i in range(len(prior.names)):
             total += float(prior.log_table(i, np.flatnonzero(adjacency[:, i]).tolist())[-1])

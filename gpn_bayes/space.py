@@ -1,6 +1,6 @@
 """The search space: which parents each node may have."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import networkx as nx
@@ -44,13 +44,14 @@ def _allowed_edges(candidates: Any, names: list[str]) -> np.ndarray:
         return np.ones((n, n), dtype=bool)
     if isinstance(candidates, nx.DiGraph):
         return graphs.as_adjacency(candidates, names, acyclic=False).astype(bool)
+    rule = "candidates must map each variable to its candidate parents, or be a DiGraph"
     if not isinstance(candidates, Mapping):
-        raise ValueError(
-            f"candidates must map each variable to its candidate parents, or be a DiGraph; received {candidates!r}"
-        )
+        raise ValueError(f"{rule}; received {type(candidates).__name__}")
     allowed = np.zeros((n, n), dtype=bool)
     for child, parents in candidates.items():
         i = graphs.node_index(child, names)
+        if not isinstance(parents, Iterable):
+            raise ValueError(f"{rule}; received {parents!r} for {child!r}")
         for parent in [parents] if isinstance(parents, str) else parents:
             j = graphs.node_index(parent, names)
             if i == j:

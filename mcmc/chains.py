@@ -180,5 +180,9 @@ def start_partition(
 ) -> PartitionState:
     """Return the layering of a DAG drawn from an order: a partition of finite score."""
     parents = np.empty(len(order), np.int64)
-    draw_from_order(rng, script, tables, new_order(tables, order), parents)
+    start = new_order(tables, order)
+    if start.score.sum() == -np.inf:
+        stuck = np.flatnonzero(start.score == -np.inf).tolist()
+        raise ValueError(f"the starting order must allow a DAG; nodes {stuck} have no parent set in {order.tolist()}")
+    draw_from_order(rng, script, tables, start, parents)
     return partition_from_depths(tables, longest_paths(tables, parents))

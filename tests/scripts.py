@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property
 from itertools import permutations, product
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -21,8 +22,7 @@ KINDS = (
     "asymmetric", "restricted", "one way", "few parents", "required", "required chain", "peaked",
     "unlikely parents",
 )  # fmt: skip
-# The same rows are asked for in other tests, where no more than the number of states matters.
-_LONGEST_PATH = 64
+_MAX_CHOICES = 64
 
 
 def paths(run: Callable[[np.ndarray], tuple[float, Hashable]]) -> Iterator[Path]:
@@ -40,7 +40,7 @@ def paths(run: Callable[[np.ndarray], tuple[float, Hashable]]) -> Iterator[Path]
     """
     outcomes: list[int] = []
     while True:
-        script = new_script(outcomes, _LONGEST_PATH)
+        script = new_script(outcomes, _MAX_CHOICES)
         log_ratio, state = run(script)
         used = int(script[CURSOR, 0])
         yield float(script[PROBABILITY, :used].prod()), log_ratio, state
@@ -52,9 +52,7 @@ def paths(run: Callable[[np.ndarray], tuple[float, Hashable]]) -> Iterator[Path]
         outcomes[-1] += 1
 
 
-def transition_matrix(
-    states: Sequence[Hashable], walk: Callable[[Hashable], Iterator[Path]], others: Sequence[Hashable] = ()
-) -> np.ndarray:
+def transition_matrix(states: Sequence[Any], walk: Callable[[Any], Iterator[Path]]) -> np.ndarray:
     """Return the Metropolis-Hastings transition matrix of a move, with what is rejected on the diagonal."""
     place = {state: i for i, state in enumerate(states)}
     matrix = np.zeros((len(states), len(states)))
@@ -189,8 +187,8 @@ def make_problem(n: int, kind: str, seed: int = 1) -> Problem:
     if kind == "restricted":
         candidates = [[j for j in chosen if rng.random() < 0.6] for chosen in candidates]
     if kind == "one way":
-        # Tiers: the later half has no candidates outside the earlier half, which sees no one else.
-        candidates = [[j for j in chosen if j < n // 2 or i < j] for i, chosen in enumerate(candidates)]
+        # The later nodes are no one's candidates.
+        candidates = [[j for j in chosen if j < (n + 1) // 2] for chosen in candidates]
     scores = []
     for i, chosen in enumerate(candidates):
         masks = np.arange(1 << len(chosen))

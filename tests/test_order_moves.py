@@ -78,7 +78,7 @@ def test_every_move_is_reversible(n, kind):
     for move in MOVES:
         matrix = matrix_of(problem, move)
         assert_reversible(matrix, target)
-        assert (matrix - np.diag(np.diag(matrix))).sum() > 1e-6 or kind in ("peaked", "unlikely parents")
+        assert np.count_nonzero(matrix) > len(matrix) or len(matrix) == 1
 
 
 @pytest.mark.parametrize(("n", "kind"), CASES)
@@ -89,7 +89,9 @@ def test_the_mixture_has_the_one_right_stationary_distribution(n, kind):
     assert is_irreducible(matrix)
     assert np.diag(matrix).max() > 0.0  # which makes an irreducible chain aperiodic
     if kind != "peaked":  # there the chain's gap is too narrow for linear algebra
-        np.testing.assert_allclose(stationary(matrix), np.exp(target - np.logaddexp.reduce(target)), atol=1e-9)
+        np.testing.assert_allclose(
+            stationary(matrix), np.exp(target - np.logaddexp.reduce(target)), atol=1e-9
+        )
 
 
 def test_the_proposal_of_a_swap_is_uniform():

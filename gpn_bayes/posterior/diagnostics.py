@@ -5,7 +5,6 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 # Beyond these a run is called unreliable; the usual values for R-hat and ESS (Vehtari et al. 2021).
-R_HAT_LIMIT = 1.01
 R_HAT_POOR = 1.05
 ESS_LIMIT = 400
 GAP_LIMIT = 0.05
@@ -58,13 +57,21 @@ class Diagnostics:
         """Whether nothing speaks against the numbers."""
         return not self.warnings()
 
+    @property
+    def _disagree(self) -> bool:
+        # Chance alone parts two chains of e effective draws by up to about 4 sqrt(2 p (1 - p) / e), p being 1/2 at worst.
+        effective = (self.ess if np.isfinite(self.ess) else self.draws) / self.chains
+        by_chance = 4 * np.sqrt(0.5 / effective)
+        # R-hat is NaN where the log score never changes: then the edges alone tell.
+        return self.chains > 1 and (self.r_hat > R_HAT_POOR or self.largest_gap > max(GAP_LIMIT, by_chance))
+
     def warnings(self) -> list[str]:
         """Return what speaks against the numbers, each with what to do about it."""
         found = []
         if self.sampler != "exact":
             if self.chains == 1:
                 found.append("One chain can't be compared with others; run at least two.")
-            if self.r_hat > R_HAT_POOR or (self.chains > 1 and self.largest_gap > GAP_LIMIT):
+            if self._disagree:
                 found.append(
                     f"The chains disagree (R-hat {self.r_hat:.2f}, largest gap {self.largest_gap:.2f} for "
                     f"{self.largest_gap_edge}): draw longer, with a larger tune and thin."
@@ -94,7 +101,7 @@ class Diagnostics:
         elif self.chains == 1:
             text = f"1 chain of {self.draws} draws; {self.ess:.0f} effective draws of the log score."
         else:
-            verdict = "agree" if self.r_hat <= R_HAT_POOR and self.largest_gap <= GAP_LIMIT else "don't agree"
+            verdict = "don't agree" if self._disagree else "agree"
             text = (
                 f"{self.chains} chains {verdict}; largest gap {self.largest_gap:.2f} "
                 f"({self.largest_gap_edge}); R-hat {self.r_hat:.3f}, {self.ess:.0f} effective draws of the log score."
@@ -105,5 +112,6 @@ class Diagnostics:
 def largest_gap(edge_by_chain: np.ndarray, names: tuple[str, ...]) -> tuple[float, str]:
     """Return the largest difference between chains in an edge's probability, and the edge."""
     gaps = edge_by_chain.max(axis=0) - edge_by_chain.min(axis=0)
+    np.fill_diagonal(gaps, -1)
     parent, child = np.unravel_index(int(gaps.argmax()), gaps.shape)
     return float(gaps[parent, child]), f"{names[parent]} -> {names[child]}"

@@ -1,9 +1,8 @@
 """Weighted means over draws, and their Monte Carlo error."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from arviz_stats.base import array_stats
 
 # Below this, within-chain variances and split chains say nothing.
 _MIN_DRAWS = 4
@@ -79,7 +78,7 @@ def weighted_moments(features: np.ndarray, weights: np.ndarray, fallback_ess: fl
     mcse = np.full(len(f), np.nan)
     if varies.any() and f.shape[2] >= _MIN_DRAWS:
         z = w * (f[varies] - value[varies][:, None, None])
-        mcse[varies] = array_stats.mcse(z)
+        mcse[varies] = _array_stats().mcse(z)
     ess = np.full(len(f), np.nan)
     ess[same] = fallback_ess
     known = mcse > 0
@@ -91,7 +90,7 @@ def ess_of(trace: np.ndarray) -> float:
     """Return the bulk effective size of a (chain, draw) trace; NaN where it can't be told."""
     if trace.shape[1] < _MIN_DRAWS or np.ptp(trace) == 0:
         return float("nan")
-    return float(array_stats.ess(trace))
+    return float(_array_stats().ess(trace))
 
 
 def r_hat_of(traces: np.ndarray) -> np.ndarray:
@@ -101,5 +100,15 @@ def r_hat_of(traces: np.ndarray) -> np.ndarray:
     result = np.full(len(flat), np.nan)
     moves = np.ptp(flat, axis=-1).max(axis=-1) > 0
     if moves.any() and flat.shape[1] > 1 and flat.shape[2] >= _MIN_DRAWS:
-        result[moves] = array_stats.rhat(flat[moves])
+        # Half zeros and half ones lie all as far from their median, which leaves ArviZ's tail R-hat at 0 / 0;
+        # it takes the bulk R-hat then.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            result[moves] = _array_stats().rhat(flat[moves])
     return result.reshape(shape)
+
+
+def _array_stats() -> Any:
+    # ArviZ takes longer to load than all else together, and a run that is refused never needs it.
+    from arviz_stats.base import array_stats
+
+    return array_stats

@@ -15,26 +15,38 @@ from gpn_bayes.posterior.graph_posterior import GraphPosterior
 _FORMAT = "gpn_bayes posterior 1"
 
 
-def to_arviz(post: GraphPosterior) -> xr.DataTree:
+def to_arviz(post: GraphPosterior, varying_only: bool = False) -> xr.DataTree:
     """Return the draws as an ArviZ DataTree.
 
-    ``posterior`` holds `edge`, int8 over (chain, draw, parent, child); ``sample_stats`` the log score `lp`
-    and what the sampler reports; weighted draws come with a group ``log_weights``.
+    ``posterior`` holds `edge`, int8 over (chain, draw, parent, child), or over (chain, draw, edge_name) for the edges that
+    vary; ``sample_stats`` the log score `lp` and what the sampler reports; weighted draws come with a group
+    ``log_weights``.
     """
     import arviz_base
 
+    edges, coords, dims = _varying_edges(post) if varying_only else _all_edges(post)
     groups: dict[str, dict[str, np.ndarray]] = {
-        "posterior": {"edge": post.adjacency},
+        "posterior": {"edge": edges},
         "sample_stats": {"lp": post.log_score, **post.stats},
     }
     if post.log_weights is not None:
         groups["log_weights"] = {"log_weight": post.log_weights}
     return arviz_base.from_dict(
         groups,
-        coords={"parent": list(post.names), "child": list(post.names)},
-        dims={"edge": ["parent", "child"]},
+        coords=coords,
+        dims={"edge": dims},
         attrs={"posterior": {"format": _FORMAT, "settings": json.dumps(post.settings)}},
     )
+
+
+def _all_edges(post: GraphPosterior) -> tuple[np.ndarray, dict[str, list[str]], list[str]]:
+    return post.adjacency, {"parent": list(post.names), "child": list(post.names)}, ["parent", "child"]
+
+
+def _varying_edges(post: GraphPosterior) -> tuple[np.ndarray, dict[str, list[str]], list[str]]:
+    varies = np.argwhere((post.adjacency != post.adjacency[:, :1]).any(axis=(0, 1)))
+    names = [f"{post.names[i]} -> {post.names[j]}" for i, j in varies]
+    return post.adjacency[..., varies[:, 0], varies[:, 1]], {"edge_name": names}, ["edge_name"]
 
 
 def save(post: GraphPosterior, path: str | os.PathLike[str], overwrite: bool = False) -> None:

@@ -47,7 +47,7 @@ class GraphPosterior:
     >>> import gpn_bayes as gpn
     >>> data = gpn.simulate.linear(nx.DiGraph([("a", "b"), ("b", "c")]), 100, random_seed=1)
     >>> post = gpn.sample(data, score="bge", draws=100, chains=2, random_seed=1, progressbar=False)
-    >>> post.edge_probabilities().loc["a", "c"] < 0.5
+    >>> post.edge_probability("a", "c").value < 0.5
     True
     """
 
@@ -386,11 +386,18 @@ class GraphPosterior:
             order_bias=self.settings.get("order_bias") == "kept",
         )
 
-    def to_arviz(self) -> "xr.DataTree":
-        """Return the draws as an ArviZ DataTree: ``edge`` in ``posterior``, ``lp`` in ``sample_stats``."""
+    def to_arviz(self, varying_only: bool = False) -> "xr.DataTree":
+        """Return the draws as an ArviZ DataTree: ``edge`` in ``posterior``, ``lp`` in ``sample_stats``.
+
+        Parameters
+        ----------
+        varying_only : bool, default False
+            Export only edges that change within some chain, along one dimension named like "a -> b". ArviZ divides by
+            zero on the others, self-loops among them, when it computes R-hat for its summaries and plots.
+        """
         from gpn_bayes.posterior.export import to_arviz
 
-        return to_arviz(self)
+        return to_arviz(self, varying_only)
 
     def save(self, path: str | PathLike[str], overwrite: bool = False) -> None:
         """Write the posterior to a netCDF file, to be read by `gpn_bayes.load` or ArviZ."""

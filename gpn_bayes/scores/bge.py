@@ -70,7 +70,7 @@ class BGeScorer(Scorer):
         n, big_n = len(self.names), statistics.n
         alpha_mu = score.alpha_mu
         alpha_w = n + 2.0 if score.alpha_w is None else score.alpha_w
-        if alpha_w <= n - 1:
+        if not alpha_w > n - 1:
             raise ValueError(f"alpha_w must be more than n - 1 = {n - 1}; received {alpha_w}")
         t0 = alpha_mu * (alpha_w - n - 1) / (alpha_mu + 1) if score.t0 is None else score.t0
         if t0 <= 0:

@@ -1,7 +1,8 @@
 """The modular graph prior: what each parent set costs, and which edges must or must not be there."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import networkx as nx
@@ -151,24 +152,35 @@ def _forbidden_by_tiers(tiers: Any, names: tuple[str, ...]) -> np.ndarray:
     n = len(names)
     if tiers is None:
         return np.zeros((n, n), dtype=bool)
-    if isinstance(tiers, Mapping):
-        numbers = {graphs.node_index(name, names): tier for name, tier in tiers.items()}
-    elif isinstance(tiers, Iterable) and not isinstance(tiers, str):
-        numbers = {}
-        for tier, group in enumerate(tiers):
-            for name in [group] if isinstance(group, str) else group:
-                if graphs.node_index(name, names) in numbers:
-                    raise ValueError(f"every variable belongs to one tier; {name!r} is in two")
-                numbers[graphs.node_index(name, names)] = tier
-    else:
-        raise ValueError(
-            f"tiers must be groups of names or a mapping of names to numbers; received {tiers!r}"
-        )
+    numbers: dict[int, Any] = {}
+    for name, tier in _tier_pairs(tiers):
+        place = graphs.node_index(name, names)
+        if place in numbers:
+            raise ValueError(f"every variable belongs to one tier; {name!r} is in two")
+        numbers[place] = tier
     missing = [name for i, name in enumerate(names) if i not in numbers]
     if missing:
         raise ValueError(f"every variable belongs to one tier; {missing[0]!r} is in none")
     tier_of = np.array([numbers[i] for i in range(n)])
     return tier_of[:, None] > tier_of[None, :]
+
+
+def _tier_pairs(tiers: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield each named variable with the number of its tier."""
+    rule = "tiers must be groups of names or a mapping of names to numbers"
+    if isinstance(tiers, Mapping):
+        for name, tier in tiers.items():
+            if not isinstance(tier, Real):
+                raise ValueError(f"{rule}; received {tier!r} for {name!r}")
+            yield name, tier
+        return
+    if isinstance(tiers, str) or not isinstance(tiers, Iterable):
+        raise ValueError(f"{rule}; received {tiers!r}")
+    for tier, group in enumerate(tiers):
+        if not isinstance(group, Iterable):
+            raise ValueError(f"{rule}; received the group {group!r}")
+        for name in [group] if isinstance(group, str) else group:
+            yield name, tier
 
 
 def _read_probabilities(table: Any, names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -185,7 +197,7 @@ def _read_probabilities(table: Any, names: tuple[str, ...]) -> tuple[np.ndarray,
         values = np.array(table, dtype=float)
     except (TypeError, ValueError):
         raise ValueError(
-            f"the prior must be one of {', '.join(KINDS)} or a table; received {table!r}"
+            f"the prior must be one of {', '.join(KINDS)} or a table; received {type(table).__name__}"
         ) from None
     if values.shape != (n, n):
         raise ValueError(f"edge probabilities must have shape ({n}, {n}); received {values.shape}")

@@ -3,7 +3,7 @@
 Needs an interpreter that has sumu: give its path in ``SUMU_PYTHON``, or let this file make a virtual environment with
 Python 3.11 or 3.12 from the package index. Run with ``pytest -m slow -s tests/benchmarks/test_against_sumu.py``.
 
-The target and the space are the same for both: BGe, the "fair" prior, the eight most correlated candidates of each node.
+Target and space are the same for both: BGe, the "fair" prior, the eight most correlated candidates of each node.
 A step is one proposal, accepted or not. On these data the posterior within those candidates has many deep modes: no
 single chain of either program visits all of them, so next to the effective size of the log score within a chain stands
 R-hat over the chains.

@@ -1,0 +1,51 @@
+"""The command line: ``gpn-bayes run``, ``demo``, ``query`` and ``compare``."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+import gpn_bayes
+from gpn_bayes.cli import compare, query, run, screen
+
+app = typer.Typer(
+    name="gpn-bayes",
+    help="How probable is this edge, path or order, given my data?",
+    epilog="Start with 'gpn-bayes demo', then 'gpn-bayes run your.csv --out results/'.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("run")(run.run_file)
+app.command("demo")(run.run_demo)
+app.command("query")(query.answer)
+app.command("compare")(compare.compare_runs)
+
+
+@app.callback(invoke_without_command=True)
+def _start(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"gpn-bayes {gpn_bayes.__version__}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit: 0 done, 2 for bad input, 130 after Ctrl-C."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that can't show a variable's name still gets the answer.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(args=arguments, prog_name="gpn-bayes", standalone_mode=False)
+    except Exception as error:
+        # Typer's usage errors; their common class lives in another package from version to version.
+        if not hasattr(error, "format_message"):
+            raise
+        screen.tell("error", error.format_message())
+        code = 2
+    sys.exit(code)

@@ -1,0 +1,154 @@
+"""``gpn-bayes compare``: two posteriors over the same variables, edge by edge."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gpn_bayes.cli import screen
+from gpn_bayes.cli.folder import find_posterior
+from gpn_bayes.cli.screen import error_heading, error_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+    from gpn_bayes.posterior import GraphPosterior
+
+
+def compare_runs(
+    first: Annotated[Path, typer.Argument(help="posterior.nc, or the folder it is in.")],
+    second: Annotated[Path, typer.Argument(help="Another, over the same variables.")],
+    threshold: Annotated[
+        float, typer.Option(help="Show the edges at least this probable in one of the two.")
+    ] = 0.1,
+    top: Annotated[int, typer.Option(help="Show at most so many edges; 0 for all.")] = 20,
+) -> None:
+    """Print the edges of two posteriors side by side, the largest differences first.
+
+    The error of a difference joins the Monte Carlo errors of both.
+    Differences of more than three errors are bold.
+    """
+    with screen.plain_messages():
+        from gpn_bayes.posterior import load
+
+        if not 0 <= threshold <= 1:
+            raise ValueError(f"--threshold must lie between 0 and 1; received {threshold}")
+        if top < 0:
+            raise ValueError(f"--top must be 0 or more; received {top}")
+        one, two = (load(find_posterior(path)) for path in (first, second))
+        _check_same_variables(one, two)
+        table = difference_table(one, two)
+        _show(table, threshold, top, str(first), str(second))
+        _show_distances(one, two, table)
+
+
+def _check_same_variables(one: "GraphPosterior", two: "GraphPosterior") -> None:
+    alone = sorted(set(one.names) ^ set(two.names))
+    if alone:
+        which = "first" if alone[0] in one.names else "second"
+        raise ValueError(
+            f"both posteriors must be over the same variables; {alone[0]!r} is only in the {which}"
+        )
+    prints = {str(post.settings.get("data_fingerprint")) for post in (one, two)}
+    if len(prints) > 1:
+        screen.note("the two posteriors are of different data")
+
+
+def difference_table(one: "GraphPosterior", two: "GraphPosterior") -> "pd.DataFrame":
+    """Return every edge's two probabilities, their difference and its error; largest differences first.
+
+    Returns
+    -------
+    DataFrame
+        Columns `edge`, `first`, `second`, `difference` (second minus first) and `mcse`, the errors of both
+        joined. An edge that a posterior always or never drew counts with one over its effective draws; the
+        error is unknown where chains disagree.
+    """
+    import numpy as np
+    import pandas as pd
+
+    one_side, two_side = (_with_errors(post) for post in (one, two))
+    two_side = two_side.reindex(one_side.index)
+    table = pd.DataFrame(
+        {
+            "edge": one_side["edge"],
+            "first": one_side["probability"],
+            "second": two_side["probability"],
+            "difference": two_side["probability"] - one_side["probability"],
+            "mcse": np.hypot(one_side["error"], two_side["error"]),
+        }
+    ).sort_values("edge", ignore_index=True)
+    order = table["difference"].abs().round(12).sort_values(ascending=False, kind="stable").index
+    return table.loc[order].reset_index(drop=True)
+
+
+def _with_errors(post: "GraphPosterior") -> "pd.DataFrame":
+    summary = post.summary().set_index(["parent", "child"])
+    constant = summary["status"].isin(["never", "always"])
+    return summary.assign(error=summary["mcse"].where(~constant, 1 / summary["ess"]))
+
+
+def _show(table: "pd.DataFrame", threshold: float, top: int, first: str, second: str) -> None:
+    out = screen.console()
+    out.print(f"\nfirst   {first}\nsecond  {second}\n", soft_wrap=True)
+    chosen = table[table[["first", "second"]].max(axis=1) >= threshold]
+    shown = chosen.head(top) if top else chosen
+    grid = screen.plain_table()
+    grid.add_column("edge", overflow="fold")
+    for heading in ("first", "second", "difference", error_heading(out)):
+        grid.add_column(heading, justify="right")
+    for row in shown.to_dict("records"):
+        clear = abs(row["difference"]) > 3 * row["mcse"]
+        numbers = (f"{row['first']:.3f}", f"{row['second']:.3f}", f"{row['difference']:+.3f}")
+        grid.add_row(row["edge"], *numbers, error_text(row["mcse"]), style="bold" if clear else None)
+    out.print(grid)
+    if len(shown) < len(chosen):
+        out.print(f"{len(chosen) - len(shown)} more edges; --top 0 shows all", style="dim")
+
+
+def _show_distances(one: "GraphPosterior", two: "GraphPosterior", table: "pd.DataFrame") -> None:
+    import numpy as np
+
+    p = one.edge_probabilities()
+    q = two.edge_probabilities().loc[p.index, p.columns]
+    out = screen.console()
+    off = ~np.eye(len(p), dtype=bool)
+    varied = p.to_numpy()[off].std() > 0 and q.to_numpy()[off].std() > 0
+    correlation = np.corrcoef(p.to_numpy()[off], q.to_numpy()[off])[0, 1] if varied else np.nan
+    out.print(
+        f"\nmean absolute difference {table['difference'].abs().mean():.4f}, correlation "
+        f"{'-' if np.isnan(correlation) else f'{correlation:.4f}'}, over all {off.sum()} edges"
+    )
+    between, within_one, within_two = (
+        expected_distance(a.to_numpy(), b.to_numpy()) for a, b in ((p, q), (p, p), (q, q))
+    )
+    out.print(
+        f"A DAG of the first and one of the second differ in {between:.2f} edges on average;\n"
+        f"two of the first in {within_one:.2f}, two of the second in {within_two:.2f}."
+    )
+
+
+def expected_distance(p: "np.ndarray", q: "np.ndarray") -> float:
+    """Return the mean structural Hamming distance between independent draws from two posteriors.
+
+    A reversal counts once, so a pair counts unless both draws agree on it: a sum over pairs of one minus
+    the chance that both have it in one direction, in the other, or not at all.
+
+    Parameters
+    ----------
+    p, q : ndarray of shape (n, n)
+        Edge probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> float(expected_distance(np.array([[0, 1.0], [0, 0]]), np.array([[0, 0.25], [0.75, 0]])))
+    0.75
+    """
+    import numpy as np
+
+    upper = np.triu_indices(len(p), 1)
+    there, back = (p * q)[upper], (p * q).T[upper]
+    neither = ((1 - p - p.T) * (1 - q - q.T))[upper]
+    return float((1 - there - back - neither).sum())

@@ -1,0 +1,149 @@
+"""The folder of a run's results: whose it is, what is in it, and writing it whole or not at all."""
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from gpn_bayes.posterior import GraphPosterior
+    from gpn_bayes.preparing import PreparedRun
+
+FORMAT = "gpn_bayes run 1"
+# How each column of edges.csv is written, so that equal results are equal files.
+_DECIMALS = {"probability": 6, "mcse": 6, "ess": 1, "r_hat": 4}
+
+
+class ResultFolder:
+    """The results of one run: ``run.json``, ``run.sqlite``, ``posterior.nc`` and ``edges.csv``.
+
+    ``run.json`` is written first and says whose folder it is; ``posterior.nc`` appears when all is drawn, and
+    ``edges.csv`` last.
+
+    Parameters
+    ----------
+    path : path
+        The folder; it need not exist yet.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.identity = path / "run.json"
+        self.store = path / "run.sqlite"
+        self.posterior = path / "posterior.nc"
+        self.edges = path / "edges.csv"
+
+    @property
+    def drawn(self) -> bool:
+        """Whether all draws are in ``posterior.nc``."""
+        return self.posterior.exists()
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.drawn and self.edges.exists()
+
+    def check(self, run: "PreparedRun") -> bool:
+        """Return whether the folder already belongs to this run; refuse one that is someone else's.
+
+        Raises
+        ------
+        ValueError
+            If the folder holds another run, or files that would be overwritten and aren't ours.
+        """
+        if self.path.exists() and not self.path.is_dir():
+            raise ValueError(f"--out must be a folder; {str(self.path)!r} is a file")
+        if not self.identity.exists():
+            for file in (self.posterior, self.edges, self.store):
+                if file.exists():
+                    raise ValueError(
+                        f"nothing is overwritten; {str(file)!r} is there but no run.json that says whose it is: "
+                        "choose another --out"
+                    )
+            return False
+        known = self._read_identity()
+        if known["key"] == run.key:
+            return True
+        raise ValueError(
+            f"nothing is overwritten; {str(self.path)!r} holds another run ({_differences(known, run)}): "
+            "choose another --out"
+        )
+
+    def claim(self, run: "PreparedRun", rows: int) -> None:
+        """Make the folder, and write down whose it is."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        content = {
+            "format": FORMAT,
+            "key": run.key,
+            "variables": list(run.scorer.names),
+            "rows": rows,
+            "settings": run.settings,
+            "candidates": run.candidates,
+        }
+        write_whole(self.identity, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+    def write_edges(self, post: "GraphPosterior") -> None:
+        """Write ``edges.csv``."""
+        write_whole(self.edges, edges_csv(post.summary()))
+
+    def _read_identity(self) -> dict[str, Any]:
+        try:
+            content = json.loads(self.identity.read_text(encoding="utf-8"))
+        except ValueError:
+            content = None
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise ValueError(
+                f"nothing is overwritten; {str(self.identity)!r} was not written by gpn-bayes: choose another --out"
+            )
+        return content
+
+
+def edges_csv(summary: "pd.DataFrame") -> str:
+    """Return the edges of a summary as CSV, by falling probability, then by name."""
+    table = summary.drop(columns="edge")
+    for column, decimals in _DECIMALS.items():
+        table[column] = ["" if value != value else f"{value:.{decimals}f}" for value in table[column]]
+    # Sorted as written: what differs by less than that must not change the order.
+    table = table.sort_values(["parent", "child"]).sort_values(
+        "probability", ascending=False, kind="stable", key=lambda column: column.astype(float)
+    )
+    return table.to_csv(index=False, lineterminator="\n")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file so that under its name it is always complete."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with part.open("w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def find_posterior(path: Path) -> Path:
+    """Return the file of a posterior given by its own path or by its folder's."""
+    if path.is_dir():
+        folder = ResultFolder(path)
+        if not folder.drawn:
+            state = "its run isn't finished" if folder.identity.exists() else "there is none"
+            raise ValueError(f"a folder of results must hold posterior.nc; in {str(path)!r} {state}")
+        return folder.posterior
+    return path
+
+
+def _differences(known: dict[str, Any], run: "PreparedRun") -> str:
+    """Return in words what sets a known run apart from this one."""
+    theirs, ours = known["settings"], json.loads(json.dumps(run.settings, default=str))
+    names = sorted(name for name in {*theirs, *ours} if theirs.get(name) != ours.get(name))
+    if "data_fingerprint" in names:
+        return "other data"
+    told = [
+        f"{name} {theirs.get(name)}" if isinstance(theirs.get(name), str | int | None) else f"another {name}"
+        for name in names
+    ]
+    return ", ".join(told) or "another search space"

@@ -1,0 +1,101 @@
+"""Questions in plain text, ``raf -> mek`` and the like, and their answers from a posterior."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from gpn_bayes.posterior import Estimate, GraphPosterior
+
+# Longer signs first: "a -> b" is no question about a - b.
+SIGNS = ("->", "~>", "<", "-")
+FORMS = "'a -> b' (edge), 'a ~> b' (path), 'a - b' (edge either way) or 'a < b < c' (order)"
+
+
+class Question(NamedTuple):
+    """What is asked about which variables."""
+
+    sign: str
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return the question as one would type it."""
+        return f" {self.sign} ".join(self.names)
+
+
+def read_question(text: str, names: Sequence[str], signs: Sequence[str] = SIGNS) -> Question:
+    """Return the question that a text asks about the named variables.
+
+    Signs with spaces around them are looked for first, so that names may hold the signs themselves.
+
+    Parameters
+    ----------
+    text : str
+        Such as "erk -> akt".
+    names : sequence of str
+        The variables.
+    signs : sequence of str
+        The signs allowed.
+
+    Examples
+    --------
+    >>> read_question("TNF-alpha - IL-6", ["TNF-alpha", "IL-6"])
+    Question(sign='-', names=('TNF-alpha', 'IL-6'))
+    >>> read_question("erk->akt", ["akt", "erk"]).names
+    ('erk', 'akt')
+    """
+    for spaced in (True, False):
+        readings = {reading for reading in _splits(text, signs, spaced) if set(reading.names) <= set(names)}
+        if len(readings) > 1:
+            raise ValueError(f"a question must have one meaning; {text!r} has {len(readings)}: use spaces")
+        if readings:
+            (question,) = readings
+            if len(set(question.names)) < len(question.names):
+                raise ValueError(f"a question names each variable once; received {text!r}")
+            return question
+    raise ValueError(_complaint(text, names, signs))
+
+
+def _splits(text: str, signs: Sequence[str], spaced: bool) -> Iterator[Question]:
+    """Yield every way to cut a text at a sign: an order at all places, all else at one."""
+    for sign in signs:
+        mark = f" {sign} " if spaced else sign
+        parts = text.split(mark)
+        if sign == "<" and len(parts) > 2:
+            yield Question(sign, tuple(part.strip() for part in parts))
+        for cut in range(1, len(parts)):
+            yield Question(sign, (mark.join(parts[:cut]).strip(), mark.join(parts[cut:]).strip()))
+
+
+def _complaint(text: str, names: Sequence[str], signs: Sequence[str]) -> str:
+    """Return what is wrong with a text that can't be read: an unknown name, or no sign."""
+    # A hyphen without spaces is more likely part of a name than a sign.
+    tight = [sign for sign in signs if sign != "-"]
+    for found in chain(_splits(text, signs, spaced=True), _splits(text, tight, spaced=False)):
+        if all(found.names):
+            unknown = next(name for name in found.names if name not in names)
+            return f"every name must be one of the variables; {unknown!r} is not (they are {_some(names)})"
+    return f"a question must read {FORMS}; received {text!r}"
+
+
+def _some(names: Sequence[str]) -> str:
+    listed = ", ".join(names[:12])
+    return listed if len(names) <= 12 else f"{listed}, … {len(names)} in all"
+
+
+def ask(post: "GraphPosterior", question: Question) -> "Estimate":
+    """Return the posterior probability of what a question asks."""
+    from gpn_bayes.posterior import Estimate
+
+    sign, names = question
+    if sign == "->":
+        return post.edge_probability(*names)
+    if sign == "~>":
+        return post.path_probability(*names)
+    if sign == "<":
+        return post.order_probability(*names)
+    a, b = names
+    if post.exact is not None:  # no DAG holds both directions
+        there, back = post.edge_probability(a, b), post.edge_probability(b, a)
+        return Estimate(min(there.value + back.value, 1.0), 0.0, there.ess)
+    return post.probability(lambda graph: graph.has_edge(a, b) or graph.has_edge(b, a))

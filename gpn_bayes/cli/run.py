@@ -1,0 +1,236 @@
+"""``gpn-bayes run`` and ``gpn-bayes demo``: from a table to the folder of its results."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gpn_bayes.cli import inputs, screen
+from gpn_bayes.cli.folder import ResultFolder
+from gpn_bayes.cli.questions import Question, ask
+
+if TYPE_CHECKING:
+    from gpn_bayes.data import Dataset
+    from gpn_bayes.posterior import GraphPosterior
+    from gpn_bayes.preparing import PreparedRun
+
+INTERRUPTED = 130
+
+_SAMPLING, _KNOWLEDGE = "Sampling", "Prior knowledge"
+Score = Annotated[str, typer.Option(help="How to score a variable given its parents: bge.")]
+Sampler = Annotated[
+    str,
+    typer.Option(
+        help="exact (up to 17 variables), partition or order; auto is exact up to 16, else partition.",
+        rich_help_panel=_SAMPLING,
+    ),
+]
+Draws = Annotated[int, typer.Option(help="DAGs to keep of each chain.", rich_help_panel=_SAMPLING)]
+Tune = Annotated[int, typer.Option(help="DAGs to drop before, of each chain.", rich_help_panel=_SAMPLING)]
+Chains = Annotated[int, typer.Option(help="Independent chains.", rich_help_panel=_SAMPLING)]
+Cores = Annotated[
+    int | None,
+    typer.Option(help="Threads; all processors by default.", show_default=False, rich_help_panel=_SAMPLING),
+]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same results.", rich_help_panel=_SAMPLING)]
+Thin = Annotated[
+    str, typer.Option(help="Steps before each draw; auto is ten a variable.", rich_help_panel=_SAMPLING)
+]
+MaxParents = Annotated[
+    int | None,
+    typer.Option(
+        help="Largest number of parents of a variable.", show_default=False, rich_help_panel=_KNOWLEDGE
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A table and what to do with it."""
+
+    data: "Dataset"
+    options: dict[str, Any]
+    out: Path
+    quiet: bool
+
+
+def run_file(
+    data: Annotated[Path, typer.Argument(help="A CSV or Parquet table; variables are columns.")],
+    out: Annotated[Path, typer.Option(help="Folder for the results; a killed run goes on there.")],
+    score: Score = "bge",
+    sampler: Sampler = "auto",
+    draws: Draws = 2000,
+    tune: Tune = 1000,
+    chains: Chains = 4,
+    cores: Cores = None,
+    seed: Seed = 1,
+    thin: Thin = "auto",
+    prior: Annotated[
+        str,
+        typer.Option(
+            help="uniform, fair, or a CSV file of edge probabilities: a square table, rows parents, or the "
+            "columns parent, child, probability.",
+            rich_help_panel=_KNOWLEDGE,
+        ),
+    ] = "uniform",
+    required: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="An edge that must be there, 'raf -> mek', or a CSV file cause,effect; repeatable.",
+            rich_help_panel=_KNOWLEDGE,
+        ),
+    ] = None,
+    forbidden: Annotated[
+        list[str] | None,
+        typer.Option(help="An edge that must not be there; likewise.", rich_help_panel=_KNOWLEDGE),
+    ] = None,
+    tiers: Annotated[
+        Path | None,
+        typer.Option(
+            help="CSV file name,tier: no edge leads from a later tier to an earlier.",
+            rich_help_panel=_KNOWLEDGE,
+        ),
+    ] = None,
+    max_parents: MaxParents = None,
+    candidates: Annotated[
+        Path | None,
+        typer.Option(
+            help="CSV file parent,child: all edges to consider; at most 20 a child.",
+            rich_help_panel=_KNOWLEDGE,
+        ),
+    ] = None,
+    order_bias: Annotated[
+        str,
+        typer.Option(
+            help="keep or correct the bias of the order sampler towards DAGs with many orders.",
+            rich_help_panel=_SAMPLING,
+        ),
+    ] = "keep",
+    quiet: Quiet = False,
+) -> None:
+    """Draw networks from the posterior given a table, and write the probability of every edge.
+
+    Writes posterior.nc, edges.csv, run.json and run.sqlite.
+    The same command goes on where a killed run stopped, to the same result.
+    """
+    with screen.plain_messages():
+        from gpn_bayes.data import Dataset
+
+        dataset = Dataset.read(data)
+        names = dataset.names
+        options = {
+            "score": score,
+            "sampler": sampler,
+            "draws": draws,
+            "tune": tune,
+            "chains": chains,
+            "cores": cores,
+            "random_seed": seed,
+            "thin": _read_thin(thin),
+            "prior": inputs.read_prior(prior, names),
+            "required": inputs.read_edges(required or [], names, "--required"),
+            "forbidden": inputs.read_edges(forbidden or [], names, "--forbidden"),
+            "tiers": inputs.read_tiers(tiers, names),
+            "max_parents": max_parents,
+            "candidates": inputs.read_candidates(candidates, names),
+            "order_bias": order_bias,
+        }
+        _carry_out(_Job(dataset, options, out, quiet))
+
+
+def run_demo(
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("gpn-bayes-demo"),
+    score: Score = "bge",
+    sampler: Sampler = "auto",
+    draws: Draws = 2000,
+    tune: Tune = 1000,
+    chains: Chains = 4,
+    cores: Cores = None,
+    seed: Seed = 1,
+    thin: Thin = "auto",
+    max_parents: MaxParents = None,
+    quiet: Quiet = False,
+) -> None:
+    """Do a run on the bundled data: 11 proteins in 853 human T cells (Sachs et al. 2005), log2.
+
+    At the end stands the question that was once put to these cells:
+    does erk act on akt, and does it reach pka?
+    """
+    with screen.plain_messages():
+        from gpn_bayes import datasets
+        from gpn_bayes.data import Dataset
+
+        options = {
+            "score": score,
+            "sampler": sampler,
+            "draws": draws,
+            "tune": tune,
+            "chains": chains,
+            "cores": cores,
+            "random_seed": seed,
+            "thin": _read_thin(thin),
+            "max_parents": max_parents,
+        }
+        post = _carry_out(_Job(Dataset.read(datasets.sachs(transform="log2")), options, out, quiet))
+        edge, path = (Question(sign, ("erk", effect)) for sign, effect in (("->", "akt"), ("~>", "pka")))
+        answers = ", ".join(f"P({question}) = {ask(post, question)}" for question in (edge, path))
+        screen.console().print(f"\nPaper's question: {answers}", soft_wrap=True)
+
+
+def _carry_out(job: _Job) -> "GraphPosterior":
+    """Do the run, or what is left of it, and show its summary."""
+    from gpn_bayes.preparing import prepare
+
+    run = prepare(job.data, **job.options)
+    folder = ResultFolder(job.out)
+    ours = folder.check(run)
+    if folder.finished:
+        screen.note(f"{job.out} holds this run, finished; nothing was computed again")
+    elif ours:
+        screen.note(f"{job.out} holds this run, unfinished; going on")
+    if not ours:
+        folder.claim(run, job.data.n_rows)
+    try:
+        post = _finish(folder, run, progressbar=not job.quiet)
+    except KeyboardInterrupt:
+        _say_interrupted("before the first draw")
+        raise typer.Exit(INTERRUPTED) from None
+    kept = post.log_score.shape[1]
+    if kept < run.plan.draws:
+        _say_interrupted(f"after {kept} of {run.plan.draws} draws of each chain")
+    screen.show_run(post, job.data.n_rows)
+    if kept < run.plan.draws:
+        raise typer.Exit(INTERRUPTED)
+    screen.show_files(folder.path, [folder.posterior, folder.edges, folder.store, folder.identity])
+    return post
+
+
+def _finish(folder: ResultFolder, run: "PreparedRun", progressbar: bool) -> "GraphPosterior":
+    """Draw and write whatever isn't there yet; only the draws when Ctrl-C cut them short."""
+    from gpn_bayes.checkpoint import CheckpointStore
+    from gpn_bayes.posterior import load
+    from gpn_bayes.sampling import draw
+
+    if folder.drawn:
+        post = load(folder.posterior)
+    else:
+        # The draws stay in the store till they are safe in the posterior's own file.
+        post = draw(run, cache=folder.store, progressbar=progressbar, keep_checkpoints=True)
+        if post.log_score.shape[1] < run.plan.draws:
+            return post
+        post.save(folder.posterior)
+    if not folder.edges.exists():
+        with CheckpointStore(folder.store) as store:
+            store.forget(run.key)
+        folder.write_edges(post)
+    return post
+
+
+def _say_interrupted(when: str) -> None:
+    screen.note(f"interrupted {when}; the same command goes on from here")
+
+
+def _read_thin(text: str) -> int | str:
+    return int(text) if text.lstrip("-").isdigit() else text

@@ -1,0 +1,293 @@
+"""The command line: what it writes and prints, and that it keeps its hands off other runs."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import gpn_bayes as gpn
+from gpn_bayes.cli import app, main
+from gpn_bayes.cli.questions import Question, ask
+from tests.command_line import call, refuse
+
+NAMES = ["TNF-α", "IL 6", "erk", "akt", "mek", "p-38"]
+QUICK = ("--sampler", "partition", "--draws", "200", "--tune", "50", "--quiet")
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    dag = nx.DiGraph([("TNF-α", "IL 6"), ("IL 6", "erk"), ("erk", "akt"), ("mek", "erk"), ("akt", "p-38")])
+    return gpn.simulate.linear(dag, 120, random_seed=3)[NAMES]
+
+
+@pytest.fixture(scope="module")
+def table(frame: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "cells.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def results(table: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return the folders of a partition and of an exact run."""
+    folders = {"partition": QUICK, "exact": ("--draws", "200", "--quiet")}
+    for name, options in folders.items():
+        out = tmp_path_factory.mktemp("results") / name
+        with pytest.raises(SystemExit) as end:
+            main(["run", str(table), "--out", str(out), *options])
+        assert not end.value.code
+        folders[name] = out
+    return folders
+
+
+# Running
+
+
+def test_run_writes_what_sample_finds(results, frame):
+    out = results["partition"]
+    post = gpn.sample(
+        frame, sampler="partition", draws=200, tune=50, random_seed=1, progressbar=False, cores=1
+    )
+    kept = gpn.load(out / "posterior.nc")
+    assert (kept.parents == post.parents).all()
+    edges = pd.read_csv(out / "edges.csv")
+    assert list(edges) == ["parent", "child", "probability", "mcse", "ess", "r_hat", "status"]
+    assert len(edges) == 6 * 5
+    for row in edges.itertuples():
+        assert row.probability == pytest.approx(post.edge_probability(row.parent, row.child).value, abs=1e-6)
+    ranked = sorted(zip(-edges["probability"], edges["parent"], edges["child"], strict=True))
+    assert list(zip(-edges["probability"], edges["parent"], edges["child"], strict=True)) == ranked
+    assert {file.name for file in out.iterdir()} == {"posterior.nc", "edges.csv", "run.json", "run.sqlite"}
+    identity = json.loads((out / "run.json").read_text(encoding="utf-8"))
+    assert identity["variables"] == NAMES and identity["rows"] == 120
+    assert identity["settings"] == {k: v for k, v in kept.settings.items() if k != "moves"}
+
+
+def test_a_finished_run_is_shown_again_and_not_done_again(results, table, capsys):
+    out = results["partition"]
+    before = {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in out.iterdir()}
+    code, shown, messages = call(capsys, "run", table, "--out", out, *QUICK)
+    assert code == 0 and "nothing was computed again" in messages
+    assert "erk -> akt" in shown
+    assert {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in out.iterdir()} == before
+
+
+@pytest.mark.parametrize("kind", ["partition", "exact"])
+def test_lost_edges_are_written_again_from_the_draws(results, kind, table, capsys):
+    out = results[kind]
+    options = QUICK if kind == "partition" else ("--draws", "200", "--quiet")
+    before = (out / "edges.csv").read_bytes()
+    (out / "edges.csv").unlink()
+    assert call(capsys, "run", table, "--out", out, *options)[0] == 0
+    assert (out / "edges.csv").read_bytes() == before
+
+
+def test_the_summary_fits_eighty_columns(results, table, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = call(capsys, "run", table, "--out", results["partition"], *QUICK)[1]
+    lines = shown.splitlines()
+    assert max(len(line) for line in lines if not line.startswith("In ")) <= 80  # a path stays in one piece
+    assert re.search(r"^6 variables, 120 rows  score BGe, partition sampler, 4 x 200 draws$", shown, re.M)
+    edge = re.search(r"^erk -> akt +(0\.\d{3}|1\.000) +(0\.\d{3}|-) +█+.? *$", shown, re.M)
+    assert edge, shown
+    assert re.search(r"^4 chains (agree|don't agree); largest gap 0\.\d\d", shown, re.M)
+    assert "posterior.nc, edges.csv" in shown
+
+
+def test_constraints_reach_the_sampler(table, tmp_path, capsys):
+    (tmp_path / "no.csv").write_text("effect,cause,why\nmek,erk,order\n", encoding="utf-8")
+    (tmp_path / "tiers.csv").write_text(
+        "name,tier\n" + "".join(f"{name},{int(name == 'p-38')}\n" for name in NAMES), encoding="utf-8"
+    )
+    pairs = [(a, b) for a in NAMES for b in NAMES if a != b and {a, b} != {"TNF-α", "akt"}]
+    (tmp_path / "pairs.csv").write_text(
+        "parent,child\n" + "".join(f"{a},{b}\n" for a, b in pairs), encoding="utf-8"
+    )
+    out = tmp_path / "out"
+    code, *_ = call(
+        capsys, "run", table, "--out", out, "--draws", 20, "--quiet", "--required", "IL 6 -> TNF-α",
+        "--forbidden", tmp_path / "no.csv", "--forbidden", "akt->erk", "--tiers", tmp_path / "tiers.csv",
+        "--candidates", tmp_path / "pairs.csv", "--max-parents", 2, "--prior", "fair",
+    )  # fmt: skip
+    assert code == 0
+    p = gpn.load(out / "posterior.nc").edge_probabilities()
+    assert p.loc["IL 6", "TNF-α"] == pytest.approx(1)
+    for parent, child in [("erk", "mek"), ("akt", "erk"), ("TNF-α", "akt"), *(("p-38", n) for n in NAMES)]:
+        assert p.loc[parent, child] == 0
+    assert p.loc["mek", "erk"] > 0 and p.loc["erk", "p-38"] > 0
+    settings = gpn.load(out / "posterior.nc").settings
+    assert settings["max_parents"] == 2 and settings["prior"]["kind"] == "fair"
+
+
+def test_parquet_is_the_same_data(frame, results, tmp_path, capsys):
+    frame.to_parquet(tmp_path / "cells.parquet")
+    code, _, messages = call(capsys, "run", tmp_path / "cells.parquet", "--out", results["partition"], *QUICK)
+    assert code == 0 and "nothing was computed again" in messages
+
+
+def test_identical_columns_are_a_warning(frame, tmp_path, capsys):
+    frame.assign(twin=frame["erk"]).to_csv(tmp_path / "twins.csv", index=False)
+    code, _, messages = call(
+        capsys, "run", tmp_path / "twins.csv", "--out", tmp_path / "o", "--draws", 5, "-q"
+    )
+    assert code == 0
+    assert messages == "warning: columns 'erk' and 'twin' are identical: the data can't tell them apart\n"
+    assert (tmp_path / "o" / "edges.csv").exists()
+
+
+def test_demo_answers_the_question(tmp_path, capsys):
+    code, shown, _ = call(capsys, "demo", "--out", tmp_path / "demo", "--draws", 50, "--max-parents", 2, "-q")
+    assert code == 0
+    assert shown.startswith("\n11 variables, 853 rows")
+    post = gpn.load(tmp_path / "demo" / "posterior.nc")
+    direct, path = post.edge_probability("erk", "akt"), post.path_probability("erk", "pka")
+    assert shown.splitlines()[-1] == f"Paper's question: P(erk -> akt) = {direct}, P(erk ~> pka) = {path}"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [(["--draws", "201"], "draws 200"), (["--seed", "2"], "random_seed 1"), (["--prior", "fair"], "another prior")],
+)  # fmt: skip
+def test_the_folder_of_another_run_is_refused(options, told, results, table, capsys):
+    out = results["partition"]
+    refuse(capsys, out, [table, "--out", out, *QUICK, *options], f"holds another run ({told})")
+
+
+def test_the_folder_of_other_data_is_refused(frame, results, tmp_path, capsys):
+    frame.iloc[1:].to_csv(tmp_path / "fewer.csv", index=False)
+    refuse(capsys, tmp_path, [tmp_path / "fewer.csv", "--out", results["partition"], *QUICK], "other data")
+
+
+# Help
+
+
+def test_help_and_version():
+    runner = CliRunner()
+    for command in ([], ["run"], ["demo"], ["query"], ["compare"]):
+        shown = runner.invoke(app, [*command, "--help"])
+        assert shown.exit_code == 0 and "Usage: gpn-bayes" in shown.output.replace("root", "gpn-bayes")
+    assert runner.invoke(app, ["--version"]).output == f"gpn-bayes {gpn.__version__}\n"
+    assert "compare" in runner.invoke(app, []).output
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys\nfrom gpn_bayes.cli import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "print([m for m in ('numpy', 'pandas', 'numba', 'scipy', 'arviz_base') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+# Questions
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("erk -> nothing", "'nothing' is not"),
+        ("erk->nothing", "'nothing' is not"),
+        ("erk < akt < no", "'no' is not"),
+        ("erk", "a question must read"),
+        ("erk -> ", "a question must read"),
+        ("", "a question must read"),
+        ("erk -> erk", "names each variable once"),
+    ],
+)
+def test_what_is_no_question_is_refused(text, expected, results, capsys):
+    code, shown, messages = call(capsys, "query", results["exact"], "erk -> akt", text)
+    assert code == 2 and shown == ""
+    assert messages.startswith("error: ") and messages.count("\n") == 1 and expected in messages
+
+
+@pytest.mark.parametrize("kind", ["partition", "exact"])
+def test_answers_are_those_of_the_posterior(kind, results, capsys):
+    post = gpn.load(results[kind] / "posterior.nc")
+    p = post.edge_probabilities()
+    for sign, expected in {
+        "->": p.loc["erk", "akt"],
+        "~>": post.probability(lambda g: nx.has_path(g, "erk", "akt")).value,
+        "<": 1 - post.probability(lambda g: nx.has_path(g, "akt", "erk")).value,
+        "-": p.loc["erk", "akt"] + p.loc["akt", "erk"],
+    }.items():
+        assert ask(post, Question(sign, ("erk", "akt"))).value == pytest.approx(expected, abs=1e-12)
+    code, shown, _ = call(capsys, "query", results[kind], "erk -> akt", "TNF-α ~> p-38")
+    assert code == 0
+    first, second = shown.splitlines()
+    assert first.startswith(f"erk -> akt     {p.loc['erk', 'akt']:.4f}  ")
+    assert ("exact" in first) == (kind == "exact")
+    assert re.fullmatch(r"TNF-α ~> p-38  \d\.\d{4}  ± \d\.\d{4}  \d+ effective draws", second)
+
+
+def test_json_answers(results, capsys):
+    file = results["partition"] / "posterior.nc"
+    code, shown, _ = call(capsys, "query", file, "--json", "erk->akt", "p-38 < TNF-α")
+    one, two = json.loads(shown)
+    estimate = gpn.load(file).edge_probability("erk", "akt")
+    assert code == 0 and not one["exact"] and one["question"] == "erk -> akt"
+    assert one["probability"] == estimate.value and two["question"] == "p-38 < TNF-α"
+    exact = json.loads(call(capsys, "query", results["exact"], "--json", "erk - akt")[1])
+    assert exact[0]["exact"] and exact[0]["mcse"] == 0 and exact[0]["ess"] is None
+
+
+def test_what_is_no_posterior_is_refused(table, tmp_path, capsys):
+    for path, expected in (
+        (tmp_path, "must hold posterior.nc"),
+        (table, "netCDF"),
+        (tmp_path / "x", "must exist"),
+    ):
+        code, _, messages = call(capsys, "query", path, "a -> b")
+        assert code == 2 and messages.count("\n") == 1 and expected in messages
+
+
+# Comparison
+
+
+def test_compare_shows_both_runs(results, capsys):
+    one, two = (gpn.load(results[kind] / "posterior.nc") for kind in ("exact", "partition"))
+    code, shown, _ = call(
+        capsys, "compare", results["exact"], results["partition"], "--threshold", 0.2, "--top", 0
+    )
+    assert code == 0
+    p, q = one.edge_probabilities(), two.edge_probabilities()
+    rows = re.findall(r"^(.+?) -> (.+?)  +(\d\.\d{3}) +(\d\.\d{3}) +([+-]\d\.\d{3}) +(\S+) *$", shown, re.M)
+    wanted = {(a, b) for a in NAMES for b in NAMES if a != b and max(p.loc[a, b], q.loc[a, b]) >= 0.2}
+    assert {(parent, child) for parent, child, *_ in rows} == wanted
+    for parent, child, first, second, difference, _ in rows:
+        assert float(first) == pytest.approx(p.loc[parent, child], abs=6e-4)
+        assert float(second) == pytest.approx(q.loc[parent, child], abs=6e-4)
+        assert float(difference) == pytest.approx(q.loc[parent, child] - p.loc[parent, child], abs=6e-4)
+    sizes = [abs(float(row[4])) for row in rows]
+    assert sizes == sorted(sizes, reverse=True)
+    assert f"mean absolute difference {np.abs(p - q).to_numpy().sum() / 30:.4f}" in shown
+
+
+def test_compare_limits_what_it_shows(results, capsys):
+    shown = call(capsys, "compare", results["exact"], results["partition"], "--threshold", 0, "--top", 3)[1]
+    assert shown.count(" -> ") == 3 and "27 more edges" in shown
+
+
+def test_compare_refuses_other_variables(results, frame, tmp_path, capsys):
+    frame.rename(columns={"erk": "ERK"}).to_csv(tmp_path / "renamed.csv", index=False)
+    call(capsys, "run", tmp_path / "renamed.csv", "--out", tmp_path / "o", "--draws", 5, "-q")
+    code, shown, messages = call(capsys, "compare", results["exact"], tmp_path / "o")
+    assert code == 2 and shown == ""
+    assert messages == (
+        "error: both posteriors must be over the same variables; 'ERK' is only in the second\n"
+    )
+
+
+def test_compare_aligns_variables_by_name(results, frame, tmp_path, capsys):
+    frame[NAMES[::-1]].to_csv(tmp_path / "turned.csv", index=False)
+    call(capsys, "run", tmp_path / "turned.csv", "--out", tmp_path / "o", "--draws", 5, "-q")
+    _, shown, messages = call(capsys, "compare", results["exact"], tmp_path / "o")
+    assert "mean absolute difference 0.0000, correlation 1.0000" in shown
+    assert "different data" in messages

@@ -1,0 +1,384 @@
+"""Tables in, checked data sets out; and what is said of tables that can't be used."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gpn_bayes import Dataset, SufficientStatistics
+from gpn_bayes.data import MAX_INTEGER_LEVELS, MAX_VARIABLES, read_data
+from gpn_bayes.scores import BGe
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(7)
+    return pd.DataFrame(
+        {
+            "dose": rng.normal(size=12),
+            "count": np.arange(12) % 4,
+            "treated": np.arange(12) % 2 == 0,
+            "grade": pd.Categorical(["low", "high", "low"] * 4, categories=["low", "mid", "high"]),
+            "site": ["b", "a", "c", "a"] * 3,
+        }
+    )
+
+
+def write(tmp_path, text, name="table.csv", encoding="utf-8"):
+    path = tmp_path / name
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+# What is read
+
+
+def test_kinds_levels_and_codes(frame):
+    data = Dataset.read(frame)
+    assert data.names == ("dose", "count", "treated", "grade", "site")
+    assert data.kinds == ("continuous", "integer", "integer", "categorical", "categorical")
+    assert data.levels == (None, (0, 1, 2, 3), (False, True), ("low", "mid", "high"), ("a", "b", "c"))
+    assert data.n_rows == 12
+    np.testing.assert_array_equal(data.values[:, 0], frame["dose"])
+    np.testing.assert_array_equal(data.values[:, 1], frame["count"])
+    np.testing.assert_array_equal(data.values[:3, 2], [1, 0, 1])
+    np.testing.assert_array_equal(data.values[:3, 3], [0, 2, 0])
+    np.testing.assert_array_equal(data.values[:4, 4], [1, 0, 2, 0])
+
+
+def test_integers_with_many_values_have_no_levels():
+    few, many = np.arange(MAX_INTEGER_LEVELS), np.arange(MAX_INTEGER_LEVELS + 1)
+    data = Dataset.read(pd.DataFrame({"few": np.append(few, 0), "many": many}))
+    assert data.kinds == ("integer", "integer")
+    assert len(data.levels[0]) == MAX_INTEGER_LEVELS
+    assert data.levels[1] is None
+
+
+def test_nullable_and_narrow_types_without_missing_values():
+    data = Dataset.read(
+        pd.DataFrame(
+            {
+                "whole": pd.array([1, 2, 1], dtype="Int64"),
+                "truth": pd.array([True, False, True], dtype="boolean"),
+                "text": pd.array(["x", "y", "x"], dtype="string"),
+                "float": np.array([1, 2, 4], dtype=np.float32),
+                "byte": np.array([1, 4, 2], dtype=np.uint8),
+            }
+        )
+    )
+    assert data.kinds == ("integer", "integer", "categorical", "continuous", "integer")
+    assert data.values.dtype == np.float64
+
+
+def test_arrays_are_named_and_statistics_pass_through(frame):
+    values = np.random.default_rng(1).normal(size=(5, 3))
+    data = Dataset.read(values)
+    assert data.names == ("v1", "v2", "v3")
+    np.testing.assert_array_equal(data.values, values)
+    assert Dataset.read(data) is data
+    statistics = SufficientStatistics.of(data)
+    assert read_data(statistics) is statistics
+    assert read_data(frame).fingerprint == Dataset.read(frame).fingerprint
+
+
+def test_other_names_than_strings_become_strings():
+    assert Dataset.read(pd.DataFrame({1: [1.0, 2.0], ("a", 2): [2.0, 1.0]})).names == ("1", "('a', 2)")
+
+
+def test_parquet_reads_as_the_frame_and_csv_as_the_values(frame, tmp_path):
+    frame.to_parquet(tmp_path / "table.parquet")
+    read = Dataset.read(tmp_path / "table.parquet")
+    assert read.fingerprint == Dataset.read(frame).fingerprint
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    read = Dataset.read(str(tmp_path / "table.csv"))
+    assert read.names == Dataset.read(frame).names
+    assert read.kinds == ("continuous", "integer", "integer", "categorical", "categorical")
+    assert read.levels[3] == ("high", "low")  # a CSV doesn't tell the order of levels, nor the unused one
+    np.testing.assert_allclose(read.values[:, :3], Dataset.read(frame).values[:, :3], rtol=1e-15)
+
+
+def test_byte_order_mark_and_spaces_in_a_csv(tmp_path):
+    plain = Dataset.read(write(tmp_path, "erk,akt\n1.5,2\n2.5,7\n"))
+    odd = Dataset.read(write(tmp_path, " erk , akt\r\n 1.5 , 2\r\n2.5,7\r\n", "odd.csv", "utf-8-sig"))
+    assert odd.names == ("erk", "akt")
+    assert odd.fingerprint == plain.fingerprint
+
+
+def test_commas_at_the_end_of_rows_are_no_fields(tmp_path):
+    plain = Dataset.read(write(tmp_path, "erk,akt\n1.5,2\n2.5,7\n"))
+    assert Dataset.read(write(tmp_path, "erk,akt\n1.5,2,\n2.5,7,\n")).fingerprint == plain.fingerprint
+
+
+def test_quoted_names_keep_their_commas(tmp_path):
+    assert Dataset.read(write(tmp_path, '"akt, total", "pkcα"\n1,2\n2,1\n')).names == ("akt, total", "pkcα")
+
+
+def test_input_is_not_modified_and_not_shared(frame):
+    before = frame.copy(deep=True)
+    data = Dataset.read(frame)
+    fingerprint, values = data.fingerprint, data.values.copy()
+    pd.testing.assert_frame_equal(frame, before)
+    frame.loc[0, "dose"] = 99.0
+    np.testing.assert_array_equal(data.values, values)
+    assert data.fingerprint == fingerprint
+    with pytest.raises(ValueError, match="read-only"):
+        data.values[0, 0] = 1.0
+    array = np.random.default_rng(2).normal(size=(6, 2))
+    kept = array.copy()
+    read = Dataset.read(array)
+    np.testing.assert_array_equal(array, kept)
+    array[0, 0] = 99.0
+    np.testing.assert_array_equal(read.values, kept)
+
+
+def test_standardised_and_numeric():
+    values = np.random.default_rng(3).normal(3, 5, size=(20, 2))
+    standardised = Dataset.read(values).standardised("a test")
+    np.testing.assert_allclose(standardised.mean(axis=0), 0, atol=1e-15)
+    np.testing.assert_allclose(standardised.std(axis=0, ddof=1), 1)
+    text = Dataset.read(pd.DataFrame({"x": [1.0, 2.0], "site": ["b", "a"]}))
+    with pytest.raises(ValueError, match="^a test needs numbers; column 'site' holds text such as 'a'$"):
+        text.standardised("a test")
+
+
+# Fingerprints
+
+
+def test_equal_tables_have_equal_fingerprints(frame):
+    assert Dataset.read(frame).fingerprint == Dataset.read(frame.copy(deep=True)).fingerprint
+    # The row labels are no part of the table.
+    assert Dataset.read(frame.set_axis(range(5, 17))).fingerprint == Dataset.read(frame).fingerprint
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda f: f.assign(dose=f["dose"] + 1e-12),
+        lambda f: f.iloc[::-1],
+        lambda f: f.iloc[:-1],
+        lambda f: f[["count", "dose", "treated", "grade", "site"]],
+        lambda f: f.rename(columns={"dose": "dosage"}),
+        lambda f: f.assign(count=f["count"].astype(float)),
+        lambda f: f.assign(site=f["site"].replace("a", "aa")),
+        lambda f: f.assign(grade=f["grade"].cat.remove_unused_categories()),
+        lambda f: f.drop(columns="site"),
+    ],
+    ids=["value", "row order", "fewer rows", "column order", "name", "kind", "level", "levels", "column"],
+)
+def test_any_change_changes_the_fingerprint(frame, change):
+    assert Dataset.read(change(frame)).fingerprint != Dataset.read(frame).fingerprint
+
+
+def test_fingerprint_tells_names_from_shapes():
+    # The same bytes in the same order, laid out as 2 x 3 and 3 x 2.
+    values = np.array([1.0, 5.0, 3.0, 2.0, 4.0, 7.0])
+    assert Dataset.read(values.reshape(2, 3)).fingerprint != Dataset.read(values.reshape(3, 2)).fingerprint
+
+
+def test_fingerprints_of_statistics():
+    def statistics(n=9, mean=(0.0, 1.0), covariance=0.5, names=("x", "y")):
+        return SufficientStatistics(n, list(mean), [[1.0, covariance], [covariance, 2.0]], names).fingerprint
+
+    assert statistics() == statistics()
+    assert statistics(n=np.int64(9)) == statistics()
+    others = [
+        statistics(n=10),
+        statistics(mean=(0.0, 2.0)),
+        statistics(covariance=0.4),
+        statistics(names=("x", "z")),
+    ]
+    assert len({statistics(), *others}) == 5
+
+
+# What is refused
+
+
+def two(**columns):
+    return pd.DataFrame({"x": [1.0, 2.0, 4.0]} | columns)
+
+
+BAD_TABLES = {
+    "type": ([1, 2], "data must be a DataFrame, an array or the path of a table; received list"),
+    "vector": (np.arange(3.0), "an array of data must have two dimensions; received 1"),
+    "one column": (np.ones((3, 1)), "a network needs at least two variables; received 1"),
+    "no column": (pd.DataFrame(), "a network needs at least two variables; received 0"),
+    "many": (
+        np.zeros((3, MAX_VARIABLES + 1)),
+        f"at most {MAX_VARIABLES} variables are supported; received {MAX_VARIABLES + 1}",
+    ),
+    "one row": (np.ones((1, 2)), "a table needs at least two rows; received 1"),
+    "repeated": (
+        pd.DataFrame([[1.0, 2.0], [2.0, 1.0]], columns=["Erk", "Erk"]),
+        "column names must differ; 'Erk' appears more than once",
+    ),
+    "repeated as text": (
+        pd.DataFrame([[1.0, 2.0], [2.0, 1.0]], columns=[1, "1"]),
+        "column names must differ; '1' appears more than once",
+    ),
+    "no name": (
+        pd.DataFrame([[1.0, 2.0], [2.0, 1.0]], columns=["", "Erk"]),
+        "every column must have a name; received '' (a row index? write the file without it)",
+    ),
+    "missing": (two(Erk=[1.0, None, None]), "every value must be present; column 'Erk' has 2 missing"),
+    "missing text": (two(Erk=["a", None, "b"]), "every value must be present; column 'Erk' has 1 missing"),
+    "missing category": (
+        two(Erk=pd.Categorical(["a", None, "b"])),
+        "every value must be present; column 'Erk' has 1 missing",
+    ),
+    "infinite": (
+        two(Erk=[1.0, np.inf, 2.0]),
+        "every value must be finite; column 'Erk' holds an infinite value",
+    ),
+    "constant": (two(Erk=[1.0, 1.0, 1.0]), "every column must vary; column 'Erk' is constant"),
+    "constant text": (two(Erk=["a", "a", "a"]), "every column must vary; column 'Erk' is constant"),
+    "constant truth": (two(Erk=[True, True, True]), "every column must vary; column 'Erk' is constant"),
+    "varies below precision": (
+        two(Erk=[1e-170, 2e-170, 1e-170]),
+        "every column must vary; column 'Erk' is constant",
+    ),
+    "complex": (two(Erk=[1j, 2, 3]), "values must be real numbers; column 'Erk' is complex"),
+    "dates": (
+        two(Erk=pd.date_range("2020", periods=3, unit="ns")),
+        "columns must hold numbers or categories; column 'Erk' is datetime64[ns]",
+    ),
+}
+
+
+@pytest.mark.parametrize(("table", "message"), BAD_TABLES.values(), ids=BAD_TABLES)
+def test_bad_tables_are_refused_in_one_line(table, message):
+    with pytest.raises(ValueError) as error:
+        Dataset.read(table)
+    assert str(error.value) == message
+
+
+BAD_FILES = {
+    "empty": ("", "the data file must hold a table; 'table.csv' is empty"),
+    "repeated": ("Erk,Erk\n1,2\n3,1\n", "column names must differ; 'Erk' appears more than once"),
+    "index": (
+        ",Erk,Akt\n0,1,2\n1,3,1\n",
+        "every column must have a name; received '' (a row index? write the file without it)",
+    ),
+    "saved index": (
+        "Unnamed: 0,Erk,Akt\n0,1,2\n1,3,1\n",
+        "every column must have a name; received 'Unnamed: 0' (a row index? write the file without it)",
+    ),
+    "header only": ("Erk,Akt\n", "a table needs at least two rows; received 0"),
+    "one row": ("Erk,Akt\n1,2\n", "a table needs at least two rows; received 1"),
+    "one column": ("Erk\n1\n2\n", "a network needs at least two variables; received 1"),
+    "nameless field": (
+        "Erk,Akt\n0,1,2\n1,3,1\n",
+        "table.csv has more fields in its rows than names in its header",
+    ),
+    "two nameless fields": (
+        "Erk,Akt\n0,0,1,2\n1,0,3,1\n",
+        "table.csv has more fields in its rows than names in its header",
+    ),
+    "short row": ("Erk,Akt\n1,2\n3\n2,5\n", "every value must be present; column 'Akt' has 1 missing"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_FILES.values(), ids=BAD_FILES)
+def test_bad_files_are_refused_in_one_line(text, message, tmp_path):
+    with pytest.raises(ValueError) as error:
+        Dataset.read(write(tmp_path, text))
+    assert str(error.value) == message
+
+
+def test_ragged_rows_name_the_line(tmp_path):
+    with pytest.raises(ValueError) as error:
+        Dataset.read(write(tmp_path, "Erk,Akt\n1,2\n3,1\n2,5,7\n"))
+    assert str(error.value).startswith("table.csv can't be read as a CSV table: ")
+    assert "line 4" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_unreadable_files(tmp_path):
+    with pytest.raises(ValueError, match="^table.csv can't be read as a CSV table: 'utf-8' codec[^\n]*$"):
+        Dataset.read(write(tmp_path, "Erk,Täk\n1,2\n2,1\n", encoding="latin-1"))
+    with pytest.raises(ValueError, match="^late.csv can't be read as a CSV table: 'utf-8' codec[^\n]*$"):
+        Dataset.read(write(tmp_path, "Erk,Akt\n" + 5000 * "a,b\n" + "ä,b\n", "late.csv", "latin-1"))
+    with pytest.raises(ValueError, match="^table.parquet can't be read as Parquet: [^\n]+$"):
+        Dataset.read(write(tmp_path, "no parquet", "table.parquet"))
+    with pytest.raises(ValueError, match="^the data file must exist; '[^\n]*absent.csv' is not a file$"):
+        Dataset.read(tmp_path / "absent.csv")
+    with pytest.raises(ValueError, match="^the data file must exist; '[^\n]*' is not a file$"):
+        Dataset.read(tmp_path)
+
+
+def test_identical_columns_are_told():
+    x = np.random.default_rng(4).normal(size=9)
+    with pytest.warns(
+        UserWarning, match="^columns 'a' and 'c' are identical: the data can't tell them apart$"
+    ):
+        data = Dataset.read(pd.DataFrame({"a": x, "b": x + 1, "c": x}))
+    assert data.names == ("a", "b", "c")
+
+
+# Statistics
+
+
+def test_statistics_of_data_are_numpys():
+    values = np.random.default_rng(5).normal(2, 3, size=(30, 3))
+    statistics = SufficientStatistics.of(Dataset.read(values))
+    assert statistics.n == 30
+    np.testing.assert_allclose(statistics.mean, values.mean(axis=0))
+    np.testing.assert_allclose(statistics.cov, np.cov(values.T))
+    np.testing.assert_allclose(statistics.correlation, np.corrcoef(values.T), rtol=1e-12)
+
+
+def test_bge_of_statistics_is_bge_of_the_table():
+    rng = np.random.default_rng(6)
+    values = rng.normal(size=(40, 4)) @ rng.normal(size=(4, 4)) + [1e3, -5, 0, 2]
+    frame = pd.DataFrame(values, columns=list("abcd"))
+    statistics = SufficientStatistics(40, values.mean(axis=0), np.cov(values.T), tuple("abcd"))
+    of_statistics, of_table = BGe().bind(statistics), BGe().bind(frame)
+    for node in range(4):
+        others = [i for i in range(4) if i != node]
+        np.testing.assert_allclose(
+            of_statistics.table(node, others), of_table.table(node, others), rtol=0, atol=1e-9
+        )
+
+
+def test_statistics_are_copied_and_tolerate_rounding():
+    mean, covariance = np.array([0.0, 1.0]), np.array([[1.0, 2e-17], [3e-17, 1.0]])
+    statistics = SufficientStatistics(9, mean, covariance, ["x", "y"])
+    mean[0], covariance[0, 0] = 5.0, 5.0
+    assert statistics.mean[0] == 0.0
+    assert statistics.cov[0, 0] == 1.0
+    assert statistics.names == ("x", "y")
+
+
+I2 = [[1.0, 0.0], [0.0, 1.0]]
+BAD_STATISTICS = {
+    "one name": ((9, [0.0], [[1.0]], ["x"]), "a network needs at least two variables; received 1"),
+    "repeated": ((9, [0, 0], I2, ["x", "x"]), "column names must differ; 'x' appears more than once"),
+    "one row": ((1, [0, 0], I2, ["x", "y"]), "statistics need at least two rows; received n = 1"),
+    "half a row": ((9.5, [0, 0], I2, ["x", "y"]), "n must be a whole number; received 9.5"),
+    "shapes": (
+        (9, [0, 0, 0], I2, ["x", "y"]),
+        "mean and cov must have shapes (2,) and (2, 2) for 2 names; received (3,) and (2, 2)",
+    ),
+    "nan": ((9, [0, np.nan], I2, ["x", "y"]), "mean and cov must be finite; received NaN or infinity"),
+    "inf": (
+        (9, [0, 0], [[np.inf, 0], [0, 1]], ["x", "y"]),
+        "mean and cov must be finite; received NaN or infinity",
+    ),
+    "asymmetric": (
+        (9, [0, 0], [[1, 0.1], [0.2, 1]], ["x", "y"]),
+        "cov must be symmetric; received an asymmetric matrix",
+    ),
+    "constant": (
+        (9, [0, 0], [[1, 0], [0, 0]], ["x", "y"]),
+        "every column must vary; column 'y' has variance 0.0",
+    ),
+    "indefinite": (
+        (9, [0, 0], [[1, 2], [2, 1]], ["x", "y"]),
+        "cov must be positive semi-definite; its correlations have the eigenvalue -1",
+    ),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD_STATISTICS.values(), ids=BAD_STATISTICS)
+def test_bad_statistics_are_refused_in_one_line(arguments, message):
+    with pytest.raises(ValueError) as error:
+        SufficientStatistics(*arguments)
+    assert str(error.value) == message

@@ -1,0 +1,171 @@
+"""The rules of the house: what is packaged, how long files are, who may import whom, how quick an import is."""
+
+import ast
+import importlib
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import gpn_bayes
+
+ROOT = Path(__file__).resolve().parents[1]
+MAX_LINES = 420
+IMPORT_SECONDS = 0.5
+HEAVY = ("pymc", "numba", "pandas", "arviz", "scipy", "networkx", "matplotlib", "rich")
+
+
+def packages():
+    """Return every package as its dotted name and folder, by way of the symlinks too."""
+    found = {}
+    for folder, inner, files in os.walk(ROOT / "gpn_bayes", followlinks=True):
+        inner[:] = [name for name in inner if name != "__pycache__"]
+        if "__init__.py" in files:
+            found[".".join(Path(folder).relative_to(ROOT).parts)] = Path(folder)
+    return found
+
+
+def modules():
+    """Return every module as its dotted name and file."""
+    return {
+        f"{package}.{path.stem}" if path.stem != "__init__" else package: path
+        for package, folder in packages().items()
+        for path in sorted(folder.glob("*.py"))
+    }
+
+
+MODULES = modules()
+
+
+def imports(path):
+    """Return the full name of everything a file imports, wherever in the file."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name} must import absolutely"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def inside(name, *homes):
+    return any(name == home or name.startswith(f"{home}.") for home in homes)
+
+
+def test_the_walk_finds_the_house():
+    assert {"gpn_bayes", "gpn_bayes.kernels", "gpn_bayes.mcmc", "gpn_bayes.scores"} <= packages().keys()
+    assert {"gpn_bayes.kernels.bge", "gpn_bayes.mcmc.tables", "gpn_bayes.sampling"} <= MODULES.keys()
+
+
+def test_every_package_is_listed_for_the_build():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    assert sorted(settings["packages"]) == sorted(packages())
+    for name, folder in settings["package-dir"].items():
+        assert packages()[name].resolve() == (ROOT / folder).resolve()
+
+
+def test_compiled_packages_are_relative_symlinks():
+    for name in ("kernels", "mcmc"):
+        link = ROOT / "gpn_bayes" / name
+        assert link.is_symlink()
+        assert os.readlink(link) == f"../{name}"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_no_file_is_too_long(name):
+    assert len(MODULES[name].read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*MODULES.values(), *sorted((ROOT / "tests").rglob("*.py"))],
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
+)
+def test_nobody_imports_the_compiled_packages_by_bare_names(path):
+    assert not [name for name in imports(path) if inside(name, "kernels", "mcmc")]
+
+
+@pytest.mark.parametrize(
+    ("home", "allowed"),
+    [
+        ("gpn_bayes.kernels", ("gpn_bayes.kernels",)),
+        ("gpn_bayes.mcmc", ("gpn_bayes.kernels", "gpn_bayes.mcmc")),
+        # The score cache alone shares the file and the progress bar of the sampler.
+        (
+            "gpn_bayes.scores",
+            (
+                "gpn_bayes.scores", "gpn_bayes.kernels", "gpn_bayes.data", "gpn_bayes.graphs",
+                "gpn_bayes.storage", "gpn_bayes.progress",
+            ),
+        ),
+        ("gpn_bayes.posterior", ("gpn_bayes.posterior", "gpn_bayes.graphs", "gpn_bayes.metrics")),
+    ],
+)  # fmt: skip
+def test_arrows_go_one_way(home, allowed):
+    for name, path in MODULES.items():
+        if inside(name, home):
+            upward = [x for x in imports(path) if inside(x, "gpn_bayes") and not inside(x, *allowed)]
+            assert not upward, f"{name} must not import {upward}"
+
+
+def test_only_the_command_line_imports_the_command_line():
+    for name, path in MODULES.items():
+        if not inside(name, "gpn_bayes.cli"):
+            assert not [x for x in imports(path) if inside(x, "gpn_bayes.cli")], name
+
+
+def run_python(code):
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-W", "error", "-c", code]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def test_import_is_quick():
+    code = "import time; t = time.perf_counter(); import gpn_bayes; print(time.perf_counter() - t)"
+    assert min(float(run_python(code)) for _ in range(3)) < IMPORT_SECONDS
+
+
+def test_import_loads_nothing_heavy():
+    loaded = run_python("import sys, gpn_bayes; print(*sys.modules)").split()
+    assert "gpn_bayes" in loaded
+    assert not [name for name in HEAVY if name in loaded]
+
+
+def test_sampling_does_not_load_pymc():
+    loaded = run_python("import sys, gpn_bayes; gpn_bayes.sample; print(*sys.modules)").split()
+    assert "gpn_bayes.sampling" in loaded
+    assert "pymc" not in loaded
+    assert "matplotlib" not in loaded
+
+
+@pytest.mark.parametrize("name", gpn_bayes.__all__)
+def test_public_names_resolve_and_are_explained(name):
+    assert name in dir(gpn_bayes)
+    value = getattr(gpn_bayes, name)
+    if not isinstance(value, str):
+        assert value.__doc__
+        assert value.__doc__.strip()
+
+
+def test_unknown_names_are_told():
+    with pytest.raises(AttributeError, match="^module 'gpn_bayes' has no attribute 'sampel'$"):
+        gpn_bayes.sampel  # noqa: B018
+
+
+def test_version_is_that_of_the_project():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert gpn_bayes.__version__ == project["version"]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_says_what_it_is_for(name):
+    module = importlib.import_module(name) if not name.endswith("__main__") else None
+    text = ast.get_docstring(ast.parse(MODULES[name].read_text(encoding="utf-8")))
+    assert text
+    if module is not None:
+        for public in getattr(module, "__all__", ()):
+            assert hasattr(module, public)
