@@ -147,9 +147,7 @@ class CheckpointStore:
         ).fetchone()
         expected = row[0] if row else 0
         if block != expected:
-            raise ValueError(
-                f"blocks must be saved in order; chain {chain} expects {expected}, received {block}"
-            )
+            raise ValueError(f"blocks must be saved in order; chain {chain} expects {expected}, received {block}")
         for name, _, shape in layout:
             if not shape:
                 raise ValueError(f"draws must have a first axis over draws; {name!r} has none")
@@ -196,9 +194,7 @@ def _rng_to_json(rng_state: Mapping[str, Any]) -> str:
             return {"dtype": value.dtype.str, "values": value.tolist()}
         if isinstance(value, np.integer):
             return int(value)
-        raise ValueError(
-            f"a generator's state must be made of integers and arrays; received {type(value).__name__}"
-        )
+        raise ValueError(f"a generator's state must be made of integers and arrays; received {type(value).__name__}")
 
     return json.dumps(dict(rng_state), default=encode)
 

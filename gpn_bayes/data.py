@@ -79,9 +79,7 @@ class Dataset:
     def __post_init__(self) -> None:
         """Compute the fingerprint."""
         levels = [None if known is None else [str(level) for level in known] for known in self.levels]
-        object.__setattr__(
-            self, "fingerprint", _fingerprint(list(self.names), list(self.kinds), levels, self.values)
-        )
+        object.__setattr__(self, "fingerprint", _fingerprint(list(self.names), list(self.kinds), levels, self.values))
 
     @property
     def n_rows(self) -> int:
@@ -171,9 +169,7 @@ class SufficientStatistics:
             raise ValueError("cov must be symmetric; received an asymmetric matrix")
         smallest = np.linalg.eigvalsh(self.correlation)[0]
         if smallest < -1e-8:
-            raise ValueError(
-                f"cov must be positive semi-definite; its correlations have the eigenvalue {smallest:.3g}"
-            )
+            raise ValueError(f"cov must be positive semi-definite; its correlations have the eigenvalue {smallest:.3g}")
         object.__setattr__(self, "fingerprint", _fingerprint(self.n, list(self.names), self.mean, self.cov))
 
     @classmethod
@@ -240,9 +236,7 @@ def _dataset_of_frame(frame: pd.DataFrame) -> Dataset:
     values = np.column_stack([column for column, _, _ in columns])
     _warn_of_identical_columns(names, values)
     values.setflags(write=False)
-    return Dataset(
-        names, values, tuple(kind for _, kind, _ in columns), tuple(levels for *_, levels in columns)
-    )
+    return Dataset(names, values, tuple(kind for _, kind, _ in columns), tuple(levels for *_, levels in columns))
 
 
 def _read_column(name: str, column: pd.Series) -> tuple[np.ndarray, str, tuple[Any, ...] | None]:

@@ -90,9 +90,7 @@ def _from_frame(frame: pd.DataFrame, names: list[Hashable]) -> np.ndarray:
     for side, labels in (("columns", frame.columns), ("rows", frame.index)):
         if len(labels) != len(names) or set(labels) != set(names):
             odd = sorted(map(repr, set(labels) ^ set(names)))
-            told = (
-                f"{odd[0]} is in only one of the two" if odd else f"received {len(labels)} for {len(names)}"
-            )
+            told = f"{odd[0]} is in only one of the two" if odd else f"received {len(labels)} for {len(names)}"
             raise ValueError(f"the {side} of an adjacency DataFrame must be the variables; {told}")
     return _from_array(frame.loc[names, names].to_numpy(), len(names))
 
@@ -318,9 +316,7 @@ def markov_blankets(adjacency: Any) -> np.ndarray:
     return (stack + back + stack @ back > 0) & ~np.eye(stack.shape[-1], dtype=bool)
 
 
-def d_separated(
-    graph: Any, xs: Any, ys: Any, given: Any = (), names: Sequence[Hashable] | None = None
-) -> bool:
+def d_separated(graph: Any, xs: Any, ys: Any, given: Any = (), names: Sequence[Hashable] | None = None) -> bool:
     """Return whether `given` blocks every path between `xs` and `ys` in a DAG.
 
     Parameters

@@ -240,23 +240,17 @@ def _aligned(estimate: Any, truth: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return two graphs as adjacency matrices over the same nodes."""
     estimate, truth = _array(estimate), _array(truth)
     names: Sequence[Hashable] = _names(truth, estimate) or range(len(truth))
-    return graphs.as_adjacency(estimate, names, acyclic=False), graphs.as_adjacency(
-        truth, names, acyclic=False
-    )
+    return graphs.as_adjacency(estimate, names, acyclic=False), graphs.as_adjacency(truth, names, acyclic=False)
 
 
-def _draws_and_truth(
-    draws: Any, truth: Any, names: Sequence[Hashable] | None
-) -> tuple[np.ndarray, np.ndarray]:
+def _draws_and_truth(draws: Any, truth: Any, names: Sequence[Hashable] | None) -> tuple[np.ndarray, np.ndarray]:
     found = graphs.as_stack(draws)
     truth = _array(truth)
     if names is None:
         names = _names(truth) or range(found.shape[-1])
     true = graphs.as_adjacency(truth, names, acyclic=False)
     if true.shape != found.shape[-2:]:
-        raise ValueError(
-            f"draws and truth must have the same nodes; received {found.shape[-1]} and {len(true)}"
-        )
+        raise ValueError(f"draws and truth must have the same nodes; received {found.shape[-1]} and {len(true)}")
     return found, true
 
 

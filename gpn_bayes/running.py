@@ -165,9 +165,7 @@ def run_chains(
     def keep(c: int, draws: dict[str, np.ndarray]) -> None:
         chain = all_chains[c]
         if store is not None:
-            store.save_block(
-                run_key, c, chain.blocks - 1, draws, chain.snapshot(), chain.rng.bit_generator.state
-            )
+            store.save_block(run_key, c, chain.blocks - 1, draws, chain.snapshot(), chain.rng.bit_generator.state)
         if draws:
             kept[c].append(draws)
 
@@ -243,9 +241,7 @@ def _interrupts() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _collect(
-    plan: Plan, all_chains: list[_Chain], kept: list[list[dict[str, np.ndarray]]], interrupted: bool
-) -> Draws:
+def _collect(plan: Plan, all_chains: list[_Chain], kept: list[list[dict[str, np.ndarray]]], interrupted: bool) -> Draws:
     """Join the blocks of every chain, cut to the same length."""
     count = min(plan.draws, *(sum(len(block["log_scores"]) for block in blocks) for blocks in kept))
     if count == 0:

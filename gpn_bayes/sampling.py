@@ -116,9 +116,7 @@ def sample(
     post = draw(run, cache=cache, executor=executor, progressbar=progressbar)
     kept = post.log_score.shape[1]
     if kept < draws:
-        warnings.warn(
-            f"interrupted: {kept} of {draws} draws of each chain were made", UserWarning, stacklevel=2
-        )
+        warnings.warn(f"interrupted: {kept} of {draws} draws of each chain were made", UserWarning, stacklevel=2)
     return post
 
 
@@ -145,9 +143,7 @@ def draw(
     exact = plan.sampler == "exact"
     with ScoreCache(run.scorer, cache) as store:
         node_scores = _node_scores(run.scorer, store, lists, run.max_parents, executor, progressbar)
-        tables = build_tables(
-            lists, [table + run.prior.log_table(i, lists[i]) for i, table in enumerate(node_scores)]
-        )
+        tables = build_tables(lists, [table + run.prior.log_table(i, lists[i]) for i, table in enumerate(node_scores)])
         weights = _layered_weights(tables, progressbar) if exact else None
         checkpoints = None
         if store.connection is not None and run.random_seed is not None:
@@ -155,10 +151,7 @@ def draw(
         drawn = run_chains(
             plan,
             tables,
-            [
-                np.random.default_rng(seed)
-                for seed in np.random.SeedSequence(run.random_seed).spawn(run.chains)
-            ],
+            [np.random.default_rng(seed) for seed in np.random.SeedSequence(run.random_seed).spawn(run.chains)],
             _start_orders(run.prior),
             weights,
             checkpoints,
@@ -193,14 +186,9 @@ def _node_scores(
     limits = [len(chosen) if max_parents is None else min(max_parents, len(chosen)) for chosen in lists]
     wanted = sum(1 << len(chosen) for chosen in lists)
     if scorer.closed_form and (store.connection is None or wanted > _MAX_STORED_CLOSED_FORM):
-        return [
-            scorer.table(i, chosen, limit)
-            for i, (chosen, limit) in enumerate(zip(lists, limits, strict=True))
-        ]
+        return [scorer.table(i, chosen, limit) for i, (chosen, limit) in enumerate(zip(lists, limits, strict=True))]
     sets = [_subsets(chosen, limit) for chosen, limit in zip(lists, limits, strict=True)]
-    store.fill(
-        ((i, parents) for i, own in enumerate(sets) for parents in own.values()), executor, progressbar
-    )
+    store.fill(((i, parents) for i, own in enumerate(sets) for parents in own.values()), executor, progressbar)
     tables = []
     for i, own in enumerate(sets):
         table = np.full(1 << len(lists[i]), -np.inf)

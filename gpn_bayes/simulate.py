@@ -251,9 +251,7 @@ def mlp(dag: Any, n_rows: int, hidden: int = 100, random_seed: Seed = None) -> p
     return _generate(matrix, names, errors, effect)
 
 
-def _prepare(
-    dag: Any, n_rows: int, random_seed: Seed
-) -> tuple[np.ndarray, list[Hashable], np.random.Generator]:
+def _prepare(dag: Any, n_rows: int, random_seed: Seed) -> tuple[np.ndarray, list[Hashable], np.random.Generator]:
     """Return the adjacency matrix, the names and the generator that every simulator needs."""
     _check_whole("n_rows", n_rows, 1)
     names = graphs.graph_names(dag)
@@ -283,9 +281,7 @@ def _generate(
     return frame
 
 
-def _signed_uniform(
-    rng: np.random.Generator, shape: tuple[int, ...], magnitudes: tuple[float, float]
-) -> np.ndarray:
+def _signed_uniform(rng: np.random.Generator, shape: tuple[int, ...], magnitudes: tuple[float, float]) -> np.ndarray:
     """Return numbers with uniform magnitudes and random signs."""
     low, high = magnitudes
     if not 0 <= low <= high < math.inf:

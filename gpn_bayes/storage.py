@@ -150,20 +150,14 @@ def _check_ours(file: Path) -> None:
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
             raise
-        raise ValueError(
-            f"a run's file must be one that gpn_bayes wrote; '{file}' is not an SQLite file"
-        ) from None
+        raise ValueError(f"a run's file must be one that gpn_bayes wrote; '{file}' is not an SQLite file") from None
     if identity != APPLICATION_ID:
-        raise ValueError(
-            f"a run's file must be one that gpn_bayes wrote; '{file}' is an SQLite file of something else"
-        )
+        raise ValueError(f"a run's file must be one that gpn_bayes wrote; '{file}' is an SQLite file of something else")
 
 
 def _lock(file: Path, lock_path: str) -> int:
     if lock_path in _held:
-        raise ValueError(
-            f"a run's file serves one run at a time; '{file}' is in use by another run in this process"
-        )
+        raise ValueError(f"a run's file serves one run at a time; '{file}' is in use by another run in this process")
     while True:
         descriptor = os.open(lock_path, os.O_RDWR | os.O_CREAT, 0o644)
         try:

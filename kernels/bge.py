@@ -67,9 +67,7 @@ def log_minor(matrix: np.ndarray, indices: np.ndarray) -> float:
 
 
 @compiled
-def bge_from_minors(
-    with_node: float, without: float, size: int, constants: np.ndarray, half_df: float
-) -> float:
+def bge_from_minors(with_node: float, without: float, size: int, constants: np.ndarray, half_df: float) -> float:
     """Return the local score from log |R_PX|, log |R_P| and the number of parents.
 
     `half_df` is (N + alpha_w - n) / 2; the exponents of the two determinants grow by 1/2 per parent.

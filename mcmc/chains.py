@@ -24,18 +24,27 @@ PARTITION_MOVES = (
     "reordering",
 )  # fmt: skip
 _N_PARTITION_MOVES = 4
-PARTITION_MIX = np.array([0.17, 0.14, 0.08, 0.02, 0.22, 0.22, 0.1, 0.05])
+PARTITION_MIX = np.array([0.18, 0.15, 0.08, 0.02, 0.24, 0.22, 0.08, 0.03])
 
 
 @compiled
-def _pick_move(rng: np.random.Generator, mix: np.ndarray) -> int:
-    target = rng.random() * mix.sum()
-    reached = 0.0
-    for move in range(len(mix) - 1):
-        reached += mix[move]
-        if target < reached:
-            return move
-    return len(mix) - 1
+def _pick_move(rng: np.random.Generator, shares: np.ndarray) -> int:
+    """Draw a move; `shares` are cumulative."""
+    target = rng.random() * shares[-1]
+    move = 0
+    while target >= shares[move]:
+        move += 1
+    return move
+
+
+@compiled
+def _copy(source: np.ndarray, target: np.ndarray) -> bool:
+    """Copy a short array, and tell whether that changed anything; a slice assignment takes longer."""
+    changed = False
+    for i in range(len(source)):
+        changed |= target[i] != source[i]
+        target[i] = source[i]
+    return changed
 
 
 @compiled
@@ -49,7 +58,7 @@ def _walk_over_dags(
     script: np.ndarray,
     tables: ScoreTables,
     state: PartitionState,
-    mix: np.ndarray,
+    shares: np.ndarray,
     length: int,
     parents: np.ndarray,
     new_parents: np.ndarray,
@@ -57,16 +66,15 @@ def _walk_over_dags(
 ) -> None:
     """Draw a DAG, take some steps over DAGs, and put its layering in the state's place."""
     draw_from_partition(rng, script, tables, state, parents)
-    new_parents[:] = parents
+    _copy(parents, new_parents)
     for _ in range(length):
-        move = _pick_move(rng, mix[_N_PARTITION_MOVES:])
+        move = _pick_move(rng, shares)
         log_ratio = propose_dag(rng, script, tables, parents, new_parents, move)
         counters[_N_PARTITION_MOVES + move, 0] += 1
         if _accept(rng, log_ratio):
-            counters[_N_PARTITION_MOVES + move, 1] += not np.array_equal(new_parents, parents)
-            parents[:] = new_parents
+            counters[_N_PARTITION_MOVES + move, 1] += _copy(new_parents, parents)
         else:
-            new_parents[:] = parents
+            _copy(parents, new_parents)
     set_blocks(tables, state, longest_paths(tables, parents))
 
 
@@ -77,10 +85,10 @@ def _step_of_partition(
     tables: ScoreTables,
     state: PartitionState,
     new: PartitionState,
-    mix: np.ndarray,
+    shares: np.ndarray,
     counters: np.ndarray,
 ) -> None:
-    move = _pick_move(rng, mix[:_N_PARTITION_MOVES])
+    move = _pick_move(rng, shares)
     log_ratio = propose_partition(rng, script, tables, state, new, move)
     counters[move, 0] += 1
     if _accept(rng, log_ratio):
@@ -128,12 +136,13 @@ def run_partition(
     new = PartitionState(state.ints.copy(), state.score.copy())
     parents = np.empty(len(state.score), np.int64)
     spare = np.empty(len(state.score), np.int64)
-    walk = int(round(thin * mix[_N_PARTITION_MOVES:].sum() / mix.sum()))
+    partition_shares, dag_shares = mix[:_N_PARTITION_MOVES].cumsum(), mix[_N_PARTITION_MOVES:].cumsum()
+    walk = int(round(thin * dag_shares[-1] / (partition_shares[-1] + dag_shares[-1])))
     for draw in range(len(log_scores)):
         for _ in range(thin - walk):
-            _step_of_partition(rng, script, tables, state, new, mix, counters)
+            _step_of_partition(rng, script, tables, state, new, partition_shares, counters)
         if walk > 0:
-            _walk_over_dags(rng, script, tables, state, mix, walk, parents, spare, counters)
+            _walk_over_dags(rng, script, tables, state, dag_shares, walk, parents, spare, counters)
             copy_partition(state, new)
         else:
             draw_from_partition(rng, script, tables, state, parents)
@@ -158,9 +167,10 @@ def run_order(
     """Run order MCMC for a block of draws, `thin` steps before each; as `run_partition`."""
     new = OrderState(state.ints.copy(), state.score.copy())
     parents = np.empty(len(state.score), np.int64)
+    shares = mix.cumsum()
     for draw in range(len(log_scores)):
         for _ in range(thin):
-            move = _pick_move(rng, mix)
+            move = _pick_move(rng, shares)
             log_ratio = propose_order(rng, script, tables, state, new, move)
             counters[move, 0] += 1
             if _accept(rng, log_ratio):

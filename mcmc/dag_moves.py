@@ -85,17 +85,11 @@ def _free_candidates(tables: ScoreTables, parents: np.ndarray, node: int) -> int
 def _toggle_edge(
     rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, parents: np.ndarray, new: np.ndarray
 ) -> float:
-    """Add or delete one candidate edge, drawn from all of them: symmetric."""
-    candidate_edges = 0
-    for node in range(len(parents)):
-        candidate_edges += n_candidates(tables, node)
-    if candidate_edges == 0:
+    """Add or delete an edge from a candidate of some node: symmetric, as both ways pick the same node and bit."""
+    child = choose(rng, script, len(parents))
+    if n_candidates(tables, child) == 0:
         return -np.inf
-    pick = choose(rng, script, candidate_edges)
-    child = 0
-    while pick >= n_candidates(tables, child):
-        pick -= n_candidates(tables, child)
-        child += 1
+    pick = choose(rng, script, n_candidates(tables, child))
     new[child] = parents[child] ^ (1 << pick)
     log_ratio = log_score(tables, child, new[child]) - log_score(tables, child, parents[child])
     adds = new[child] > parents[child]
@@ -199,9 +193,14 @@ def _follow_or_draw(
         if waiting_for[node] == 0:
             ready[n_ready] = node
             n_ready += 1
-    log_probability = 0.0
+    # One over the probability, its logarithm taken now and then: n logarithms would take longer than all the rest.
+    log_ways = 0.0
+    ways = 1.0
     for p in range(n):
-        log_probability -= np.log(n_ready)
+        ways *= n_ready
+        if ways > 1e200:
+            log_ways += np.log(ways)
+            ways = 1.0
         pick = 0
         if follow:
             while ready[pick] != order[p]:
@@ -219,7 +218,7 @@ def _follow_or_draw(
                 if waiting_for[child] == 0:
                     ready[n_ready] = child
                     n_ready += 1
-    return log_probability
+    return -log_ways - np.log(ways)
 
 
 @compiled

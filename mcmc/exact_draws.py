@@ -227,9 +227,7 @@ def _add_products(start: float, factors: np.ndarray, products: np.ndarray, sums:
 
 
 @compiled
-def _draw_block(
-    rng: np.random.Generator, script: np.ndarray, weights: LayeredWeights, members: int, below: int
-) -> int:
+def _draw_block(rng: np.random.Generator, script: np.ndarray, weights: LayeredWeights, members: int, below: int) -> int:
     """Draw the last block of the DAG on a set, given the block below it (0: none)."""
     scripted = is_scripted(script)
     wanted = prescribed(script) if scripted else -1

@@ -56,9 +56,7 @@ class ExactPosterior(NamedTuple):
     rounding: float
 
 
-def exact_probabilities(
-    tables: ScoreTables, progress: Callable[[float], None] | None = None
-) -> ExactPosterior:
+def exact_probabilities(tables: ScoreTables, progress: Callable[[float], None] | None = None) -> ExactPosterior:
     """Return the exact probability of every parent set and every edge.
 
     Parameters

@@ -75,9 +75,7 @@ def rescore_order(tables: ScoreTables, state: OrderState, first: int, end: int) 
 
 
 @compiled
-def _swap(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, new: OrderState, adjacent: bool
-) -> None:
+def _swap(rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, new: OrderState, adjacent: bool) -> None:
     n = len(new.score)
     if adjacent:
         first = choose(rng, script, n - 1)
@@ -177,6 +175,4 @@ def draw_from_order(
 ) -> None:
     """Draw a DAG that the order allows, as local parent masks."""
     for node in range(len(parents)):
-        parents[node] = draw_parents(
-            rng, script, tables, node, state.ints[INSIDE, node], 0, state.score[node]
-        )
+        parents[node] = draw_parents(rng, script, tables, node, state.ints[INSIDE, node], 0, state.score[node])

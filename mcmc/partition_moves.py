@@ -34,9 +34,7 @@ def _log_binomial(n: int, k: int) -> float:
 
 
 @compiled
-def _split_or_join(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, new: PartitionState
-) -> float:
+def _split_or_join(rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, new: PartitionState) -> float:
     """Pick one of the n - 1 gaps between nodes: join the blocks it parts, or split the block it lies in.
 
     A gap inside a block of k nodes, c of them before it, stands for all C(k, c) ways to split the block
@@ -48,11 +46,9 @@ def _split_or_join(
     gap = choose(rng, script, n - 1)
     b = new.ints[BLOCK, new.ints[ORDER, gap]]
     if new.ints[BLOCK, new.ints[ORDER, gap + 1]] != b:
-        log_ways = _log_binomial(
-            new.ints[START, b + 2] - new.ints[START, b], new.ints[START, b + 1] - new.ints[START, b]
-        )
+        c, size = new.ints[START, b + 1] - new.ints[START, b], new.ints[START, b + 2] - new.ints[START, b]
         _join(new, b)
-        return -log_ways if rescore_partition(tables, new, b, b + 2) else -np.inf
+        return -_log_binomial(size, c) if rescore_partition(tables, new, b, b + 2) else -np.inf
     size = new.ints[START, b + 1] - new.ints[START, b]
     c = gap + 1 - new.ints[START, b]
     _choose_first(rng, script, new, b, c)
@@ -61,9 +57,7 @@ def _split_or_join(
 
 
 @compiled
-def _choose_first(
-    rng: np.random.Generator, script: np.ndarray, state: PartitionState, b: int, c: int
-) -> None:
+def _choose_first(rng: np.random.Generator, script: np.ndarray, state: PartitionState, b: int, c: int) -> None:
     """Bring c nodes of a block, drawn uniformly, to its front."""
     begin = state.ints[START, b]
     size = state.ints[START, b + 1] - begin

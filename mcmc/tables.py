@@ -12,7 +12,7 @@ from gpn_bayes.kernels.subsets import MAX_CANDIDATES, log_add, subset_sums, sums
 MAX_TABULATED = 14
 # A difference of two subset sums is used while it keeps this share of the larger one.
 _SAFE_SHARE_TABULATED = 0.1
-_SAFE_SHARE_DIRECT = 1e-6
+_SAFE_SHARE_DIRECT = 1e-4
 
 
 # Columns of `ScoreTables.layout`; after them come three groups of n columns.
@@ -63,13 +63,9 @@ def build_tables(candidates: Sequence[Sequence[int]], scores: Sequence[np.ndarra
         _check_candidates(i, [int(j) for j in chosen], n)
     for i, table in enumerate(scores):
         if len(table) != 1 << sizes[i]:
-            raise ValueError(
-                f"node {i} with {sizes[i]} candidates needs {1 << sizes[i]} scores; got {len(table)}"
-            )
+            raise ValueError(f"node {i} with {sizes[i]} candidates needs {1 << sizes[i]} scores; got {len(table)}")
         if not np.isfinite(table).any() or np.isnan(table).any() or np.isposinf(table).any():
-            raise ValueError(
-                f"node {i} must have a finite score for some parent set, and none NaN or infinite"
-            )
+            raise ValueError(f"node {i} must have a finite score for some parent set, and none NaN or infinite")
     tabulated = np.where(sizes <= MAX_TABULATED, sizes * (1 << np.maximum(sizes - 1, 0)), 0)
     total = int((1 << sizes).sum())
     layout = _lay_out(candidates)

@@ -42,10 +42,7 @@ def drawn_posterior(weighted):
     log_weights = rng.normal(-400, 1.0, picks.shape) if weighted else None
     weights = np.exp(log_weights + 400) if weighted else np.ones(picks.shape)
     shares = (weights / weights.sum()).ravel()
-    listed = [
-        (graphs.to_networkx(DAGS[pick], NAMES), share)
-        for pick, share in zip(picks.ravel(), shares, strict=True)
-    ]
+    listed = [(graphs.to_networkx(DAGS[pick], NAMES), share) for pick, share in zip(picks.ravel(), shares, strict=True)]
     return make(picks, log_weights), listed
 
 

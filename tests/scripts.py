@@ -167,9 +167,7 @@ class Problem:
         total = 0.0
         for p, node in enumerate(order):
             inside = [
-                score
-                for mask, score in enumerate(self.scores[node])
-                if self.parents_of(node, mask) <= set(order[:p])
+                score for mask, score in enumerate(self.scores[node]) if self.parents_of(node, mask) <= set(order[:p])
             ]
             total += logsumexp(inside)
         return float(total)

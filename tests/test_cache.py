@@ -231,9 +231,7 @@ def test_interrupt_or_failure_keeps_earlier_batches(path, error):
     with ScoreCache(again, path) as cache:
         cache.fill(all_requests(), progressbar=False)
         assert_right(cache, all_requests())
-    assert set(again.scored).isdisjoint(
-        s for node, sets in scorer.calls[:4] for s in [(node, x) for x in sets]
-    )
+    assert set(again.scored).isdisjoint(s for node, sets in scorer.calls[:4] for s in [(node, x) for x in sets])
     assert len(again.scored) == 80 - 8
 
 

@@ -52,9 +52,7 @@ def results(table: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 def test_run_writes_what_sample_finds(results, frame):
     out = results["partition"]
-    post = gpn.sample(
-        frame, sampler="partition", draws=200, tune=50, random_seed=1, progressbar=False, cores=1
-    )
+    post = gpn.sample(frame, sampler="partition", draws=200, tune=50, random_seed=1, progressbar=False, cores=1)
     kept = gpn.load(out / "posterior.nc")
     assert (kept.parents == post.parents).all()
     edges = pd.read_csv(out / "edges.csv")
@@ -107,9 +105,7 @@ def test_constraints_reach_the_sampler(table, tmp_path, capsys):
         "name,tier\n" + "".join(f"{name},{int(name == 'p-38')}\n" for name in NAMES), encoding="utf-8"
     )
     pairs = [(a, b) for a in NAMES for b in NAMES if a != b and {a, b} != {"TNF-α", "akt"}]
-    (tmp_path / "pairs.csv").write_text(
-        "parent,child\n" + "".join(f"{a},{b}\n" for a, b in pairs), encoding="utf-8"
-    )
+    (tmp_path / "pairs.csv").write_text("parent,child\n" + "".join(f"{a},{b}\n" for a, b in pairs), encoding="utf-8")
     out = tmp_path / "out"
     code, *_ = call(
         capsys, "run", table, "--out", out, "--draws", 20, "--quiet", "--required", "IL 6 -> TNF-α",
@@ -134,9 +130,7 @@ def test_parquet_is_the_same_data(frame, results, tmp_path, capsys):
 
 def test_identical_columns_are_a_warning(frame, tmp_path, capsys):
     frame.assign(twin=frame["erk"]).to_csv(tmp_path / "twins.csv", index=False)
-    code, _, messages = call(
-        capsys, "run", tmp_path / "twins.csv", "--out", tmp_path / "o", "--draws", 5, "-q"
-    )
+    code, _, messages = call(capsys, "run", tmp_path / "twins.csv", "--out", tmp_path / "o", "--draws", 5, "-q")
     assert code == 0
     assert messages == "warning: columns 'erk' and 'twin' are identical: the data can't tell them apart\n"
     assert (tmp_path / "o" / "edges.csv").exists()
@@ -253,9 +247,7 @@ def test_what_is_no_posterior_is_refused(table, tmp_path, capsys):
 
 def test_compare_shows_both_runs(results, capsys):
     one, two = (gpn.load(results[kind] / "posterior.nc") for kind in ("exact", "partition"))
-    code, shown, _ = call(
-        capsys, "compare", results["exact"], results["partition"], "--threshold", 0.2, "--top", 0
-    )
+    code, shown, _ = call(capsys, "compare", results["exact"], results["partition"], "--threshold", 0.2, "--top", 0)
     assert code == 0
     p, q = one.edge_probabilities(), two.edge_probabilities()
     rows = re.findall(r"^(.+?) -> (.+?)  +(\d\.\d{3}) +(\d\.\d{3}) +([+-]\d\.\d{3}) +(\S+) *$", shown, re.M)
@@ -280,9 +272,7 @@ def test_compare_refuses_other_variables(results, frame, tmp_path, capsys):
     call(capsys, "run", tmp_path / "renamed.csv", "--out", tmp_path / "o", "--draws", 5, "-q")
     code, shown, messages = call(capsys, "compare", results["exact"], tmp_path / "o")
     assert code == 2 and shown == ""
-    assert messages == (
-        "error: both posteriors must be over the same variables; 'ERK' is only in the second\n"
-    )
+    assert messages == ("error: both posteriors must be over the same variables; 'ERK' is only in the second\n")
 
 
 def test_compare_aligns_variables_by_name(results, frame, tmp_path, capsys):

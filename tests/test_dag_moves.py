@@ -33,11 +33,7 @@ MOVES = [dag_moves.TOGGLE, dag_moves.RESAMPLE, dag_moves.REVERSE, dag_moves.REOR
 SMALL = [pytest.param(3, kind, id=f"3 {kind}") for kind in KINDS] + [
     pytest.param(4, kind, id=f"4 {kind}") for kind in ("restricted", "one way", "required chain")
 ]
-LARGE = [
-    pytest.param(4, kind, id=f"4 {kind}")
-    for kind in KINDS
-    if ("4 " + kind) not in [case.id for case in SMALL]
-]
+LARGE = [pytest.param(4, kind, id=f"4 {kind}") for kind in KINDS if ("4 " + kind) not in [case.id for case in SMALL]]
 
 
 def walk(problem: Problem, dag: Dag, move: int) -> Iterator[Path]:
@@ -102,16 +98,12 @@ def test_the_walk_alone_reaches_every_dag(n, kind):
     matrix = mixture([matrix_of(problem, move) for move in MOVES], PARTITION_MIX[4:])
     assert is_irreducible(matrix) and np.diag(matrix).max() > 0.0
     if kind not in ("peaked", "unlikely parents"):
-        np.testing.assert_allclose(
-            stationary(matrix), np.exp(target - np.logaddexp.reduce(target)), atol=1e-9
-        )
+        np.testing.assert_allclose(stationary(matrix), np.exp(target - np.logaddexp.reduce(target)), atol=1e-9)
 
 
 def neighbours(problem: Problem, dag: Dag, move: int) -> set[Dag]:
     return {
-        end
-        for probability, log_ratio, end in walk(problem, dag, move)
-        if probability * np.exp(log_ratio) > 0.0
+        end for probability, log_ratio, end in walk(problem, dag, move) if probability * np.exp(log_ratio) > 0.0
     } - {dag}
 
 
@@ -171,9 +163,7 @@ def partition_matrix(problem: Problem, move: int) -> np.ndarray:
             new = PartitionState(current.ints.copy(), current.score.copy())
             log_ratio = propose_partition(RNG, script, problem.tables, current, new, move)
             depth = new.ints[BLOCK, : problem.n]
-            return log_ratio, tuple(
-                frozenset(np.flatnonzero(depth == b).tolist()) for b in range(depth.max() + 1)
-            )
+            return log_ratio, tuple(frozenset(np.flatnonzero(depth == b).tolist()) for b in range(depth.max() + 1))
 
         return paths(run)
 

@@ -306,9 +306,7 @@ def test_unreadable_files(tmp_path):
 
 def test_identical_columns_are_told():
     x = np.random.default_rng(4).normal(size=9)
-    with pytest.warns(
-        UserWarning, match="^columns 'a' and 'c' are identical: the data can't tell them apart$"
-    ):
+    with pytest.warns(UserWarning, match="^columns 'a' and 'c' are identical: the data can't tell them apart$"):
         data = Dataset.read(pd.DataFrame({"a": x, "b": x + 1, "c": x}))
     assert data.names == ("a", "b", "c")
 
@@ -333,9 +331,7 @@ def test_bge_of_statistics_is_bge_of_the_table():
     of_statistics, of_table = BGe().bind(statistics), BGe().bind(frame)
     for node in range(4):
         others = [i for i in range(4) if i != node]
-        np.testing.assert_allclose(
-            of_statistics.table(node, others), of_table.table(node, others), rtol=0, atol=1e-9
-        )
+        np.testing.assert_allclose(of_statistics.table(node, others), of_table.table(node, others), rtol=0, atol=1e-9)
 
 
 def test_statistics_are_copied_and_tolerate_rounding():

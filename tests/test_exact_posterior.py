@@ -143,9 +143,7 @@ def test_probabilities_match_enumeration(n, kind):
         np.testing.assert_allclose(exact.parent_set_probabilities, sets, atol=1e-9)
         np.testing.assert_allclose(exact.edge_probabilities, edges, atol=1e-9)
         no_parents = exact.parent_set_probabilities[exact.offsets[:-1]]
-        np.testing.assert_allclose(
-            no_parents, [own[0] for own in np.split(sets, exact.offsets[1:-1])], atol=1e-9
-        )
+        np.testing.assert_allclose(no_parents, [own[0] for own in np.split(sets, exact.offsets[1:-1])], atol=1e-9)
         assert exact.rounding < 1e-9
         assert 1.0 - 1e-9 <= exact.condition <= 2.0**n - 1.0 + 1e-6
 
@@ -287,8 +285,6 @@ def test_log_scores_belong_to_the_drawn_dags():
     for row, log_score in zip(words, log_scores, strict=True):
         total = 0.0
         for i in range(5):
-            mask = sum(
-                ((int(row[i]) >> candidate(tables, i, b)) & 1) << b for b in range(n_candidates(tables, i))
-            )
+            mask = sum(((int(row[i]) >> candidate(tables, i, b)) & 1) << b for b in range(n_candidates(tables, i)))
             total += scores_of(tables, i)[mask]
         assert abs(total - log_score) < 1e-9

@@ -15,9 +15,7 @@ CHAIN = np.array([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
 def random_dags(rng, count, n, p):
     upper = np.triu(rng.random((count, n, n)) < p, 1)
     orders = [rng.permutation(n) for _ in range(count)]
-    return np.array(
-        [graph[np.ix_(order, order)] for graph, order in zip(upper, orders, strict=True)], np.int8
-    )
+    return np.array([graph[np.ix_(order, order)] for graph, order in zip(upper, orders, strict=True)], np.int8)
 
 
 @pytest.mark.parametrize(
@@ -142,10 +140,7 @@ def skeleton_and_v_structures(dag):
     """Return the two things that equivalent DAGs share (Verma and Pearl)."""
     adjacent = (dag | dag.T) != 0
     colliders = [
-        (a, c, b)
-        for c in range(len(dag))
-        for a, b in combinations(np.flatnonzero(dag[:, c]), 2)
-        if not adjacent[a, b]
+        (a, c, b) for c in range(len(dag)) for a, b in combinations(np.flatnonzero(dag[:, c]), 2) if not adjacent[a, b]
     ]
     return adjacent.tobytes(), tuple(colliders)
 

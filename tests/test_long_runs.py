@@ -216,9 +216,7 @@ def test_scores_targets_and_counts_belong_to_the_draws():
         assert (run.targets >= run.log_scores - 1e-9).all()
         tried = run.counters[:, :, 0].sum(axis=0)
         assert (run.counters[:, :, 0].sum(axis=1) == 25 * 200).all()
-        assert (run.counters[:, :, 1] <= run.counters[:, :, 0]).all() and (
-            run.counters[:, : len(mix), 1] > 0
-        ).all()
+        assert (run.counters[:, :, 1] <= run.counters[:, :, 0]).all() and (run.counters[:, : len(mix), 1] > 0).all()
         share = tried[: len(mix)] / tried.sum()
         np.testing.assert_allclose(share, mix, atol=4.0 * np.sqrt(0.25 / tried.sum()))
 

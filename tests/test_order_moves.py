@@ -89,9 +89,7 @@ def test_the_mixture_has_the_one_right_stationary_distribution(n, kind):
     assert is_irreducible(matrix)
     assert np.diag(matrix).max() > 0.0  # which makes an irreducible chain aperiodic
     if kind != "peaked":  # there the chain's gap is too narrow for linear algebra
-        np.testing.assert_allclose(
-            stationary(matrix), np.exp(target - np.logaddexp.reduce(target)), atol=1e-9
-        )
+        np.testing.assert_allclose(stationary(matrix), np.exp(target - np.logaddexp.reduce(target)), atol=1e-9)
 
 
 def test_the_proposal_of_a_swap_is_uniform():

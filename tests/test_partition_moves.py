@@ -57,9 +57,7 @@ def blocks_of(state: PartitionState) -> Partition:
     """Return the blocks, which both accounts of them in the state must agree on."""
     ints, n = state.ints, len(state.score)
     starts = ints[START, : ints[COUNT, 0] + 1]
-    blocks = [
-        frozenset(ints[ORDER, first:end].tolist()) for first, end in zip(starts, starts[1:], strict=False)
-    ]
+    blocks = [frozenset(ints[ORDER, first:end].tolist()) for first, end in zip(starts, starts[1:], strict=False)]
     assert starts[0] == 0 and starts[-1] == n and all(blocks)
     assert [node in blocks[ints[BLOCK, node]] for node in range(n)] == [True] * n
     return tuple(blocks)
@@ -122,8 +120,7 @@ def test_each_move_reaches_what_it_should(n):
             assert (matrices[MOVES[2]][i, j] > 0.0) == swap
             assert (matrices[MOVES[1]][i, j] > 0.0) == (swap and moved[1] == moved[0] + 1)
             assert (matrices[MOVES[3]][i, j] > 0.0) == any(
-                [block - {v} for block in here if block - {v}]
-                == [block - {v} for block in there if block - {v}]
+                [block - {v} for block in here if block - {v}] == [block - {v} for block in there if block - {v}]
                 for v in range(n)
             )
 

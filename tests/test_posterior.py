@@ -55,9 +55,7 @@ def test_order_probability(drawn, order):
     post, listed = drawn
 
     def allows(graph):
-        return any(
-            [x for x in whole if x in order] == list(order) for whole in nx.all_topological_sorts(graph)
-        )
+        return any([x for x in whole if x in order] == list(order) for whole in nx.all_topological_sorts(graph))
 
     assert post.order_probability(*order).value == pytest.approx(mean_of(listed, allows), abs=1e-12)
 

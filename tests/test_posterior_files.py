@@ -95,9 +95,7 @@ def test_save_and_load_exact_answers(exact, tmp_path):
     back = gpn.load(str(tmp_path / "run.nc"))
     assert_same(back, post)
     assert str(back.diagnostics()) == str(post.diagnostics())
-    assert back.probability(lambda g: g.number_of_edges() == 0) == post.probability(
-        lambda g: g.number_of_edges() == 0
-    )
+    assert back.probability(lambda g: g.number_of_edges() == 0) == post.probability(lambda g: g.number_of_edges() == 0)
     assert back.parent_set_probabilities("c").equals(post.parent_set_probabilities("c"))
     assert back.exact.log_z == post.exact.log_z
     with pytest.raises(ValueError, match="^a loaded posterior has no scores to compare with"):
@@ -117,9 +115,7 @@ def test_many_variables_survive_the_file(tmp_path):
 def test_save_refuses_to_overwrite(tmp_path):
     post, other = make([[0, 1], [2, 3]]), make([[4, 5], [6, 7]])
     post.save(tmp_path / "run.nc")
-    with pytest.raises(
-        ValueError, match="^an existing file is only replaced with overwrite=True; '.*' exists$"
-    ):
+    with pytest.raises(ValueError, match="^an existing file is only replaced with overwrite=True; '.*' exists$"):
         other.save(tmp_path / "run.nc")
     np.testing.assert_array_equal(load(tmp_path / "run.nc").parents, post.parents)
     other.save(tmp_path / "run.nc", overwrite=True)

@@ -228,8 +228,6 @@ def test_order_bias_and_few_weights():
     assert told.warnings() == [
         "Few draws carry the weight (5% effective): use sampler='partition', which needs no correction."
     ]
-    assert diagnostics_of(weight_ess=0.05).warnings() == [
-        "Few draws carry the weight (5% effective): draw more."
-    ]
+    assert diagnostics_of(weight_ess=0.05).warnings() == ["Few draws carry the weight (5% effective): draw more."]
     assert make([[0, 1]], sampler="order", order_bias="kept").diagnostics().order_bias
     assert not make([[0, 1]], sampler="order", order_bias="corrected").diagnostics().order_bias

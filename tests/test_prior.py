@@ -46,9 +46,7 @@ def plain_weights(weight_of):
 
 
 def bernoulli(dag, table):
-    return np.prod(
-        [table[i, j] if dag[i, j] else 1 - table[i, j] for i in range(3) for j in range(3) if i != j]
-    )
+    return np.prod([table[i, j] if dag[i, j] else 1 - table[i, j] for i in range(3) for j in range(3) if i != j])
 
 
 CASES = {
@@ -237,10 +235,7 @@ def read(prior, names=NAMES, required=(), forbidden=(), tiers=None):
 
 
 def test_a_prior_as_a_user_describes_it():
-    assert (
-        read("fair", required=[("a", "b")]).parameters
-        == GraphPrior(NAMES, "fair", required=[("a", "b")]).parameters
-    )
+    assert read("fair", required=[("a", "b")]).parameters == GraphPrior(NAMES, "fair", required=[("a", "b")]).parameters
     assert read(TABLE).parameters == GraphPrior(NAMES, edge_probabilities=TABLE).parameters
     given = GraphPrior(NAMES, edge_penalty=2.0)
     assert read(given) is given
@@ -253,9 +248,7 @@ def test_a_prior_as_a_user_describes_it():
             ValueError, match="^required, forbidden and tiers go into the GraphPrior when one is given$"
         ):
             read(given, **extra)
-    with pytest.raises(
-        ValueError, match="^the prior must be one of uniform, fair or a table; received 'flat'$"
-    ):
+    with pytest.raises(ValueError, match="^the prior must be one of uniform, fair or a table; received 'flat'$"):
         read("flat")
     with pytest.raises(ValueError, match=r"^edge probabilities must have shape \(3, 3\); received \(\)$"):
         read(5)

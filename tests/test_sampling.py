@@ -47,9 +47,7 @@ def test_exact_posterior_is_the_references(name):
 
 
 @pytest.mark.parametrize("name", [NULL, LINEAR])
-@pytest.mark.parametrize(
-    "settings", [{"sampler": "partition"}, {"sampler": "order", "order_bias": "correct"}]
-)
+@pytest.mark.parametrize("settings", [{"sampler": "partition"}, {"sampler": "order", "order_bias": "correct"}])
 def test_samplers_agree_with_the_exact_posterior(name, settings):
     post = quick(table(name), draws=3000, tune=300, chains=4, **settings)
     assert_edges_agree(post, np.array(reference(name)["edge_posterior_uniform_dag_prior"]))
@@ -93,9 +91,7 @@ def test_log_scores_are_those_of_the_drawn_dags(sampler):
         expected = scorer.total(graph) - sum(np.log(comb(4, k)) for k in adjacency.sum(axis=0))
         expected += free * np.log(0.3 / 0.7) - 0.5 * adjacency.sum()
         assert graph.graph["log_score"] == pytest.approx(expected, abs=1e-7)
-        assert post.log_score_gap(graph) == pytest.approx(
-            post.log_score.max() - graph.graph["log_score"], abs=1e-7
-        )
+        assert post.log_score_gap(graph) == pytest.approx(post.log_score.max() - graph.graph["log_score"], abs=1e-7)
 
 
 def test_a_dag_without_a_required_edge_is_infinitely_far():
@@ -250,9 +246,7 @@ def test_seventy_variables_with_few_candidates(sampler):
     n = 70
     data = np.random.default_rng(2).normal(size=(30, n)).cumsum(axis=1)
     # Among the last variables the candidates go both ways; the others reach from one word to the next.
-    candidates = {
-        i: [j for j in ((i + 1) % n, (i + 2) % n, (i - 1) % n, (i + 64) % n) if j != i] for i in range(n)
-    }
+    candidates = {i: [j for j in ((i + 1) % n, (i + 2) % n, (i - 1) % n, (i + 64) % n) if j != i] for i in range(n)}
     post = quick(data, sampler=sampler, candidates=candidates, draws=15, tune=10)
     assert post.parents.shape == (2, 15, n, 2)
     assert graphs.is_acyclic(post.adjacency).all()
@@ -276,9 +270,7 @@ def test_auto_takes_the_exact_sampler_for_small_networks_only():
 
 def test_costly_order_correction_is_told():
     data = np.random.default_rng(5).normal(size=(30, 10))
-    with pytest.warns(
-        UserWarning, match=r"^correcting the order bias leaves \d\.\d% of the draws effective; "
-    ):
+    with pytest.warns(UserWarning, match=r"^correcting the order bias leaves \d\.\d% of the draws effective; "):
         post = quick(data, sampler="order", order_bias="correct", max_parents=3, draws=300, tune=100)
     assert post.diagnostics().weight_ess < 0.1
     assert "sampler='partition'" in str(post.diagnostics())
@@ -345,18 +337,14 @@ def test_bad_arguments_are_refused_in_one_line(settings, message):
 
 def test_networks_too_large_are_refused():
     data = np.random.default_rng(1).normal(size=(40, 22))
-    with pytest.raises(
-        ValueError, match="^at most 20 candidate parents a node are supported; 'v1' has 21: name fewer"
-    ):
+    with pytest.raises(ValueError, match="^at most 20 candidate parents a node are supported; 'v1' has 21: name fewer"):
         quick(data)
     few = {i: [(i + 1) % 22] for i in range(22)}
     with pytest.raises(
         ValueError, match="^the exact sampler takes at most 17 variables; received 22: use 'partition'$"
     ):
         quick(data, sampler="exact", candidates=few)
-    with pytest.raises(
-        ValueError, match="^order_bias='correct' takes at most 20 variables; received 22: use 'part"
-    ):
+    with pytest.raises(ValueError, match="^order_bias='correct' takes at most 20 variables; received 22: use 'part"):
         quick(data, sampler="order", order_bias="correct", candidates=few)
 
 

@@ -37,9 +37,7 @@ def test_cache_holds_the_scores_and_changes_nothing(sampler, tmp_path):
     for node, parents, value in stored:
         assert value == pytest.approx(scorer.local(node, json.loads(parents)), abs=1e-9)
     # The run is over: what it needed to go on is gone, and the scores serve the next.
-    assert (
-        rows(path, "SELECT count(*) FROM checkpoints") == rows(path, "SELECT count(*) FROM blocks") == [(0,)]
-    )
+    assert rows(path, "SELECT count(*) FROM checkpoints") == rows(path, "SELECT count(*) FROM blocks") == [(0,)]
     assert_same_draws(quick(data, sampler=sampler, cache=path), cached)
 
 

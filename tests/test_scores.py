@@ -101,15 +101,11 @@ def test_local_total_and_table_agree(frame, score):
         expected = [scorer.local(node, s) for s in by_masks(candidates)]
         np.testing.assert_allclose(scorer.table(node, candidates), expected, rtol=1e-12)
         names = [frame.columns[i] for i in candidates]
-        np.testing.assert_array_equal(
-            scorer.table(frame.columns[node], names), scorer.table(node, candidates)
-        )
+        np.testing.assert_array_equal(scorer.table(frame.columns[node], names), scorer.table(node, candidates))
     dag = [("a", "c"), ("b", "c"), ("c", "d")]
     expected = sum(scorer.local(x, p) for x, p in [("a", ""), ("b", ""), ("c", "ab"), ("d", "c")])
     assert scorer.total(dag) == pytest.approx(expected, rel=1e-12)
-    assert (
-        scorer.total(nx.DiGraph(dag)) == scorer.total(graphs.as_adjacency(dag, "abcd")) == scorer.total(dag)
-    )
+    assert scorer.total(nx.DiGraph(dag)) == scorer.total(graphs.as_adjacency(dag, "abcd")) == scorer.total(dag)
     assert scorer.local("c", ["a", "b"]) == scorer.local(2, [1, 0])
 
 
@@ -117,9 +113,7 @@ def test_table_of_a_score_without_its_own(frame):
     scorer = Formula().bind(frame)
     expected = [-100.0 - sum((p + 1) ** 2 / 7 for p in s) for s in by_masks([3, 0])]
     np.testing.assert_allclose(scorer.table("c", ["d", "a"]), expected, rtol=1e-15)
-    np.testing.assert_array_equal(
-        scorer.table("c", ["d", "a"]), scorer.score_sets(2, [(), (3,), (0,), (0, 3)]).values
-    )
+    np.testing.assert_array_equal(scorer.table("c", ["d", "a"]), scorer.score_sets(2, [(), (3,), (0,), (0, 3)]).values)
 
 
 @pytest.mark.parametrize("score", [BGe(), Formula()], ids=["bge", "formula"])
@@ -173,9 +167,7 @@ def test_bad_calls_are_refused_in_one_line(frame, call, message):
 
 def test_too_many_candidates_are_refused():
     scorer = BGe().bind(np.random.default_rng(1).normal(size=(9, MAX_CANDIDATES + 2)))
-    message = (
-        f"at most {MAX_CANDIDATES} candidate parents a node are supported; 'v1' has {MAX_CANDIDATES + 1}"
-    )
+    message = f"at most {MAX_CANDIDATES} candidate parents a node are supported; 'v1' has {MAX_CANDIDATES + 1}"
     with pytest.raises(ValueError, match=f"^{message}$"):
         scorer.table(0, range(1, MAX_CANDIDATES + 2))
 
@@ -209,15 +201,11 @@ def log_marginal(x, n, alpha_mu, alpha_w, t0):
     return total
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"alpha_mu": 0.3, "alpha_w": 7.5, "t0": 1.7}], ids=["default", "given"]
-)
+@pytest.mark.parametrize("settings", [{}, {"alpha_mu": 0.3, "alpha_w": 7.5, "t0": 1.7}], ids=["default", "given"])
 def test_bge_is_the_ratio_of_marginal_likelihoods(frame, settings):
     x = (frame - frame.mean()) / frame.std(ddof=1)
     prior = {"n": 4, "alpha_mu": 1.0, "alpha_w": 6.0, "t0": 0.5} | settings
-    marginal = {
-        frozenset(s): log_marginal(x.to_numpy()[:, list(s)], **prior) if s else 0.0 for s in subsets(range(4))
-    }
+    marginal = {frozenset(s): log_marginal(x.to_numpy()[:, list(s)], **prior) if s else 0.0 for s in subsets(range(4))}
     scorer = BGe(**settings).bind(frame)
     for node in range(4):
         for parents in subsets(i for i in range(4) if i != node):

@@ -177,9 +177,7 @@ def test_bad_tables_are_refused(candidates, scores, message):
 @pytest.mark.parametrize("n", [3, 63, 64, 65, 130])
 def test_parents_are_stored_as_words_of_node_bits(n):
     rng = np.random.default_rng(n)
-    candidates = [
-        sorted(rng.choice(i, size=min(i, 6), replace=False).tolist(), reverse=True) for i in range(n)
-    ]
+    candidates = [sorted(rng.choice(i, size=min(i, 6), replace=False).tolist(), reverse=True) for i in range(n)]
     tables = build_tables(candidates, [np.zeros(1 << len(chosen)) for chosen in candidates])
     parents = np.array([int(rng.integers(1 << len(chosen))) for chosen in candidates])
     adjacency = np.zeros((n, n), np.int8)

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 def compare_runs(
     first: Annotated[Path, typer.Argument(help="posterior.nc, or the folder it is in.")],
     second: Annotated[Path, typer.Argument(help="Another, over the same variables.")],
-    threshold: Annotated[
-        float, typer.Option(help="Show the edges at least this probable in one of the two.")
-    ] = 0.1,
+    threshold: Annotated[float, typer.Option(help="Show the edges at least this probable in one of the two.")] = 0.1,
     top: Annotated[int, typer.Option(help="Show at most so many edges; 0 for all.")] = 20,
 ) -> None:
     """Print the edges of two posteriors side by side, the largest differences first.
@@ -47,9 +45,7 @@ def _check_same_variables(one: "GraphPosterior", two: "GraphPosterior") -> None:
     alone = sorted(set(one.names) ^ set(two.names))
     if alone:
         which = "first" if alone[0] in one.names else "second"
-        raise ValueError(
-            f"both posteriors must be over the same variables; {alone[0]!r} is only in the {which}"
-        )
+        raise ValueError(f"both posteriors must be over the same variables; {alone[0]!r} is only in the {which}")
     prints = {str(post.settings.get("data_fingerprint")) for post in (one, two)}
     if len(prints) > 1:
         screen.note("the two posteriors are of different data")

@@ -51,8 +51,7 @@ def read_pairs(path: Path, names: Sequence[str], option: str) -> list[Pair]:
     else:
         if len(header) != 2:
             raise ValueError(
-                f"{option}: a file of edges needs the columns cause and effect; {path.name!r} has "
-                f"{', '.join(header)}"
+                f"{option}: a file of edges needs the columns cause and effect; {path.name!r} has {', '.join(header)}"
             )
         i, j = 0, 1
         if set(header) <= set(names):  # no header at all: that line is an edge too

@@ -34,14 +34,10 @@ Cores = Annotated[
     typer.Option(help="Threads; all processors by default.", show_default=False, rich_help_panel=_SAMPLING),
 ]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same results.", rich_help_panel=_SAMPLING)]
-Thin = Annotated[
-    str, typer.Option(help="Steps before each draw; auto is ten a variable.", rich_help_panel=_SAMPLING)
-]
+Thin = Annotated[str, typer.Option(help="Steps before each draw; auto is ten a variable.", rich_help_panel=_SAMPLING)]
 MaxParents = Annotated[
     int | None,
-    typer.Option(
-        help="Largest number of parents of a variable.", show_default=False, rich_help_panel=_KNOWLEDGE
-    ),
+    typer.Option(help="Largest number of parents of a variable.", show_default=False, rich_help_panel=_KNOWLEDGE),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 

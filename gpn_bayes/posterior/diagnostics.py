@@ -81,11 +81,7 @@ class Diagnostics:
         if self.weight_ess < WEIGHT_ESS_LIMIT:
             found.append(
                 f"Few draws carry the weight ({self.weight_ess:.0%} effective): "
-                + (
-                    "use sampler='partition', which needs no correction."
-                    if self.sampler == "order"
-                    else "draw more."
-                )
+                + ("use sampler='partition', which needs no correction." if self.sampler == "order" else "draw more.")
             )
         if self.order_bias:
             found.append(

@@ -61,9 +61,7 @@ def save(post: GraphPosterior, path: str | os.PathLike[str], overwrite: bool = F
         tree["exact"] = xr.DataTree(_exact_dataset(post.exact, post.names))
     part = target.with_name(f".{target.name}.part")
     try:
-        tree.to_netcdf(
-            part, engine="h5netcdf", encoding={"/posterior": {"edge": {"zlib": True, "complevel": 4}}}
-        )
+        tree.to_netcdf(part, engine="h5netcdf", encoding={"/posterior": {"edge": {"zlib": True, "complevel": 4}}})
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)

@@ -107,9 +107,7 @@ class GraphPosterior:
             dags, probabilities = self._listed
             features = np.asarray(features_of(dags), dtype=float).reshape(len(dags), -1)
             value = probabilities @ features
-            return Moments(
-                value, np.zeros_like(value), np.full_like(value, np.inf), np.full(len(value), "exact")
-            )
+            return Moments(value, np.zeros_like(value), np.full_like(value, np.inf), np.full(len(value), "exact"))
         distinct, _, inverse = self._distinct()
         features = np.asarray(features_of(distinct)).reshape(len(distinct), -1)
         # Features that no draw has are the bulk in large networks; they need no error.
@@ -138,9 +136,7 @@ class GraphPosterior:
     def _edge_moments(self) -> Moments:
         if self.exact is not None:
             value = self.exact.edges.ravel()
-            return Moments(
-                value, np.zeros_like(value), np.full_like(value, np.inf), np.full(len(value), "exact")
-            )
+            return Moments(value, np.zeros_like(value), np.full_like(value, np.inf), np.full(len(value), "exact"))
         return self._moments(lambda dags: dags)
 
     def edge_probabilities(self) -> pd.DataFrame:
@@ -209,9 +205,7 @@ class GraphPosterior:
         """Return the probability that each other variable is in a variable's Markov blanket."""
         i = self._index(node)
         value = self._moments(lambda dags: graphs.markov_blankets(dags)[:, i]).value
-        return pd.Series(value, index=pd.Index(self.names, name="variable"), name="probability").drop(
-            self.names[i]
-        )
+        return pd.Series(value, index=pd.Index(self.names, name="variable"), name="probability").drop(self.names[i])
 
     def cpdag_edges(self) -> pd.DataFrame:
         """Return how often each pair is joined in the equivalence class of the drawn DAG, and how.
@@ -301,9 +295,7 @@ class GraphPosterior:
         probability = np.bincount(inverse, self.weights.ravel()) / self.weights.sum()
         for k in np.argsort(-probability, kind="stable"):
             graph = graphs.to_networkx(dags[k], self.names)
-            graph.graph.update(
-                log_score=float(self.log_score.flat[first[k]]), probability=float(probability[k])
-            )
+            graph.graph.update(log_score=float(self.log_score.flat[first[k]]), probability=float(probability[k]))
             yield graph
 
     # Comparison with a known network
@@ -323,9 +315,7 @@ class GraphPosterior:
     def log_score_gap(self, graph: Any) -> float:
         """Return how far the log score of a DAG lies below that of the best drawn DAG."""
         if self.scorer is None:
-            raise ValueError(
-                "a loaded posterior has no scores to compare with; sample again to compare a DAG"
-            )
+            raise ValueError("a loaded posterior has no scores to compare with; sample again to compare a DAG")
         return float(self.log_score.max() - self.scorer(graphs.as_adjacency(graph, self.names)))
 
     # Trust, and the way out

@@ -94,9 +94,7 @@ class Scorer(ABC):
         given = [self.index(parent) for parent in parents]
         if i in given or len(set(given)) < len(given):
             names = [self.names[p] for p in given]
-            raise ValueError(
-                f"parents must be distinct and differ from the node {self.names[i]!r}; received {names}"
-            )
+            raise ValueError(f"parents must be distinct and differ from the node {self.names[i]!r}; received {names}")
         return float(self.score_sets(i, [tuple(sorted(given))]).values[0])
 
     def total(self, graph: Any) -> float:
@@ -130,8 +128,7 @@ class Scorer(ABC):
         chosen = np.array([self.index(candidate) for candidate in candidates], dtype=np.int64)
         if len(chosen) > MAX_CANDIDATES:
             raise ValueError(
-                f"at most {MAX_CANDIDATES} candidate parents a node are supported; "
-                f"{self.names[i]!r} has {len(chosen)}"
+                f"at most {MAX_CANDIDATES} candidate parents a node are supported; {self.names[i]!r} has {len(chosen)}"
             )
         if i in chosen or len(set(chosen.tolist())) < len(chosen):
             raise ValueError(f"candidates must be distinct and differ from the node {self.names[i]!r}")

@@ -74,9 +74,7 @@ class BGeScorer(Scorer):
             raise ValueError(f"alpha_w must be more than n - 1 = {n - 1}; received {alpha_w}")
         t0 = alpha_mu * (alpha_w - n - 1) / (alpha_mu + 1) if score.t0 is None else score.t0
         if t0 <= 0:
-            raise ValueError(
-                f"the default t0 needs alpha_w above n + 1 = {n + 1}; received alpha_w = {alpha_w}"
-            )
+            raise ValueError(f"the default t0 needs alpha_w above n + 1 = {n + 1}; received alpha_w = {alpha_w}")
         # R of Kuipers et al. 2014, eq. 4: the standardised mean is zero, so its rank-one term vanishes.
         self.matrix = t0 * np.eye(n) + (big_n - 1) * statistics.correlation
         self.half_df = 0.5 * (big_n + alpha_w - n)

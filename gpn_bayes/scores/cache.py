@@ -284,9 +284,7 @@ class ScoreCache:
                     sys.intern(status),
                 )
         except (sqlite3.DatabaseError, KeyError, ValueError) as problem:
-            raise ValueError(
-                f"a score file must be intact; '{os.fspath(path)}' is damaged: {problem!r}"
-            ) from problem
+            raise ValueError(f"a score file must be intact; '{os.fspath(path)}' is damaged: {problem!r}") from problem
 
 
 def _score_batch(scorer: "Scorer", node: int, sets: Sequence[ParentSet]) -> "ScoreBatch":
@@ -320,9 +318,7 @@ def _adopt(connection: sqlite3.Connection, scorer: "Scorer", path: str | os.Path
 
 
 def _summary(meta: dict[str, str]) -> str:
-    return (
-        f"{meta['label']} on {len(json.loads(meta['names']))} variables (data {meta['data_fingerprint'][:8]})"
-    )
+    return f"{meta['label']} on {len(json.loads(meta['names']))} variables (data {meta['data_fingerprint'][:8]})"
 
 
 def _checked_records(

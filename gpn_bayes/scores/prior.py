@@ -57,9 +57,7 @@ class GraphPrior:
     def __post_init__(self) -> None:
         """Check the edges and turn them into matrices."""
         if self.kind not in KINDS:
-            raise ValueError(
-                f"the prior must be one of {', '.join(KINDS)} or a table; received {self.kind!r}"
-            )
+            raise ValueError(f"the prior must be one of {', '.join(KINDS)} or a table; received {self.kind!r}")
         if not np.isfinite(self.edge_penalty):
             raise ValueError(f"edge_penalty must be finite; received {self.edge_penalty}")
         names = tuple(self.names)
@@ -78,15 +76,11 @@ class GraphPrior:
             object.__setattr__(self, field, value)
 
     @classmethod
-    def read(
-        cls, prior: Any, names: Sequence[str], required: Any, forbidden: Any, tiers: Any
-    ) -> "GraphPrior":
+    def read(cls, prior: Any, names: Sequence[str], required: Any, forbidden: Any, tiers: Any) -> "GraphPrior":
         """Return the prior a user described: a name, a table of edge probabilities, or a `GraphPrior`."""
         if isinstance(prior, GraphPrior):
             if tuple(prior.names) != tuple(names):
-                raise ValueError(
-                    f"the prior must be over the data's variables; it is over {list(prior.names)}"
-                )
+                raise ValueError(f"the prior must be over the data's variables; it is over {list(prior.names)}")
             if any(len(list(edges)) for edges in (required, forbidden)) or tiers is not None:
                 raise ValueError("required, forbidden and tiers go into the GraphPrior when one is given")
             return prior
