@@ -59,7 +59,7 @@ class Diagnostics:
 
     @property
     def _disagree(self) -> bool:
-        # Chance alone parts two chains of e effective draws by up to about 4 sqrt(2 p (1 - p) / e), p being 1/2 at worst.
+        # Chance alone parts two chains of e effective draws by up to about 4 sqrt(2 p (1 - p) / e); p = 1/2 at worst.
         effective = (self.ess if np.isfinite(self.ess) else self.draws) / self.chains
         by_chance = 4 * np.sqrt(0.5 / effective)
         # R-hat is NaN where the log score never changes: then the edges alone tell.

@@ -18,8 +18,8 @@ _FORMAT = "gpn_bayes posterior 1"
 def to_arviz(post: GraphPosterior, varying_only: bool = False) -> xr.DataTree:
     """Return the draws as an ArviZ DataTree.
 
-    ``posterior`` holds `edge`, int8 over (chain, draw, parent, child), or over (chain, draw, edge_name) for the edges that
-    vary; ``sample_stats`` the log score `lp` and what the sampler reports; weighted draws come with a group
+    ``posterior`` holds `edge`, int8 over (chain, draw, parent, child), or over (chain, draw, edge_name) for the edges
+    that vary; ``sample_stats`` the log score `lp` and what the sampler reports; weighted draws come with a group
     ``log_weights``.
     """
     import arviz_base
