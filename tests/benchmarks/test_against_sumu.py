@@ -4,9 +4,10 @@ Needs an interpreter that has sumu: give its path in ``SUMU_PYTHON``, or let thi
 Python 3.11 or 3.12 from the package index. Run with ``pytest -m slow -s tests/benchmarks/test_against_sumu.py``.
 
 Target and space are the same for both: BGe, the "fair" prior, for each node the eight candidates of the strongest
-partial correlations. A step is one proposal, accepted or not. The posterior within those candidates has many deep modes, and no
-single chain of either program visits all of them: the effective size of the log score is that within a chain, wherever
-it settled, and R-hat over the chains stands next to it. A chain that hardly moves can have a large effective size.
+partial correlations. A step is one proposal, accepted or not. The posterior within those candidates has many deep
+modes, and no single chain of either program visits all of them: the effective size of the log score is that within a
+chain, wherever it settled, and R-hat over the chains stands next to it. A chain that hardly moves can have a large
+effective size.
 """
 
 import json
