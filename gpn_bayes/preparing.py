@@ -90,6 +90,8 @@ def prepare(
     scorer = scores.by_name(score).bind(data)
     n = len(scorer.names)
     graph_prior = GraphPrior.read(prior, scorer.names, required, forbidden, tiers)
+    if max_parents is None:
+        max_parents = scorer.default_max_parents
     lists = candidate_lists(candidates, graph_prior, max_parents)
     sampler = _choose_sampler(sampler, n, order_bias)
     exact = sampler == "exact"

@@ -60,7 +60,7 @@ def sample(
     data : DataFrame, ndarray, path, Dataset or SufficientStatistics
         Variables are columns.
     score : Score or str, default "bge"
-        How to score a node given its parents.
+        How to score a node given its parents: "bge" for linear relations, "gp" for unknown smooth ones.
     sampler : {"auto", "exact", "partition", "order"}
         "exact" draws independently and knows edge probabilities without error, for up to 17 variables;
         "partition" is MCMC under the uniform prior over DAGs; "order" is MCMC that favours DAGs with
@@ -82,7 +82,7 @@ def sample(
     tiers : groups of names, or mapping of names to numbers, optional
         No edge leads from a later tier to an earlier one.
     max_parents : int, optional
-        Largest number of parents of a node.
+        Largest number of parents of a node; 5 by default for the "gp" score, no limit for "bge".
     candidates : dict or networkx.DiGraph, optional
         Candidate parents of each variable; all others by default. At most 20 each.
     order_bias : {"keep", "correct"}

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 
 _SAMPLING, _KNOWLEDGE = "Sampling", "Prior knowledge"
-Score = Annotated[str, typer.Option(help="How to score a variable given its parents: bge.")]
+Score = Annotated[
+    str,
+    typer.Option(help="How to score a variable given its parents: bge (linear relations) or gp (unknown smooth ones)."),
+]
 Sampler = Annotated[
     str,
     typer.Option(

@@ -13,11 +13,12 @@ from typing import Any
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
 from gpn_bayes.scores.bge import BGe
 from gpn_bayes.scores.cache import ScoreCache
+from gpn_bayes.scores.gp import GP
 from gpn_bayes.scores.prior import GraphPrior
 
-__all__ = ["BGe", "GraphPrior", "Score", "ScoreBatch", "ScoreCache", "Scorer", "by_name"]
+__all__ = ["BGe", "GP", "GraphPrior", "Score", "ScoreBatch", "ScoreCache", "Scorer", "by_name"]
 
-_BY_NAME = {"bge": BGe}
+_BY_NAME = {"bge": BGe, "gp": GP}
 
 
 def by_name(score: Any) -> Score:

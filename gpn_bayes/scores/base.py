@@ -65,10 +65,12 @@ class Scorer(ABC):
     """A score bound to data: log S(node | parents), natural log, higher is better.
 
     A subclass implements `score_sets`, and `_table` where it can do better than one set at a time; it sets
-    `closed_form` where a whole table takes no time worth storing it for.
+    `closed_form` where a whole table takes no time worth storing it for, and `default_max_parents` where the scores of
+    large parent sets would take too long to compute them unasked.
     """
 
     closed_form = False
+    default_max_parents: int | None = None
 
     def __init__(self, score: Score, names: Sequence[str], data_fingerprint: str) -> None:
         self.names = tuple(names)

@@ -1,0 +1,43 @@
+"""Laplace's approximation of a hyperparameter integral, summed over the modes."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class LaplaceEstimate(NamedTuple):
+    """The approximation, and how it came about: status "ok", or "flat mode" where a mode was left out."""
+
+    value: float
+    status: str
+
+
+def laplace_estimate(heights: np.ndarray, hessians: np.ndarray) -> LaplaceEstimate:
+    """Return log of the sum over modes of exp(height) (2 pi)^(d/2) |H|^(-1/2) (eq. 13 of the paper).
+
+    Parameters
+    ----------
+    heights : ndarray of shape (modes,)
+        The log posterior density in unconstrained space, Jacobian included, at each mode.
+    hessians : ndarray of shape (modes, d, d)
+        Minus the second derivatives of the log density there.
+
+    Returns
+    -------
+    LaplaceEstimate
+        A mode whose Hessian isn't positive definite (a ridge, or the edge of the box) has no normal approximation and
+        is left out, which the status tells; if that leaves none, the value is NaN and the status "failed".
+
+    Examples
+    --------
+    >>> round(laplace_estimate(np.array([0.0]), np.array([[[1.0]]])).value, 4)  # a standard normal, unnormalised
+    0.9189
+    """
+    terms = []
+    for height, hessian in zip(heights, hessians, strict=True):
+        sign, log_det = np.linalg.slogdet(hessian)
+        if sign > 0 and np.linalg.eigvalsh(hessian)[0] > 0:
+            terms.append(height + 0.5 * len(hessian) * np.log(2 * np.pi) - 0.5 * log_det)
+    if not terms:
+        return LaplaceEstimate(float("nan"), "failed")
+    return LaplaceEstimate(float(np.logaddexp.reduce(terms)), "ok" if len(terms) == len(heights) else "flat mode")

@@ -1,0 +1,168 @@
+"""The Gaussian-process score: modes, Laplace, the case without parents, and odd data."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import integrate, optimize
+
+import gpn_bayes as gpn
+from gpn_bayes.kernels.gp import new_workspace
+from gpn_bayes.kernels.gp_modes import find_modes, log_posterior
+from gpn_bayes.preparing import prepare
+from gpn_bayes.scores import GP
+
+FOLDER = Path(__file__).parent / "reference" / "gp"
+DATA = pd.read_csv(FOLDER / "fourier_n4_N100_seed101.csv")
+TRUTH = json.loads((FOLDER / "gp_truth.json").read_text())["scores"]
+PRIORS = np.array([1.0, 1.0, 2.0, 2.0])
+WITH_PARENTS = [entry for entry in TRUTH if entry["parents"]]
+
+
+def label(entry):
+    return f"{entry['node']}|{','.join(map(str, entry['parents']))}"
+
+
+@pytest.fixture(scope="module")
+def laplace():
+    return GP(estimator="laplace").bind(DATA)
+
+
+@pytest.mark.parametrize("entry", [entry for entry in TRUTH if not entry["parents"]], ids=label)
+def test_without_parents_the_integral_is_exact(laplace, entry):
+    y = laplace.basis.values[:, entry["node"]]
+
+    def density(log_sigma):
+        # Up to the factor exp(140): the textbook covariance, sigma ~ IG(1, 1), and the Jacobian.
+        covariance = np.exp(2 * log_sigma) * np.eye(len(y)) + 1.0
+        log_det = np.linalg.slogdet(covariance)[1]
+        likelihood = -0.5 * (log_det + y @ np.linalg.solve(covariance, y) + len(y) * np.log(2 * np.pi))
+        return np.exp(likelihood - log_sigma - np.exp(-log_sigma) + 140)
+
+    grid = np.linspace(-1.2, 1.2, 241)
+    expected = np.log(integrate.simpson([density(log_sigma) for log_sigma in grid], x=grid)) - 140
+    assert laplace.local(entry["node"]) == pytest.approx(expected, abs=1e-8)
+    assert laplace.local(entry["node"]) == pytest.approx(entry["log_score"], abs=2e-3)
+
+
+@pytest.mark.parametrize("entry", WITH_PARENTS, ids=label)
+def test_modes_and_laplace_equal_those_of_an_independent_search(laplace, entry):
+    node, parents = entry["node"], tuple(entry["parents"])
+    moments = laplace.basis.moments(node, parents)
+    work = new_workspace(moments)
+    modes, heights, hessians = find_modes(moments, PRIORS)
+    rng = np.random.default_rng(5)
+    best = -np.inf
+    for _ in range(20):
+        start = np.concatenate([rng.uniform(-1, 0.3, 1), rng.uniform(np.log(0.2), np.log(5), len(parents))])
+        found = optimize.minimize(lambda phi: -log_posterior(phi, moments, work, PRIORS), start, method="Nelder-Mead")
+        best = max(best, -found.fun)
+    assert heights[0] == pytest.approx(best, abs=1e-3)
+    # Every mode is one: the gradient vanishes, by differences, and the Hessian is that of a five-point formula.
+    for mode, height, hessian in zip(modes, heights, hessians, strict=True):
+        step = 1e-3
+        for k in range(len(mode)):
+            moved = step * np.eye(len(mode))[k]
+            sides = [log_posterior(mode + size * moved, moments, work, PRIORS) for size in (1, -1, 2, -2)]
+            assert abs(sides[0] - sides[1]) / (2 * step) < 1e-3
+            second = (16 * (sides[0] + sides[1]) - (sides[2] + sides[3]) - 30 * height) / (12 * step**2)
+            assert hessian[k, k] == pytest.approx(-second, rel=1e-3, abs=1e-3)
+    terms = heights + 0.5 * len(modes[0]) * np.log(2 * np.pi) - 0.5 * np.linalg.slogdet(hessians)[1]
+    assert laplace.local(node, parents) == pytest.approx(np.logaddexp.reduce(terms), abs=1e-9)
+
+
+def test_laplace_is_close_but_not_exact(laplace):
+    gaps = np.array([laplace.local(e["node"], e["parents"]) - e["log_score"] for e in WITH_PARENTS])
+    assert np.abs(gaps).max() < 1.0
+    # The approximation errs by some tenths of a nat: it is not the integral under another name.
+    assert 0.05 < np.sqrt((gaps**2).mean()) < 0.5
+
+
+def test_importance_is_the_integral():
+    scorer = GP().bind(DATA)
+    batches = [scorer.score_sets(e["node"], [tuple(e["parents"])]) for e in WITH_PARENTS]
+    gaps = np.array([b.values[0] - e["log_score"] for b, e in zip(batches, WITH_PARENTS, strict=True)])
+    errors = np.array([batch.errors[0] for batch in batches])
+    assert np.abs(gaps).max() < 0.06
+    assert np.sqrt((gaps**2).mean()) < 0.025
+    assert (errors > 0).all() and 0.5 < np.sqrt(((gaps / errors) ** 2).mean()) < 1.6
+
+
+def test_two_modes_are_both_found(laplace):
+    modes, _, _ = find_modes(laplace.basis.moments(1, (0, 3)), PRIORS)
+    assert sorted(np.exp(modes[:, 1]).round(1).tolist()) == [0.4, 2.9]
+
+
+def test_posterior_over_all_dags_is_that_of_the_reference():
+    post = gpn.sample(DATA, score=GP(), random_seed=1, draws=10, chains=1, progressbar=False)
+    known = {(e["node"], tuple(e["parents"])): e["log_score"] for e in TRUTH}
+    dags = gpn.graphs.enumerate_dags(4)
+    log_p = np.array([sum(known[i, tuple(np.flatnonzero(dag[:, i]))] for i in range(4)) for dag in dags])
+    p = np.exp(log_p - np.logaddexp.reduce(log_p))
+    q = np.exp(post.exact.log_score(dags) - post.exact.log_z)
+    assert 0.5 * np.abs(p - q).sum() < 0.03
+
+
+def test_scores_do_not_depend_on_order_or_batch():
+    one, other = GP().bind(DATA), GP().bind(DATA)
+    sets = [(1,), (1, 2), (3,)]
+    together = one.score_sets(0, sets)
+    apart = [other.score_sets(0, [parents]) for parents in reversed(sets)][::-1]
+    assert together.values.tolist() == [batch.values[0] for batch in apart]
+    assert GP(seed=1).bind(DATA).local(0, [1]) != together.values[0]
+
+
+def odd_tables():
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(60, 3))
+    yield "duplicated column", np.column_stack([x, x[:, 0] + 0.0])
+    yield "binary column", np.column_stack([x, x[:, 0] > 0])
+    yield "outlier", np.vstack([x, [50, 0, 0]])
+    yield "eight rows", x[:8]
+    yield "noiseless", np.column_stack([x, np.sin(x[:, 0])])
+
+
+@pytest.mark.filterwarnings("ignore:columns .* are identical")
+@pytest.mark.parametrize(("kind", "values"), list(odd_tables()), ids=lambda v: v if isinstance(v, str) else "")
+@pytest.mark.parametrize("estimator", ["laplace", "importance"])
+def test_odd_data_get_finite_scores(kind, values, estimator):
+    scorer = GP(estimator=estimator).bind(values.astype(float))
+    last = values.shape[1] - 1
+    scores = [scorer.local(last, parents) for parents in [(), (0,), (0, 1), tuple(range(last))]]
+    assert np.isfinite(scores).all()
+
+
+def test_twenty_parents_get_a_finite_score():
+    values = np.random.default_rng(4).normal(size=(20, 21))
+    assert np.isfinite(GP(estimator="laplace").bind(values).local(20, range(20)))
+
+
+def test_bad_settings():
+    for settings in ({"estimator": "guess"}, {"target_error": 0}, {"sigma": (1,)}, {"theta": (0, 1)}):
+        with pytest.raises(ValueError, match="received"):
+            GP(**settings)
+    with pytest.raises(ValueError, match="needs the rows"):
+        GP().bind(gpn.SufficientStatistics(10, [0, 0], [[1, 0], [0, 1]], ["a", "b"]))
+
+
+def test_a_pickled_scorer_gives_the_same_scores():
+    import pickle
+
+    scorer = GP(estimator="laplace").bind(DATA)
+    assert pickle.loads(pickle.dumps(scorer)).local(0, [1, 2]) == scorer.local(0, [1, 2])
+
+
+def test_large_parent_sets_are_not_scored_unasked():
+    values = np.random.default_rng(6).normal(size=(30, 8))
+    prepared = prepare(values, GP(estimator="laplace"))
+    assert prepared.max_parents == 5
+    assert prepare(values, GP(), max_parents=2).max_parents == 2
+    assert prepare(values, "bge").max_parents is None
+
+
+def test_pymc_model_states_the_score():
+    pytest.importorskip("pymc")
+    model = GP(theta=(3.0, 2.0)).pymc_model(DATA, 1, [0, 3])
+    assert {variable.name for variable in model.free_RVs} == {"sigma", "theta"}
