@@ -63,7 +63,7 @@ def test_plots_of_arviz_take_the_tree():
 
     matplotlib.use("agg")
     tree = make(sticky_picks(np.random.default_rng(2), (2, 50))).to_arviz()
-    arviz.plot_forest(tree, var_names=["edge"], coords={"parent": ["a"], "child": ["b", "c"]})
+    assert arviz.plot_forest(tree, var_names=["edge"], coords={"parent": ["a"], "child": ["b", "c"]}) is not None
     matplotlib.pyplot.close("all")
 
 
