@@ -232,7 +232,7 @@ def _assemble(moments: Moments, work: Workspace, columns: int, noise: float) -> 
 def log_likelihood(log_sigma: float, log_thetas: np.ndarray, moments: Moments, work: Workspace) -> float:
     """Return log N(y; 0, C), C = sum_i K_theta_i + 1 1' + sigma^2 I (eq. 7 of the paper, exponent -1/2).
 
-    Leaves in `work` what `gradient` needs.
+    Leaves in `work` what `log_likelihood_and_gradient` needs.
     """
     noise = np.exp(2.0 * log_sigma)
     columns = _prepare(log_thetas, moments, work)

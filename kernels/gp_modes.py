@@ -168,12 +168,17 @@ def starts_of_search(parents: int) -> np.ndarray:
 
 @compiled
 def hessian_at(phi: np.ndarray, moments: Moments, work: Workspace, priors: np.ndarray) -> np.ndarray:
-    """Return minus the second derivatives of the log posterior, by central differences of its gradient."""
+    """Return minus the second derivatives of the log posterior, by central differences of its gradient.
+
+    NaN where a step leaves the box, so that there is no gradient to take the difference of.
+    """
     size = len(phi)
     step = 1e-4
     hessian = np.empty((size, size))
     above, below = np.empty(size), np.empty(size)
     for a in range(size):
+        above[:] = np.nan
+        below[:] = np.nan
         moved = phi.copy()
         moved[a] = phi[a] + step
         log_posterior_and_gradient(moved, moments, work, priors, above)

@@ -15,7 +15,7 @@ def call(capsys, *arguments: object) -> tuple[int, str, str]:
     return int(end.value.code or 0), printed.out, printed.err
 
 
-def refuse(capsys, folder: Path, arguments: list[object], expected: str) -> None:
+def check_refused(capsys, folder: Path, arguments: list[object], expected: str) -> None:
     """Check that a run is refused in one line, and that nothing was written."""
     before = sorted(folder.rglob("*"))
     code, shown, messages = call(capsys, "run", *arguments, "--quiet")

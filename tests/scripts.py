@@ -208,3 +208,12 @@ def make_problem(n: int, kind: str, seed: int = 1) -> Problem:
 def mixture(matrices: list[np.ndarray], mix: np.ndarray) -> np.ndarray:
     """Return the transition matrix of a step that takes each move as often as the mix says."""
     return np.tensordot(mix / mix.sum(), np.array(matrices), axes=1)
+
+
+def assert_draws_follow_scores(run: Callable[[np.ndarray], tuple[float, Dag]], dags: dict[Dag, float]) -> None:
+    """Assert that a scripted draw ends in exactly these DAGs, each in proportion to its score."""
+    drawn = {end: probability for probability, _, end in paths(run)}
+    assert drawn.keys() == dags.keys()
+    log_total = np.logaddexp.reduce(list(dags.values()))
+    for dag, log_score in dags.items():
+        np.testing.assert_allclose(drawn[dag], np.exp(log_score - log_total), rtol=1e-9)

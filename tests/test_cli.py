@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import gpn_bayes as gpn
 from gpn_bayes.cli import app, main
 from gpn_bayes.cli.questions import Question, ask
-from tests.command_line import call, refuse
+from tests.command_line import call, check_refused
 
 NAMES = ["TNF-α", "IL 6", "erk", "akt", "mek", "p-38"]
 QUICK = ("--sampler", "partition", "--draws", "200", "--tune", "50", "--quiet")
@@ -151,12 +151,12 @@ def test_demo_answers_the_question(tmp_path, capsys):
 )  # fmt: skip
 def test_the_folder_of_another_run_is_refused(options, told, results, table, capsys):
     out = results["partition"]
-    refuse(capsys, out, [table, "--out", out, *QUICK, *options], f"holds another run ({told})")
+    check_refused(capsys, out, [table, "--out", out, *QUICK, *options], f"holds another run ({told})")
 
 
 def test_the_folder_of_other_data_is_refused(frame, results, tmp_path, capsys):
     frame.iloc[1:].to_csv(tmp_path / "fewer.csv", index=False)
-    refuse(capsys, tmp_path, [tmp_path / "fewer.csv", "--out", results["partition"], *QUICK], "other data")
+    check_refused(capsys, tmp_path, [tmp_path / "fewer.csv", "--out", results["partition"], *QUICK], "other data")
 
 
 # Help

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.command_line import call, refuse
+from tests.command_line import call, check_refused
 
 GOOD = "a,b,c\n1,2,9\n2,1,4\n3,5,1\n4,4,0\n5,9,2\n"
 BAD_DATA = {
@@ -66,17 +66,17 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_bad_data_are_refused_before_anything_is_written(case, tmp_path, capsys):
     text, expected = BAD_DATA[case]
     (tmp_path / "data.csv").write_text(text, encoding="utf-8")
-    refuse(capsys, tmp_path, [tmp_path / "data.csv", "--out", tmp_path / "out"], expected)
+    check_refused(capsys, tmp_path, [tmp_path / "data.csv", "--out", tmp_path / "out"], expected)
 
 
 def test_missing_data_are_refused(tmp_path, capsys):
-    refuse(capsys, tmp_path, [tmp_path / "no.csv", "--out", tmp_path / "out"], "the data file must exist")
+    check_refused(capsys, tmp_path, [tmp_path / "no.csv", "--out", tmp_path / "out"], "the data file must exist")
 
 
 @pytest.mark.parametrize(("options", "expected"), BAD_OPTIONS, ids=lambda value: " ".join(value)[:40])
 def test_bad_options_are_refused_before_anything_is_written(options, expected, tmp_path, capsys):
     (tmp_path / "data.csv").write_text(GOOD, encoding="utf-8")
-    refuse(capsys, tmp_path, [tmp_path / "data.csv", "--out", tmp_path / "out", *options], expected)
+    check_refused(capsys, tmp_path, [tmp_path / "data.csv", "--out", tmp_path / "out", *options], expected)
 
 
 @pytest.mark.parametrize(
@@ -100,13 +100,13 @@ def test_bad_files_are_refused_before_anything_is_written(option, text, expected
     (tmp_path / "data.csv").write_text(GOOD, encoding="utf-8")
     (tmp_path / "extra.csv").write_text(text, encoding="utf-8")
     arguments = [tmp_path / "data.csv", "--out", tmp_path / "out", option, tmp_path / "extra.csv"]
-    refuse(capsys, tmp_path, arguments, expected)
+    check_refused(capsys, tmp_path, arguments, expected)
 
 
 @pytest.mark.parametrize("name", ["posterior.nc", "edges.csv", "run.sqlite", "run.json"])
 def test_files_of_others_are_never_overwritten(name, table, tmp_path, capsys):
     (tmp_path / name).write_text("{}", encoding="utf-8")
-    refuse(capsys, tmp_path, [table, "--out", tmp_path], "nothing is overwritten")
+    check_refused(capsys, tmp_path, [table, "--out", tmp_path], "nothing is overwritten")
     assert (tmp_path / name).read_text(encoding="utf-8") == "{}"
 
 
@@ -118,8 +118,8 @@ def test_unrelated_files_do_no_harm(table, tmp_path, capsys):
 
 def test_out_may_not_be_a_file(table, tmp_path, capsys):
     (tmp_path / "out").write_text("", encoding="utf-8")
-    refuse(capsys, tmp_path, [table, "--out", tmp_path / "out"], "--out must be a folder")
-    refuse(capsys, tmp_path, [table, "--out", tmp_path / "out" / "below"], "Not a directory")
+    check_refused(capsys, tmp_path, [table, "--out", tmp_path / "out"], "--out must be a folder")
+    check_refused(capsys, tmp_path, [table, "--out", tmp_path / "out" / "below"], "Not a directory")
 
 
 def test_errors_stay_on_one_line_with_their_brackets(tmp_path):

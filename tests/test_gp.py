@@ -10,9 +10,10 @@ from scipy import integrate, optimize
 
 import gpn_bayes as gpn
 from gpn_bayes.kernels.gp import new_workspace
-from gpn_bayes.kernels.gp_modes import find_modes, log_posterior
+from gpn_bayes.kernels.gp_modes import LOWEST_LOG_THETA, find_modes, hessian_at, log_posterior
 from gpn_bayes.preparing import prepare
 from gpn_bayes.scores import GP
+from gpn_bayes.scores.laplace import laplace_estimate
 
 FOLDER = Path(__file__).parent / "reference" / "gp"
 DATA = pd.read_csv(FOLDER / "fourier_n4_N100_seed101.csv")
@@ -137,6 +138,24 @@ def test_odd_data_get_finite_scores(kind, values, estimator):
 def test_twenty_parents_get_a_finite_score():
     values = np.random.default_rng(4).normal(size=(20, 21))
     assert np.isfinite(GP(estimator="laplace").bind(values).local(20, range(20)))
+
+
+@pytest.mark.parametrize("estimator", ["laplace", "importance"])
+def test_a_relation_rougher_than_the_box_is_refused(estimator):
+    x = np.linspace(-1.7, 1.7, 400)
+    noise = 0.05 * np.random.default_rng(3).normal(size=400)
+    assert np.isfinite(GP(estimator=estimator).bind(np.column_stack([x, np.sin(14 * x) + noise])).local("v2", ["v1"]))
+    rough = np.column_stack([x, np.sin(20 * x) + noise])
+    with pytest.raises(ValueError, match="length scale of 0.1 .* 'v2' varies faster with 'v1'"):
+        GP(estimator=estimator).bind(rough).local("v2", ["v1"])
+
+
+def test_the_hessian_at_the_edge_of_the_box_is_not_made_up(laplace):
+    moments = laplace.basis.moments(0, (1,))
+    edge = np.array([0.0, LOWEST_LOG_THETA])
+    hessian = hessian_at(edge, moments, new_workspace(moments), PRIORS)
+    assert np.isnan(hessian[1, 1]) and np.isfinite(hessian[0, 0])
+    assert laplace_estimate(np.zeros(1), hessian[None]).status == "failed"
 
 
 def test_bad_settings():

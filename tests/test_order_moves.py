@@ -21,6 +21,7 @@ from tests.scripts import (
     Order,
     Path,
     Problem,
+    assert_draws_follow_scores,
     assert_reversible,
     imbalance,
     is_irreducible,
@@ -123,11 +124,7 @@ def test_the_dag_drawn_from_an_order_has_its_conditional_distribution(n, kind):
             draw_from_order(RNG, script, problem.tables, state, parents)
             return 0.0, tuple(parents.tolist())
 
-        drawn = {end: probability for probability, _, end in paths(run)}
-        assert drawn.keys() == dags.keys()
-        log_total = np.logaddexp.reduce(list(dags.values()))
-        for dag, log_score in dags.items():
-            np.testing.assert_allclose(drawn[dag], np.exp(log_score - log_total), rtol=1e-9)
+        assert_draws_follow_scores(run, dags)
 
 
 def test_a_single_node_stays_where_it_is():

@@ -27,6 +27,7 @@ from tests.scripts import (
     Partition,
     Path,
     Problem,
+    assert_draws_follow_scores,
     assert_reversible,
     imbalance,
     is_irreducible,
@@ -187,11 +188,7 @@ def test_the_dag_drawn_from_a_partition_has_its_conditional_distribution(n, kind
             draw_from_partition(RNG, script, problem.tables, state, parents)
             return 0.0, tuple(parents.tolist())
 
-        drawn = {end: probability for probability, _, end in paths(run)}
-        assert drawn.keys() == dags.keys()
-        log_total = np.logaddexp.reduce(list(dags.values()))
-        for dag, log_score in dags.items():
-            np.testing.assert_allclose(drawn[dag], np.exp(log_score - log_total), rtol=1e-9)
+        assert_draws_follow_scores(run, dags)
 
 
 @pytest.mark.parametrize("move", MOVES)

@@ -44,6 +44,11 @@ class Moments(NamedTuple):
     status: np.ndarray
 
 
+def exact_moments(value: np.ndarray) -> Moments:
+    """Return values that carry no Monte Carlo error."""
+    return Moments(value, np.zeros_like(value), np.full_like(value, np.inf), np.full(len(value), "exact"))
+
+
 def weighted_moments(features: np.ndarray, weights: np.ndarray, fallback_ess: float) -> Moments:
     """Return the weighted mean of each feature with its error.
 

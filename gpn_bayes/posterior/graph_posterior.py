@@ -12,7 +12,7 @@ import pandas as pd
 
 from gpn_bayes import graphs, metrics
 from gpn_bayes.posterior.diagnostics import Diagnostics, largest_gap
-from gpn_bayes.posterior.estimate import Estimate, Moments, ess_of, r_hat_of, weighted_moments
+from gpn_bayes.posterior.estimate import Estimate, Moments, ess_of, exact_moments, r_hat_of, weighted_moments
 from gpn_bayes.posterior.exact import ExactAnswers
 
 if TYPE_CHECKING:
@@ -106,11 +106,9 @@ class GraphPosterior:
         if self._listed is not None:
             dags, probabilities = self._listed
             features = np.asarray(features_of(dags), dtype=float).reshape(len(dags), -1)
-            value = probabilities @ features
-            return Moments(value, np.zeros_like(value), np.full_like(value, np.inf), np.full(len(value), "exact"))
+            return exact_moments(probabilities @ features)
         distinct, _, inverse = self._distinct()
         features = np.asarray(features_of(distinct)).reshape(len(distinct), -1)
-        # Features that no draw has are the bulk in large networks; they need no error.
         return weighted_moments(
             features[inverse].reshape(*self.log_score.shape, -1), self.weights, self._ess_of_log_score
         )
@@ -135,8 +133,7 @@ class GraphPosterior:
     @cached_property
     def _edge_moments(self) -> Moments:
         if self.exact is not None:
-            value = self.exact.edges.ravel()
-            return Moments(value, np.zeros_like(value), np.full_like(value, np.inf), np.full(len(value), "exact"))
+            return exact_moments(self.exact.edges.ravel())
         return self._moments(lambda dags: dags)
 
     def edge_probabilities(self) -> pd.DataFrame:

@@ -7,13 +7,15 @@ import numpy as np
 from scipy import stats
 
 from gpn_bayes.data import Dataset, SufficientStatistics
-from gpn_bayes.kernels.gp_modes import HIGHEST_LOG_SIGMA, LOWEST_LOG_SIGMA, find_modes
+from gpn_bayes.kernels.gp_modes import HIGHEST_LOG_SIGMA, LOWEST_LOG_SIGMA, LOWEST_LOG_THETA, find_modes
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
 from gpn_bayes.scores.gp_basis import Basis
 from gpn_bayes.scores.importance import importance_estimate
 from gpn_bayes.scores.laplace import laplace_estimate
 
 ESTIMATORS = ("importance", "laplace")
+# A mode this close to the edge of the box, in e-folds, was stopped by it; one so many nats below the best is no matter.
+_EDGE, _NEGLIGIBLE = 0.02, 15.0
 
 
 class GP(Score):
@@ -22,6 +24,8 @@ class GP(Score):
     X = f(parents) + noise, f a sum of one Gaussian process a parent with squared-exponential kernels of unit variance
     and length scales theta_i ~ IG(2, 2), noise N(mu, sigma^2) with mu ~ N(0, 1) and sigma ~ IG(1, 1). The score is the
     integral of the likelihood over these hyperparameters (Giudice, Kuipers & Moffa 2023); mu is integrated out exactly.
+    Length scales below 0.1 standard deviations, of prior probability 4e-8, are left out of the integral; a score whose
+    best length scale is found at that limit is refused. Much rougher relations look like noise.
 
     Parameters
     ----------
@@ -125,6 +129,7 @@ class GPScorer(Scorer):
             return self._without_parents(node), 0.0, float("nan"), "exact"
         moments = self.basis.moments(node, parents)
         modes, heights, hessians = find_modes(moments, self.priors)
+        self._refuse_roughness(node, parents, modes, heights)
         if self.score.estimator == "laplace":
             value, status = laplace_estimate(heights, hessians)
             if not np.isfinite(value):
@@ -138,6 +143,16 @@ class GPScorer(Scorer):
             moments, self.priors, modes, heights, hessians, rng, target_error=self.score.target_error
         )
         return found.value, found.error, found.k_hat, found.status
+
+    def _refuse_roughness(self, node: int, parents: tuple[int, ...], modes: np.ndarray, heights: np.ndarray) -> None:
+        """Refuse to score where the posterior leans on the edge below which length scales are left out."""
+        for mode, height in zip(modes, heights, strict=True):
+            shortest = int(mode[1:].argmin())
+            if height > heights[0] - _NEGLIGIBLE and mode[1 + shortest] < LOWEST_LOG_THETA + _EDGE:
+                raise ValueError(
+                    f"relations must have a length scale of 0.1 standard deviations or more; {self.names[node]!r} "
+                    f"varies faster with {self.names[parents[shortest]]!r}"
+                )
 
     def _without_parents(self, node: int) -> float:
         """Integrate over log sigma alone; the trapezoidal rule is exact to rounding on a smooth peak."""

@@ -35,8 +35,8 @@ def laplace_estimate(heights: np.ndarray, hessians: np.ndarray) -> LaplaceEstima
     """
     terms = []
     for height, hessian in zip(heights, hessians, strict=True):
-        sign, log_det = np.linalg.slogdet(hessian)
-        if sign > 0 and np.linalg.eigvalsh(hessian)[0] > 0:
+        if np.isfinite(hessian).all() and np.linalg.eigvalsh(hessian)[0] > 0:
+            log_det = np.linalg.slogdet(hessian)[1]
             terms.append(height + 0.5 * len(hessian) * np.log(2 * np.pi) - 0.5 * log_det)
     if not terms:
         return LaplaceEstimate(float("nan"), "failed")
