@@ -31,6 +31,8 @@ class PreparedRun:
     ----------
     scorer : Scorer
         The score, bound to the data.
+    proposal : Scorer or None
+        The rougher score that DAGs are drawn under, to be weighted to `scorer`; None to draw under that itself.
     prior : GraphPrior
         The graph prior.
     candidates : list of list of int
@@ -50,6 +52,7 @@ class PreparedRun:
     """
 
     scorer: Scorer
+    proposal: Scorer | None
     prior: GraphPrior
     candidates: list[list[int]]
     max_parents: int | None
@@ -77,6 +80,7 @@ def prepare(
     tiers: Any = None,
     max_parents: int | None = None,
     candidates: Any = None,
+    reweight: str | None = "auto",
     order_bias: str = "keep",
 ) -> PreparedRun:
     """Check the arguments of `gpn_bayes.sample`, which are explained there, and bind the score to the data.
@@ -87,7 +91,10 @@ def prepare(
         For anything that would keep the run from its end.
     """
     _check_counts(draws=draws, chains=chains, tune=tune, cores=cores, thin=thin, random_seed=random_seed)
+    if reweight not in ("auto", None):
+        raise ValueError(f"reweight must be 'auto' or None; received {reweight!r}")
     scorer = scores.by_name(score).bind(data)
+    proposal = None if reweight is None else scorer.proposal()
     n = len(scorer.names)
     graph_prior = GraphPrior.read(prior, scorer.names, required, forbidden, tiers)
     if max_parents is None:
@@ -112,6 +119,7 @@ def prepare(
         "chains": chains,
         "thin": plan.thin,
         "random_seed": random_seed,
+        "reweight": None if proposal is None else "auto",
         "order_bias": None if sampler != "order" else "corrected" if order_bias == "correct" else "kept",
         "version": gpn_bayes.__version__,
         "data_fingerprint": scorer.data_fingerprint,
@@ -120,6 +128,7 @@ def prepare(
     settings = {key: int(value) if isinstance(value, np.integer) else value for key, value in settings.items()}
     return PreparedRun(
         scorer=scorer,
+        proposal=proposal,
         prior=graph_prior,
         candidates=lists,
         max_parents=max_parents,

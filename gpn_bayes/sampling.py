@@ -4,6 +4,8 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import networkx as nx
@@ -18,10 +20,18 @@ from gpn_bayes.mcmc import order as orders
 from gpn_bayes.mcmc.exact_posterior import exact_probabilities
 from gpn_bayes.mcmc.tables import ScoreTables, build_tables
 from gpn_bayes.posterior import GraphPosterior
-from gpn_bayes.posterior.diagnostics import WEIGHT_ESS_LIMIT
+from gpn_bayes.posterior.diagnostics import (
+    INTERRUPTED,
+    REWEIGHTING_INTERRUPTED,
+    WEIGHT_ESS_LIMIT,
+    weight_ess,
+    weight_warnings,
+)
 from gpn_bayes.posterior.exact import ExactAnswers
+from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.preparing import PreparedRun, prepare
 from gpn_bayes.progress import progress_bar
+from gpn_bayes.reweighting import Reweighted, errors_of, poor_scores, reweight_draws
 from gpn_bayes.running import Draws, run_chains
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.cache import ScoreCache
@@ -48,6 +58,7 @@ def sample(
     tiers: Any = None,
     max_parents: int | None = None,
     candidates: Any = None,
+    reweight: str | None = "auto",
     order_bias: str = "keep",
     cache: str | os.PathLike[str] | None = None,
     executor: Executor | None = None,
@@ -62,7 +73,8 @@ def sample(
     score : Score or str, default "bge"
         How to score a node given its parents: "bge" for linear relations, "gp" for unknown smooth ones.
     sampler : {"auto", "exact", "partition", "order"}
-        "exact" draws independently and knows edge probabilities without error, for up to 17 variables;
+        "exact" draws independently and, unless the draws are weighted to another score, knows edge
+        probabilities without Monte Carlo error, for up to 17 variables;
         "partition" is MCMC under the uniform prior over DAGs; "order" is MCMC that favours DAGs with
         many orders, unless corrected. "auto" is exact for up to 16 variables, else partition.
     draws, tune : int
@@ -85,6 +97,12 @@ def sample(
         Largest number of parents of a node; 5 by default for the "gp" score, no limit for "bge".
     candidates : dict or networkx.DiGraph, optional
         Candidate parents of each variable; all others by default. At most 20 each.
+    reweight : {"auto", None}
+        "auto" draws DAGs under a quicker, rougher score where `score` offers one ("gp" offers Laplace's approximation),
+        computes `score` itself only for the parent sets that were drawn, and weights the draws by the ratio of the two.
+        None computes `score` for all subsets of the candidates and draws under it: slower, but the exact sampler then
+        knows edge probabilities without Monte Carlo error. For n variables these are n 2^(n - 1) scores, 32 for 4 and
+        11264 for 11, or fewer with `max_parents` and `candidates`.
     order_bias : {"keep", "correct"}
         For order MCMC: "correct" weights each draw by one over the number of its orders.
     cache : path, optional
@@ -98,7 +116,9 @@ def sample(
     Returns
     -------
     GraphPosterior
-        After Ctrl-C, with the draws made so far.
+        After Ctrl-C, with the draws made so far; a second Ctrl-C, or one while they are weighted, leaves them as draws
+        under the rough score, with a warning. Scores that are estimates have errors, which all DAGs share and more
+        draws don't average out; the errors of all answers include them.
 
     Examples
     --------
@@ -111,12 +131,14 @@ def sample(
     run = prepare(
         data, score, sampler=sampler, draws=draws, tune=tune, chains=chains, cores=cores, random_seed=random_seed,
         thin=thin, prior=prior, required=required, forbidden=forbidden, tiers=tiers, max_parents=max_parents,
-        candidates=candidates, order_bias=order_bias,
+        candidates=candidates, reweight=reweight, order_bias=order_bias,
     )  # fmt: skip
     post = draw(run, cache=cache, executor=executor, progressbar=progressbar)
     kept = post.log_score.shape[1]
     if kept < draws:
         warnings.warn(f"interrupted: {kept} of {draws} draws of each chain were made", UserWarning, stacklevel=2)
+    for text in _weighting_warnings(post):
+        warnings.warn(text, UserWarning, stacklevel=2)
     return post
 
 
@@ -139,43 +161,97 @@ def draw(
     keep_checkpoints : bool, default False
         Whether the draws stay in the cache at the end, for a caller that has yet to write them elsewhere.
     """
-    plan, lists = run.plan, run.candidates
-    exact = plan.sampler == "exact"
     with ScoreCache(run.scorer, cache) as store:
-        node_scores = _node_scores(run.scorer, store, lists, run.max_parents, executor, progressbar)
-        tables = build_tables(lists, [table + run.prior.log_table(i, lists[i]) for i, table in enumerate(node_scores)])
-        weights = _layered_weights(tables, progressbar) if exact else None
+        rough = store
+        if run.proposal is not None:
+            rough = ScoreCache(run.proposal, store.connection, table="proposal_scores")
+        tables = _score_tables(run, rough, executor, progressbar)
         checkpoints = None
         if store.connection is not None and run.random_seed is not None:
             checkpoints = CheckpointStore(store.connection)
-        drawn = run_chains(
-            plan,
-            tables,
-            [np.random.default_rng(seed) for seed in np.random.SeedSequence(run.random_seed).spawn(run.chains)],
-            _start_orders(run.prior),
-            weights,
-            checkpoints,
-            run.key,
-            progressbar,
-        )
-        if checkpoints is not None and not drawn.interrupted and not keep_checkpoints:
+        drawn = _run_chains(run, tables, checkpoints, progressbar)
+        correction = _order_correction(drawn) if run.settings["order_bias"] == "corrected" else None
+        weighted = None
+        if run.proposal is not None:
+            with suppress(KeyboardInterrupt):  # what was drawn is worth more than an exception
+                weighted = reweight_draws(drawn.parents, rough, store, correction, executor, progressbar)
+        complete = not drawn.interrupted and (run.proposal is None or weighted is not None)
+        if checkpoints is not None and complete and not keep_checkpoints:
             checkpoints.forget(run.key)
-    answers = _exact_answers(tables, lists, progressbar) if exact else None
-    corrected = run.settings["order_bias"] == "corrected"
-    return GraphPosterior(
+    post = GraphPosterior(
         names=run.scorer.names,
         parents=drawn.parents,
         log_score=drawn.log_scores,
-        log_weights=_order_correction(drawn) if corrected else None,
+        log_weights=correction,
         stats={"state_log_score": drawn.targets},
-        settings={**run.settings, "moves": _move_table(plan.sampler, drawn.counters)},
-        exact=answers,
+        settings={**run.settings, "moves": _move_table(run.plan.sampler, drawn.counters)},
         scorer=_dag_scorer(run.scorer, run.prior),
+    )
+    if run.proposal is None:
+        answers = _exact_answers(tables, run.candidates, progressbar) if run.plan.sampler == "exact" else None
+        return replace(_with_errors(post, store), exact=answers)
+    if weighted is None:
+        return _under_proposal(post, run.proposal, run.prior)
+    return _with_weights(post, weighted)
+
+
+def _with_errors(post: GraphPosterior, store: ScoreCache) -> GraphPosterior:
+    """Return draws with the errors of the scores they were drawn under, where these have any."""
+    if store.scorer.closed_form:
+        return post
+    sets = drawn_sets(post.parents)
+    records = store.records(sets.keys)
+    errors = errors_of(sets, records)
+    settings = {**post.settings, "poor_scores": poor_scores(records)}
+    return replace(post, score_errors=errors if (errors != 0).any() else None, settings=settings)
+
+
+def _with_weights(post: GraphPosterior, weighted: Reweighted) -> GraphPosterior:
+    """Return draws under the rough score as weighted draws under the accurate one."""
+    return replace(
+        post,
+        log_score=post.log_score + weighted.log_ratios,
+        log_weights=weighted.log_weights,
+        score_errors=weighted.score_errors if (weighted.score_errors != 0).any() else None,
+        stats={**post.stats, "proposal_log_score": post.log_score},
+        settings={
+            **post.settings,
+            "pareto_k": None if np.isnan(weighted.pareto_k) else weighted.pareto_k,
+            "poor_scores": weighted.poor_scores,
+        },
     )
 
 
+def _under_proposal(post: GraphPosterior, proposal: Scorer, prior: GraphPrior) -> GraphPosterior:
+    """Return draws that were never weighted as what they are: draws under the rough score."""
+    settings = {**post.settings, "score": proposal.label, "reweight": INTERRUPTED}
+    return replace(post, settings=settings, scorer=_dag_scorer(proposal, prior))
+
+
+def _weighting_warnings(post: GraphPosterior) -> list[str]:
+    """Return in words what speaks against the weights from one score to another."""
+    if post.settings["reweight"] is None:
+        return []
+    if post.settings["reweight"] == INTERRUPTED:
+        return [REWEIGHTING_INTERRUPTED]
+    pareto_k = post.settings["pareto_k"]
+    return weight_warnings(np.nan if pareto_k is None else pareto_k, weight_ess(post.weights), post.log_score.size)
+
+
+def _score_tables(run: PreparedRun, store: ScoreCache, executor: Executor | None, progressbar: bool) -> ScoreTables:
+    """Return the scores of all subsets of the candidates, prior included."""
+    lists = run.candidates
+    node_scores = _node_scores(store, lists, run.max_parents, executor, progressbar)
+    return build_tables(lists, [table + run.prior.log_table(i, lists[i]) for i, table in enumerate(node_scores)])
+
+
+def _run_chains(run: PreparedRun, tables: ScoreTables, checkpoints: CheckpointStore | None, progressbar: bool) -> Draws:
+    weights = _layered_weights(tables, progressbar) if run.plan.sampler == "exact" else None
+    rngs = [np.random.default_rng(seed) for seed in np.random.SeedSequence(run.random_seed).spawn(run.chains)]
+    return run_chains(run.plan, tables, rngs, _start_orders(run.prior), weights, checkpoints, run.key, progressbar)
+
+
 def _node_scores(
-    scorer: Scorer,
     store: ScoreCache,
     lists: list[list[int]],
     max_parents: int | None,
@@ -183,6 +259,7 @@ def _node_scores(
     progressbar: bool,
 ) -> list[np.ndarray]:
     """Return for every node the scores of all subsets of its candidates."""
+    scorer = store.scorer
     limits = [len(chosen) if max_parents is None else min(max_parents, len(chosen)) for chosen in lists]
     wanted = sum(1 << len(chosen) for chosen in lists)
     if scorer.closed_form and (store.connection is None or wanted > _MAX_STORED_CLOSED_FORM):

@@ -1,19 +1,21 @@
 """The Gaussian-process marginal likelihood at a cost that doesn't grow with the number of rows.
 
 With additive squared-exponential kernels and a normal mean, the covariance of a node given its parents is
-C = sum_i K_theta_i + 1 1' + sigma^2 I. On the rows, K_theta is W K_theta(z, z) W' for all theta from some length scale
-on, with nodes z and weights W free of theta (see `gpn_bayes.scores.gp_basis`). So only W'W, W'y and W'1 are needed of
-the rows, and linear algebra of the size of the small kernel matrices' ranks.
+C = sum_i K_theta_i + s^2 1 1' + sigma^2 I. On the rows, K_theta is U B B' U' with orthonormal functions U that are free
+of theta and a small lower triangular matrix B(theta), tabulated as polynomials in log theta (see
+`gpn_bayes.scores.gp_basis`). The smoother the process, the fewer of the functions are needed. So
+C = Phi Phi' + sigma^2 I with Phi = (U_1 B_1, …, s 1), and of the rows only U_i'U_j, U_i'1 and U_i'y are needed.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from gpn_bayes.kernels.compiled import compiled
+from gpn_bayes.kernels.compiled import fused, inner_fused
 
-# Relative size at which a pivot of a small kernel matrix counts as zero.
-_RANK_TOLERANCE = 1e-14
+# The cells of log theta, each with polynomials of its own, and the polynomials' degree.
+LOWEST_THETA, CELLS, CELL_WIDTH, DEGREE = 0.1, 96, 0.12, 8
+_LOWEST_CELL = np.log(LOWEST_THETA)
 _LOG_2PI = np.log(2 * np.pi)
 
 
@@ -22,92 +24,27 @@ class Moments(NamedTuple):
 
     Attributes
     ----------
-    nodes : ndarray of shape (m,)
-        The nodes of all parents, level after level, parent after parent.
-    starts : ndarray of int64, shape (parents, levels + 1)
-        Where the nodes of each level of each parent begin, and end.
-    thetas : ndarray of shape (levels,)
-        The smallest length scale each level is made for, rising.
+    cells : ndarray of int64, shape (parents, cells, 2)
+        How many functions U_i are used in each cell of log theta, and where in `coefficients` its polynomials begin.
+    coefficients : ndarray, one-dimensional
+        For each cell and variable the polynomials of B's lower triangle, row after row, the constant terms first.
+    starts : ndarray of int64, shape (parents + 1,)
+        Where each parent's functions begin in what follows.
     gram : ndarray of shape (m, m)
-        W'W.
-    with_one : ndarray of shape (m,)
-        W'1.
-    with_y : ndarray of shape (m,)
-        W'y, y being the standardised node.
-    sizes : ndarray of shape (2,)
-        Number of rows, and y'y.
+        U_i'U_j.
+    with_one, with_y : ndarray of shape (m,)
+        U_i'1 and U_i'y, y being the standardised node minus the prior mean of mu.
+    sizes : ndarray of shape (4,)
+        The number of rows, y'y, 1'y, and the prior standard deviation s of mu.
     """
 
-    nodes: np.ndarray
+    cells: np.ndarray
+    coefficients: np.ndarray
     starts: np.ndarray
-    thetas: np.ndarray
     gram: np.ndarray
     with_one: np.ndarray
     with_y: np.ndarray
     sizes: np.ndarray
-
-
-@compiled
-def _level_of(thetas: np.ndarray, theta: float) -> int:
-    level = 0
-    while level + 1 < len(thetas) and thetas[level + 1] <= theta:
-        level += 1
-    return level
-
-
-@compiled
-def _factor_kernel(nodes: np.ndarray, theta: float, kernel: np.ndarray, factor: np.ndarray) -> int:
-    """Write K_theta(z, z) and a factor B with B B' = K, columns first, and return its rank.
-
-    `factor[c]` is column c of B. Pivoted Cholesky: stops where nothing but rounding is left.
-    """
-    m = len(nodes)
-    scale = -0.5 / (theta * theta)
-    for a in range(m):
-        for b in range(m):
-            gap = nodes[a] - nodes[b]
-            kernel[a, b] = np.exp(scale * gap * gap)
-    left = np.ones(m)
-    for rank in range(m):
-        pivot = 0
-        for a in range(1, m):
-            if left[a] > left[pivot]:
-                pivot = a
-        if left[pivot] <= _RANK_TOLERANCE:
-            return rank
-        root = np.sqrt(left[pivot])
-        column = factor[rank]
-        for a in range(m):
-            column[a] = kernel[pivot, a]
-        for c in range(rank):
-            before = factor[c]
-            share = before[pivot]
-            for a in range(m):
-                column[a] -= share * before[a]
-        for a in range(m):
-            column[a] /= root
-            left[a] -= column[a] * column[a]
-        left[pivot] = 0.0
-    return m
-
-
-@compiled
-def _cholesky(matrix: np.ndarray, size: int) -> float:
-    """Replace the lower triangle by its Cholesky factor, and return the log determinant."""
-    log_det = 0.0
-    for j in range(size):
-        for k in range(j):
-            factor = matrix[j, k]
-            for i in range(j, size):
-                matrix[i, j] -= matrix[i, k] * factor
-        pivot = matrix[j, j]
-        if not pivot > 0.0:
-            return np.nan
-        log_det += np.log(pivot)
-        root = np.sqrt(pivot)
-        for i in range(j, size):
-            matrix[i, j] /= root
-    return log_det
 
 
 class Workspace(NamedTuple):
@@ -115,130 +52,200 @@ class Workspace(NamedTuple):
 
     Attributes
     ----------
-    kernels : ndarray of shape (parents, m, m)
-        K_theta(z, z) of each parent.
-    factors : ndarray of shape (parents, m, m)
-        Factors B of the kernels, columns first.
-    spans : ndarray of int64, shape (parents, 3)
-        Where each parent's nodes begin, how many there are, and where its columns begin.
-    crossed : ndarray of shape (columns, m)
-        W'Phi, transposed: a row for each column of Phi = (W B, 1).
+    spans : ndarray of int64, shape (parents + 1, 2)
+        How many functions of each parent are in use, and where its columns of Phi begin.
+    factors : ndarray of shape (parents, most functions, most functions)
+        The matrices B.
+    slopes : ndarray of shape (parents, packed length)
+        Their derivatives in log theta, packed row after row.
+    packed : ndarray of shape (packed length,)
+        One B, packed.
+    crossed : ndarray of shape (m, columns)
+        U'Phi.
     system : ndarray of shape (columns, columns)
-        Phi'Phi + sigma^2 I, then its Cholesky factor.
+        S = Phi'Phi + sigma^2 I, then R with R'R = S.
+    lower, inverse : ndarray of shape (columns, columns)
+        R'^-1 and S^-1.
     solved : ndarray of shape (columns,)
-        (Phi'Phi + sigma^2 I)^-1 Phi'y.
+        S^-1 Phi'y.
     """
 
-    kernels: np.ndarray
-    factors: np.ndarray
     spans: np.ndarray
+    factors: np.ndarray
+    slopes: np.ndarray
+    packed: np.ndarray
     crossed: np.ndarray
     system: np.ndarray
+    lower: np.ndarray
+    inverse: np.ndarray
     solved: np.ndarray
 
 
-@compiled
+@fused
 def new_workspace(moments: Moments) -> Workspace:
     """Return scratch space that is large enough for all length scales."""
-    parents = len(moments.starts)
+    parents = len(moments.cells)
     widest = 0
-    columns = 1
     for i in range(parents):
-        most = 0
-        for level in range(len(moments.thetas)):
-            most = max(most, moments.starts[i, level + 1] - moments.starts[i, level])
-        widest = max(widest, most)
-        columns += most
+        widest = max(widest, moments.starts[i + 1] - moments.starts[i])
+    functions = moments.starts[parents]
+    packed = max(widest * (widest + 1) // 2, functions + 1)
     return Workspace(
+        np.zeros((parents + 1, 2), np.int64),
         np.empty((parents, widest, widest)),
-        np.empty((parents, widest, widest)),
-        np.zeros((parents + 1, 3), np.int64),
-        np.empty((columns, len(moments.nodes))),
-        np.empty((columns, columns)),
-        np.empty(columns),
+        np.empty((parents, packed)),
+        np.empty(packed),
+        np.empty((functions, functions + 1)),
+        np.empty((functions + 1, functions + 1)),
+        np.empty((functions + 1, functions + 1)),
+        np.empty((functions + 1, functions + 1)),
+        np.empty(functions + 1),
     )
 
 
-@compiled
-def _prepare(log_thetas: np.ndarray, moments: Moments, work: Workspace) -> int:
-    """Factor each parent's kernel and multiply it into W'W; return the number of columns of Phi."""
-    parents = len(moments.starts)
-    columns = 0
-    for i in range(parents):
-        theta = np.exp(log_thetas[i])
-        level = _level_of(moments.thetas, theta)
-        begin, end = moments.starts[i, level], moments.starts[i, level + 1]
-        m = end - begin
-        work.spans[i, 0] = begin
-        work.spans[i, 1] = m
-        work.spans[i, 2] = columns
-        columns += _factor_kernel(moments.nodes[begin:end], theta, work.kernels[i], work.factors[i])
-    work.spans[parents, 2] = columns
-    # Row by row of W'Phi: the columns of Phi against the nodes in use of every parent.
-    for j in range(parents):
-        begin_j, m_j = work.spans[j, 0], work.spans[j, 1]
-        for c in range(work.spans[j, 2], work.spans[j + 1, 2]):
-            row = work.crossed[c]
-            column = work.factors[j, c - work.spans[j, 2]]
-            for i in range(parents):
-                begin, m = work.spans[i, 0], work.spans[i, 1]
-                for a in range(m):
-                    row[begin + a] = 0.0
-                for b in range(m_j):
-                    share = column[b]
-                    along = moments.gram[begin_j + b]
-                    for a in range(m):
-                        row[begin + a] += share * along[begin + a]
-    for i in range(parents):
-        begin, m = work.spans[i, 0], work.spans[i, 1]
-        for a in range(m):
-            work.crossed[columns, begin + a] = moments.with_one[begin + a]
-    return columns + 1
+@inner_fused
+def _add_rows(row: np.ndarray, shares: np.ndarray, rows: np.ndarray, count: int) -> None:
+    """Add to `row` the first `count` rows, each times its share. Four at a time: memory is slower than arithmetic."""
+    length = len(row)
+    k = 0
+    while k + 4 <= count:
+        a, b, c, d = shares[k], shares[k + 1], shares[k + 2], shares[k + 3]
+        first, second, third, fourth = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
+        for j in range(length):
+            row[j] += a * first[j] + b * second[j] + c * third[j] + d * fourth[j]
+        k += 4
+    while k < count:
+        a, first = shares[k], rows[k]
+        for j in range(length):
+            row[j] += a * first[j]
+        k += 1
 
 
-@compiled
+@inner_fused
+def _write_factor(log_theta: float, i: int, moments: Moments, work: Workspace) -> int:
+    """Write B(theta) of a parent and its slope in log theta; return its size."""
+    cell = min(max(int((log_theta - _LOWEST_CELL) / CELL_WIDTH), 0), CELLS - 1)
+    m, begin = moments.cells[i, cell, 0], moments.cells[i, cell, 1]
+    length = m * (m + 1) // 2
+    t = 2.0 * ((log_theta - _LOWEST_CELL) / CELL_WIDTH - cell) - 1.0
+    terms = moments.coefficients[begin : begin + (DEGREE + 1) * length]
+    packed, slopes = work.packed[:length], work.slopes[i, :length]
+    for k in range(length):
+        # Horner's scheme; the slope's comes along.
+        value, slope = terms[DEGREE * length + k], 0.0
+        for power in range(DEGREE - 1, -1, -1):
+            slope = slope * t + value
+            value = value * t + terms[power * length + k]
+        packed[k] = value
+        slopes[k] = slope * (2.0 / CELL_WIDTH)
+    factor = work.factors[i]
+    k = 0
+    for a in range(m):
+        for c in range(m):
+            factor[a, c] = packed[k + c] if c <= a else 0.0
+        k += a + 1
+    return m
+
+
+@inner_fused
+def _cross(i: int, j: int, moments: Moments, work: Workspace) -> None:
+    """Write U_i'Phi_j."""
+    first, other = moments.starts[i], moments.starts[j]
+    m, begin = work.spans[j, 0], work.spans[j, 1]
+    for a in range(work.spans[i, 0]):
+        row = work.crossed[first + a, begin : begin + m]
+        for c in range(m):
+            # The functions of one variable are orthonormal.
+            row[c] = work.factors[i, a, c] if i == j else 0.0
+        if i != j:
+            _add_rows(row, moments.gram[first + a, other : other + m], work.factors[j, :, :m], m)
+
+
+@inner_fused
 def _assemble(moments: Moments, work: Workspace, columns: int, noise: float) -> None:
-    """Write Phi'Phi + sigma^2 I (lower triangle) and Phi'y."""
-    parents = len(moments.starts)
-    for c in range(columns):
-        row = work.crossed[c]
-        for i in range(parents):
-            begin, m = work.spans[i, 0], work.spans[i, 1]
-            for d in range(work.spans[i, 2], work.spans[i + 1, 2]):
-                if d > c:
-                    break
-                column = work.factors[i, d - work.spans[i, 2]]
-                total = 0.0
-                for a in range(m):
-                    total += column[a] * row[begin + a]
-                work.system[c, d] = total
-    one = columns - 1
-    work.system[one, one] = moments.sizes[0]
+    """Write the upper triangle of Phi'Phi + sigma^2 I, and Phi'y."""
+    shares = work.packed
+    for i in range(len(moments.cells)):
+        m, begin, first = work.spans[i, 0], work.spans[i, 1], moments.starts[i]
+        for c in range(m):
+            for a in range(c, m):
+                shares[a - c] = work.factors[i, a, c]
+            row = work.system[begin + c, begin + c : columns]
+            row[:] = 0.0
+            _add_rows(row, shares, work.crossed[first + c : first + m, begin + c : columns], m - c)
+            total = 0.0
+            for a in range(m - c):
+                total += shares[a] * moments.with_y[first + c + a]
+            work.solved[begin + c] = total
+    n_rows, mean_sd = moments.sizes[0], moments.sizes[3]
+    work.system[columns - 1, columns - 1] = n_rows * mean_sd * mean_sd
+    work.solved[columns - 1] = mean_sd * moments.sizes[2]
     for c in range(columns):
         work.system[c, c] += noise
-    for i in range(parents):
-        begin, m = work.spans[i, 0], work.spans[i, 1]
-        for c in range(work.spans[i, 2], work.spans[i + 1, 2]):
-            column = work.factors[i, c - work.spans[i, 2]]
-            total = 0.0
-            for a in range(m):
-                total += column[a] * moments.with_y[begin + a]
-            work.solved[c] = total
-    # The node is standardised: y'1 = 0.
-    work.solved[one] = 0.0
 
 
-@compiled
+@inner_fused
+def _factor_system(system: np.ndarray, shares: np.ndarray, size: int) -> float:
+    """Replace the upper triangle by R with R'R = S, and return the log determinant; NaN if there is none."""
+    log_det = 0.0
+    for k in range(size):
+        row = system[k, k:size]
+        for j in range(k):
+            shares[j] = -system[j, k]
+        _add_rows(row, shares, system[:, k:size], k)
+        pivot = row[0]
+        if not pivot > 0.0:
+            return np.nan
+        log_det += np.log(pivot)
+        root = 1.0 / np.sqrt(pivot)
+        for j in range(size - k):
+            row[j] *= root
+    return log_det
+
+
+@inner_fused
+def _solve_transposed(upper: np.ndarray, vector: np.ndarray, size: int) -> None:
+    """Solve R'x = b in place."""
+    for k in range(size):
+        vector[k] /= upper[k, k]
+        for j in range(k + 1, size):
+            vector[j] -= vector[k] * upper[k, j]
+
+
+@inner_fused
+def _solve(upper: np.ndarray, vector: np.ndarray, size: int) -> None:
+    """Solve R x = b in place."""
+    for k in range(size - 1, -1, -1):
+        total = vector[k]
+        for j in range(k + 1, size):
+            total -= upper[k, j] * vector[j]
+        vector[k] = total / upper[k, k]
+
+
+@fused
 def log_likelihood(log_sigma: float, log_thetas: np.ndarray, moments: Moments, work: Workspace) -> float:
-    """Return log N(y; 0, C), C = sum_i K_theta_i + 1 1' + sigma^2 I (eq. 7 of the paper, exponent -1/2).
+    """Return log N(y; 0, C), C = sum_i K_theta_i + s^2 1 1' + sigma^2 I (eq. 7 of the paper, exponent -1/2).
 
     Leaves in `work` what `log_likelihood_and_gradient` needs.
     """
+    parents = len(moments.cells)
+    columns = 0
+    for i in range(parents):
+        work.spans[i, 0] = _write_factor(log_thetas[i], i, moments, work)
+        work.spans[i, 1] = columns
+        columns += work.spans[i, 0]
+    work.spans[parents, 1] = columns
+    columns += 1
+    for i in range(parents):
+        # Phi'Phi is symmetric: half of U'Phi is enough for it.
+        for j in range(i, parents):
+            _cross(i, j, moments, work)
+        for a in range(moments.starts[i], moments.starts[i] + work.spans[i, 0]):
+            work.crossed[a, columns - 1] = moments.sizes[3] * moments.with_one[a]
     noise = np.exp(2.0 * log_sigma)
-    columns = _prepare(log_thetas, moments, work)
     _assemble(moments, work, columns, noise)
-    log_det = _cholesky(work.system, columns)
-    forward_solve(work.system, work.solved, columns)
+    log_det = _factor_system(work.system, work.packed, columns)
+    _solve_transposed(work.system, work.solved, columns)
     fitted = 0.0
     for c in range(columns):
         fitted += work.solved[c] * work.solved[c]
@@ -246,113 +253,77 @@ def log_likelihood(log_sigma: float, log_thetas: np.ndarray, moments: Moments, w
     return -0.5 * ((n_rows - columns) * 2.0 * log_sigma + log_det + (squares - fitted) / noise + n_rows * _LOG_2PI)
 
 
-@compiled
-def forward_solve(lower: np.ndarray, vector: np.ndarray, size: int) -> None:
-    """Solve L x = b in place."""
-    for i in range(size):
-        total = vector[i]
-        for k in range(i):
-            total -= lower[i, k] * vector[k]
-        vector[i] = total / lower[i, i]
+@inner_fused
+def _invert_system(work: Workspace, size: int) -> float:
+    """Write S^-1 = R^-1 R'^-1, and return its trace."""
+    upper, lower, inverse, shares = work.system, work.lower, work.inverse, work.packed
+    trace = 0.0
+    for k in range(size):
+        row = lower[k, : k + 1]
+        row[:] = 0.0
+        root = 1.0 / upper[k, k]
+        for j in range(k):
+            shares[j] = -upper[j, k] * root
+        # Row j of R'^-1 ends at its diagonal; beyond it, `lower` is zero.
+        _add_rows(row[:k], shares, lower[:, :k], k)
+        row[k] = root
+        lower[k, k + 1 : size] = 0.0
+        for j in range(k + 1):
+            trace += row[j] * row[j]
+    for k in range(size):
+        row = inverse[k, : k + 1]
+        row[:] = 0.0
+        for j in range(k, size):
+            shares[j - k] = lower[j, k]
+        _add_rows(row, shares, lower[k:, : k + 1], size - k)
+        for j in range(k):
+            inverse[j, k] = row[j]
+    return trace
 
 
-@compiled
-def backward_solve(lower: np.ndarray, vector: np.ndarray, size: int) -> None:
-    """Solve L' x = b in place."""
-    for i in range(size - 1, -1, -1):
-        vector[i] /= lower[i, i]
-        for k in range(i):
-            vector[k] -= lower[i, k] * vector[i]
-
-
-@compiled
+@fused
 def log_likelihood_and_gradient(
     log_sigma: float, log_thetas: np.ndarray, moments: Moments, work: Workspace, gradient: np.ndarray
 ) -> float:
     """Return the log likelihood, and write its gradient in (log sigma, log theta_1, …)."""
     value = log_likelihood(log_sigma, log_thetas, moments, work)
-    parents = len(moments.starts)
-    columns = work.spans[parents, 2] + 1
+    parents = len(moments.cells)
+    for i in range(parents):
+        for j in range(i):
+            _cross(i, j, moments, work)
+    columns = work.spans[parents, 1] + 1
     noise = np.exp(2.0 * log_sigma)
-    n_rows, squares = moments.sizes[0], moments.sizes[1]
     fitted = 0.0
     for c in range(columns):
         fitted += work.solved[c] * work.solved[c]
-    backward_solve(work.system, work.solved, columns)
+    _solve(work.system, work.solved, columns)
     solved_squares = 0.0
     for c in range(columns):
         solved_squares += work.solved[c] * work.solved[c]
-    # L^-1 W'Phi, over the nodes in use, and tr (L L')^-1 with it.
-    inverse_trace = _solve_rows(moments, work, columns)
-    alpha_squares = (squares - fitted - noise * solved_squares) / noise**2
-    gradient[0] = noise * alpha_squares - (n_rows - columns) - noise * inverse_trace
+    trace = _invert_system(work, columns)
+    # alpha = C^-1 y; alpha'alpha follows from y'y and S alone.
+    alpha_squares = (moments.sizes[1] - fitted - noise * solved_squares) / noise**2
+    gradient[0] = noise * alpha_squares - (moments.sizes[0] - columns) - noise * trace
     for i in range(parents):
-        gradient[i + 1] = _theta_gradient(i, np.exp(log_thetas[i]), noise, moments, work, columns)
+        gradient[i + 1] = _theta_gradient(i, noise, moments, work, columns)
     return value
 
 
-@compiled
-def _solve_rows(moments: Moments, work: Workspace, columns: int) -> float:
-    """Replace W'Phi by W'Phi L'^-1, keeping alpha's part first; return tr (L L')^-1."""
-    parents = len(moments.starts)
-    lower = work.system
-    # sigma^2 W'alpha = W'y - W'Phi x, needed before the rows are overwritten, takes the place of the first factor.
-    for i in range(parents):
-        begin, m = work.spans[i, 0], work.spans[i, 1]
-        for a in range(m):
-            work.factors[i, 0, a] = moments.with_y[begin + a]
-        for c in range(columns):
-            share = work.solved[c]
-            row = work.crossed[c]
-            for a in range(m):
-                work.factors[i, 0, a] -= share * row[begin + a]
-    for c in range(columns):
-        row = work.crossed[c]
-        for k in range(c):
-            share = lower[c, k]
-            before = work.crossed[k]
-            for i in range(parents):
-                begin, m = work.spans[i, 0], work.spans[i, 1]
-                for a in range(m):
-                    row[begin + a] -= share * before[begin + a]
-        for i in range(parents):
-            begin, m = work.spans[i, 0], work.spans[i, 1]
-            for a in range(m):
-                row[begin + a] /= lower[c, c]
-    trace = 0.0
-    column = np.empty(columns)
-    for j in range(columns):
-        # Column j of L^-1, from its diagonal down.
-        column[j] = 1.0 / lower[j, j]
-        trace += column[j] * column[j]
-        for i in range(j + 1, columns):
-            total = 0.0
-            for k in range(j, i):
-                total -= lower[i, k] * column[k]
-            column[i] = total / lower[i, i]
-            trace += column[i] * column[i]
-    return trace
-
-
-@compiled
-def _theta_gradient(i: int, theta: float, noise: float, moments: Moments, work: Workspace, columns: int) -> float:
-    """Return d log N / d log theta_i = 1/2 tr (alpha alpha' - C^-1) W K' W'."""
-    begin, m = work.spans[i, 0], work.spans[i, 1]
-    residual = work.factors[i, 0]
+@inner_fused
+def _theta_gradient(i: int, noise: float, moments: Moments, work: Workspace, columns: int) -> float:
+    """Return d log N / d log theta_i = tr dB' (U'alpha alpha'Phi - U'C^-1 Phi), with C^-1 Phi = Phi S^-1."""
+    m, begin, first = work.spans[i, 0], work.spans[i, 1], moments.starts[i]
+    row = work.packed[:m]
     total = 0.0
-    inner = np.empty(m)
+    k = 0
     for a in range(m):
-        along = moments.gram[begin + a]
-        for b in range(a):
-            inner[b] = along[begin + b]
+        crossed = work.crossed[first + a]
+        residual = moments.with_y[first + a]
         for c in range(columns):
-            row = work.crossed[c]
-            share = row[begin + a]
-            for b in range(a):
-                inner[b] -= share * row[begin + b]
-        for b in range(a):
-            gap = moments.nodes[begin + a] - moments.nodes[begin + b]
-            slope = work.kernels[i, a, b] * gap * gap / (theta * theta)
-            # Both triangles, so that 1/2 becomes 1; the diagonal's slope is zero.
-            total += slope * (residual[a] * residual[b] / noise - inner[b]) / noise
+            residual -= crossed[c] * work.solved[c]
+        row[: a + 1] = 0.0
+        _add_rows(row[: a + 1], crossed, work.inverse[:, begin : begin + a + 1], columns)
+        for c in range(a + 1):
+            total += work.slopes[i, k] * (residual / noise * work.solved[begin + c] - row[c])
+            k += 1
     return total

@@ -7,26 +7,25 @@ import math
 
 import numpy as np
 
-from gpn_bayes.kernels.compiled import compiled
-from gpn_bayes.kernels.gp import Moments, Workspace, log_likelihood, log_likelihood_and_gradient, new_workspace
+from gpn_bayes.kernels.compiled import compiled, inner
+from gpn_bayes.kernels.gp import (
+    LOWEST_THETA,
+    Moments,
+    Workspace,
+    log_likelihood,
+    log_likelihood_and_gradient,
+    new_workspace,
+)
+from gpn_bayes.kernels.priors import Priors, add_prior_gradient, log_prior
 
 # Outside this box the density is taken as zero: standardised data give no hyperparameter a reason to be there.
 LOWEST_LOG_SIGMA, HIGHEST_LOG_SIGMA = math.log(1e-3), math.log(1e3)
-LOWEST_LOG_THETA, HIGHEST_LOG_THETA = math.log(0.1), math.log(1e4)
-# Starts of the mode search, as length scales.
-SHORT, MIDDLE, LONG = 0.3, 1.0, 3.0
-# A first climb ends when it promises to gain less than _ROUGH; if a known mode is within _NEAR, it leads there. The
-# final climb ends at _FINE, and two ends within _SAME are one mode. All in e-folds of the hyperparameters.
-_ROUGH, _NEAR, _FINE, _SAME = 0.05, 0.25, 1e-10, 0.05
+LOWEST_LOG_THETA, HIGHEST_LOG_THETA = math.log(LOWEST_THETA), math.log(1e4)
+# Steps that second derivatives are taken by. Much smaller ones would see the seams of the tabulated likelihood.
+HESSIAN_STEP = 1e-3
 
 
-@compiled
-def log_inverse_gamma(log_x: float, shape: float, scale: float) -> float:
-    """Return the log density of log x for x ~ IG(shape, scale)."""
-    return shape * np.log(scale) - math.lgamma(shape) - shape * log_x - scale * np.exp(-log_x)
-
-
-@compiled
+@inner
 def in_box(phi: np.ndarray) -> bool:
     """Tell whether the hyperparameters are where the likelihood can be computed."""
     if not LOWEST_LOG_SIGMA <= phi[0] <= HIGHEST_LOG_SIGMA:
@@ -37,40 +36,24 @@ def in_box(phi: np.ndarray) -> bool:
     return True
 
 
-@compiled
-def log_posterior(phi: np.ndarray, moments: Moments, work: Workspace, priors: np.ndarray) -> float:
-    """Return log p(y | phi) + log p(phi), `priors` being the shape and scale of sigma and of theta."""
-    if not in_box(phi):
-        return -np.inf
-    value = log_likelihood(phi[0], phi[1:], moments, work)
-    value += log_inverse_gamma(phi[0], priors[0], priors[1])
-    for i in range(1, len(phi)):
-        value += log_inverse_gamma(phi[i], priors[2], priors[3])
-    return value
+@inner
+def log_posterior(phi: np.ndarray, moments: Moments, work: Workspace, priors: Priors) -> float:
+    """Return log p(y | phi) + log p(phi), the Jacobian of the logarithms included."""
+    prior = log_prior(phi, priors) if in_box(phi) else -np.inf
+    return prior if prior == -np.inf else prior + log_likelihood(phi[0], phi[1:], moments, work)
 
 
 @compiled
 def log_posterior_and_gradient(
-    phi: np.ndarray, moments: Moments, work: Workspace, priors: np.ndarray, gradient: np.ndarray
+    phi: np.ndarray, moments: Moments, work: Workspace, priors: Priors, gradient: np.ndarray
 ) -> float:
     """Return the log posterior density and write its gradient."""
-    if not in_box(phi):
-        return -np.inf
+    prior = log_prior(phi, priors) if in_box(phi) else -np.inf
+    if prior == -np.inf:
+        return prior
     value = log_likelihood_and_gradient(phi[0], phi[1:], moments, work, gradient)
-    value += log_inverse_gamma(phi[0], priors[0], priors[1])
-    gradient[0] += priors[1] * np.exp(-phi[0]) - priors[0]
-    for i in range(1, len(phi)):
-        value += log_inverse_gamma(phi[i], priors[2], priors[3])
-        gradient[i] += priors[3] * np.exp(-phi[i]) - priors[2]
-    return value
-
-
-@compiled
-def first_inverse(size: int, n_rows: float) -> np.ndarray:
-    """Return a first guess of the inverse of minus the Hessian: log sigma is known best, to about 1 / sqrt(2 N)."""
-    inverse = 0.25 * np.eye(size)
-    inverse[0, 0] = 0.5 / n_rows
-    return inverse
+    add_prior_gradient(phi, priors, gradient)
+    return value + prior
 
 
 @compiled
@@ -79,148 +62,113 @@ def climb(
     inverse: np.ndarray,
     moments: Moments,
     work: Workspace,
-    priors: np.ndarray,
+    priors: Priors,
     tolerance: float,
     max_steps: int,
 ) -> float:
     """Climb from `phi`, in place, to a mode by BFGS; returns the log posterior there.
 
     `inverse` is the inverse of minus the Hessian as far as it is known, and is brought up to date. Stops when the next
-    step promises to gain less than `tolerance`.
+    step promises to gain less than `tolerance`. Loops rather than array expressions, which take long to compile.
     """
-    gradient = np.empty(len(phi))
-    new_gradient = np.empty(len(phi))
-    value = log_posterior_and_gradient(phi, moments, work, priors, gradient)
-    for _ in range(max_steps):
-        direction = _times(inverse, gradient)
-        promise = _dot(direction, gradient)
-        if promise < tolerance:
-            break
-        # No coordinate moves by more than one e-fold in a step.
-        length = min(1.0, 1.0 / np.abs(direction).max())
-        tries = 0
-        while True:
-            new_phi = phi + length * direction
-            new_value = log_posterior_and_gradient(new_phi, moments, work, priors, new_gradient)
-            if new_value >= value + 1e-4 * length * promise:
-                break
+    size = len(phi)
+    gradient, direction, new_phi, new_gradient = np.empty(size), np.empty(size), phi.copy(), np.empty(size)
+    value = -np.inf
+    length, promise, step, tries = 0.0, 0.0, 0, 0
+    while True:
+        new_value = log_posterior_and_gradient(new_phi, moments, work, priors, new_gradient)
+        if step == 0 and not new_value > -np.inf:
+            # There is no density at the start, and no gradient.
+            return -np.inf
+        if step == 0 or new_value >= value + 1e-4 * length * promise:
+            if step > 0:
+                _update_inverse(inverse, phi, new_phi, gradient, new_gradient)
+            value = new_value
+            for a in range(size):
+                phi[a] = new_phi[a]
+                gradient[a] = new_gradient[a]
+            promise = _direction(inverse, gradient, direction)
+            if not promise >= tolerance or step == max_steps:
+                return value
+            # No coordinate moves by more than one e-fold in a step.
+            length = 1.0
+            for a in range(size):
+                length = min(length, 1.0 / abs(direction[a]))
+            step += 1
+            tries = 0
+        else:
             tries += 1
             if tries > 12:
                 return value
             length *= 0.3
-        moved = new_phi - phi
-        bent = gradient - new_gradient
-        if _dot(moved, bent) > 1e-12:
-            _update_inverse(inverse, moved, bent)
-        phi[:] = new_phi
-        gradient[:] = new_gradient
-        value = new_value
-    return value
+        for a in range(size):
+            new_phi[a] = phi[a] + length * direction[a]
 
 
-@compiled
-def _dot(a: np.ndarray, b: np.ndarray) -> float:
-    total = 0.0
-    for i in range(len(a)):
-        total += a[i] * b[i]
-    return total
+@inner
+def _direction(inverse: np.ndarray, gradient: np.ndarray, direction: np.ndarray) -> float:
+    """Write the direction of the next step; return what a step of length one promises to gain, twice."""
+    promise = 0.0
+    for a in range(len(gradient)):
+        direction[a] = 0.0
+        for b in range(len(gradient)):
+            direction[a] += inverse[a, b] * gradient[b]
+        promise += direction[a] * gradient[a]
+    return promise
 
 
-@compiled
-def _times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    result = np.empty(len(vector))
-    for a in range(len(vector)):
-        result[a] = _dot(matrix[a], vector)
-    return result
-
-
-@compiled
-def _update_inverse(inverse: np.ndarray, moved: np.ndarray, bent: np.ndarray) -> None:
+@inner
+def _update_inverse(
+    inverse: np.ndarray, phi: np.ndarray, new_phi: np.ndarray, gradient: np.ndarray, new_gradient: np.ndarray
+) -> None:
     """BFGS: make the inverse map the last change of gradient to the last step."""
-    image = _times(inverse, bent)
-    curvature = _dot(moved, bent)
-    scale = (1.0 + _dot(bent, image) / curvature) / curvature
-    for a in range(len(moved)):
-        for b in range(len(moved)):
+    size = len(phi)
+    moved, image = np.empty(size), np.empty(size)
+    curvature = bent_image = 0.0
+    for a in range(size):
+        moved[a] = new_phi[a] - phi[a]
+        curvature += moved[a] * (gradient[a] - new_gradient[a])
+        image[a] = 0.0
+        for b in range(size):
+            image[a] += inverse[a, b] * (gradient[b] - new_gradient[b])
+    if not curvature > 1e-12:
+        return
+    for a in range(size):
+        bent_image += (gradient[a] - new_gradient[a]) * image[a]
+    scale = (1.0 + bent_image / curvature) / curvature
+    for a in range(size):
+        for b in range(size):
             inverse[a, b] += scale * moved[a] * moved[b] - (image[a] * moved[b] + moved[a] * image[b]) / curvature
 
 
 @compiled
-def starts_of_search(parents: int) -> np.ndarray:
-    """Return the points a mode search starts from, one a row.
-
-    All combinations of short, middle and long length scales for up to two parents, one at a time changed beyond.
-    """
-    scales = np.log(np.array([MIDDLE, SHORT, LONG]))
-    count = 3**parents if parents <= 2 else 1 + 2 * parents
-    starts = np.zeros((count, parents + 1))
-    starts[:, 0] = np.log(0.6)
-    for s in range(count):
-        if parents <= 2:
-            rest = s
-            for i in range(parents):
-                starts[s, i + 1] = scales[rest % 3]
-                rest //= 3
-        elif s > 0:
-            starts[s, 1 + (s - 1) // 2] = scales[1 + (s - 1) % 2]
-    return starts
-
-
-@compiled
-def hessian_at(phi: np.ndarray, moments: Moments, work: Workspace, priors: np.ndarray) -> np.ndarray:
+def hessian_at(phi: np.ndarray, moments: Moments, work: Workspace, priors: Priors) -> np.ndarray:
     """Return minus the second derivatives of the log posterior, by central differences of its gradient.
 
     NaN where a step leaves the box, so that there is no gradient to take the difference of.
     """
     size = len(phi)
-    step = 1e-4
-    hessian = np.empty((size, size))
-    above, below = np.empty(size), np.empty(size)
-    for a in range(size):
-        above[:] = np.nan
-        below[:] = np.nan
-        moved = phi.copy()
+    hessian = np.zeros((size, size))
+    moved, gradient = phi.copy(), np.empty(size)
+    for side in range(2 * size):
+        a, step = side // 2, (-HESSIAN_STEP if side % 2 else HESSIAN_STEP)
         moved[a] = phi[a] + step
-        log_posterior_and_gradient(moved, moments, work, priors, above)
-        moved[a] = phi[a] - step
-        log_posterior_and_gradient(moved, moments, work, priors, below)
+        inside = log_posterior_and_gradient(moved, moments, work, priors, gradient) > -np.inf
         for b in range(size):
-            hessian[a, b] = -(above[b] - below[b]) / (2 * step)
-    return 0.5 * (hessian + hessian.T)
+            share = -gradient[b] / (4.0 * step) if inside else np.nan
+            # Both halves of a symmetric matrix; on the diagonal they are one.
+            hessian[a, b] += share
+            hessian[b, a] += share
+        moved[a] = phi[a]
+    return hessian
 
 
 @compiled
-def find_modes(moments: Moments, priors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the distinct modes of the hyperparameters' posterior, best first, with heights and minus Hessians."""
+def log_posteriors(points: np.ndarray, moments: Moments, priors: Priors) -> np.ndarray:
+    """Return the log posterior density at every point; minus infinity where it can't be computed."""
     work = new_workspace(moments)
-    starts = starts_of_search(len(moments.starts))
-    size = starts.shape[1]
-    modes = np.empty((len(starts), size))
-    heights = np.empty(len(starts))
-    found = 0
-    for s in range(len(starts)):
-        phi = starts[s].copy()
-        inverse = first_inverse(size, moments.sizes[0])
-        climb(phi, inverse, moments, work, priors, _ROUGH, 30)
-        if _nearest(phi, modes, found) < _NEAR:
-            continue
-        height = climb(phi, inverse, moments, work, priors, _FINE, 200)
-        if not np.isfinite(height) or _nearest(phi, modes, found) < _SAME:
-            continue
-        modes[found] = phi
-        heights[found] = height
-        found += 1
-    order = np.argsort(-heights[:found])
-    hessians = np.empty((found, size, size))
-    for k in range(found):
-        hessians[k] = hessian_at(modes[order[k]], moments, work, priors)
-    return modes[order], heights[order], hessians
-
-
-@compiled
-def _nearest(phi: np.ndarray, modes: np.ndarray, found: int) -> float:
-    """Return the distance to the nearest mode found so far, in the largest coordinate."""
-    best = np.inf
-    for k in range(found):
-        best = min(best, np.abs(modes[k] - phi).max())
-    return best
+    values = np.empty(len(points))
+    for s in range(len(points)):
+        value = log_posterior(points[s], moments, work, priors)
+        values[s] = -np.inf if np.isnan(value) else value
+    return values

@@ -10,15 +10,17 @@ from scipy import integrate, optimize
 
 import gpn_bayes as gpn
 from gpn_bayes.kernels.gp import new_workspace
-from gpn_bayes.kernels.gp_modes import LOWEST_LOG_THETA, find_modes, hessian_at, log_posterior
+from gpn_bayes.kernels.gp_modes import LOWEST_LOG_THETA, hessian_at
 from gpn_bayes.preparing import prepare
 from gpn_bayes.scores import GP
+from gpn_bayes.scores.gp_dense import LARGEST_DENSE, DensePosterior
+from gpn_bayes.scores.gp_posterior import Modes
+from gpn_bayes.scores.gp_priors import HyperPriors
 from gpn_bayes.scores.laplace import laplace_estimate
 
 FOLDER = Path(__file__).parent / "reference" / "gp"
 DATA = pd.read_csv(FOLDER / "fourier_n4_N100_seed101.csv")
 TRUTH = json.loads((FOLDER / "gp_truth.json").read_text())["scores"]
-PRIORS = np.array([1.0, 1.0, 2.0, 2.0])
 WITH_PARENTS = [entry for entry in TRUTH if entry["parents"]]
 
 
@@ -51,23 +53,25 @@ def test_without_parents_the_integral_is_exact(laplace, entry):
 @pytest.mark.parametrize("entry", WITH_PARENTS, ids=label)
 def test_modes_and_laplace_equal_those_of_an_independent_search(laplace, entry):
     node, parents = entry["node"], tuple(entry["parents"])
-    moments = laplace.basis.moments(node, parents)
-    work = new_workspace(moments)
-    modes, heights, hessians = find_modes(moments, PRIORS)
+    posterior, (modes, heights, hessians) = laplace.hyper_posterior(node, parents)
+
+    def log_density(phi):
+        return posterior.log_densities(phi[None])[0]
+
     rng = np.random.default_rng(5)
     best = -np.inf
     for _ in range(20):
         start = np.concatenate([rng.uniform(-1, 0.3, 1), rng.uniform(np.log(0.2), np.log(5), len(parents))])
-        found = optimize.minimize(lambda phi: -log_posterior(phi, moments, work, PRIORS), start, method="Nelder-Mead")
+        found = optimize.minimize(lambda phi: -log_density(phi), start, method="Nelder-Mead")
         best = max(best, -found.fun)
     assert heights[0] == pytest.approx(best, abs=1e-3)
-    # Every mode is one: the gradient vanishes, by differences, and the Hessian is that of a five-point formula.
+    # Every mode is one: by five-point formulas, the gradient vanishes and the Hessian is as said.
     for mode, height, hessian in zip(modes, heights, hessians, strict=True):
-        step = 1e-3
+        step = 1e-2
         for k in range(len(mode)):
             moved = step * np.eye(len(mode))[k]
-            sides = [log_posterior(mode + size * moved, moments, work, PRIORS) for size in (1, -1, 2, -2)]
-            assert abs(sides[0] - sides[1]) / (2 * step) < 1e-3
+            sides = [log_density(mode + size * moved) for size in (1, -1, 2, -2)]
+            assert abs(8 * (sides[0] - sides[1]) - (sides[2] - sides[3])) / (12 * step) < 1e-3
             second = (16 * (sides[0] + sides[1]) - (sides[2] + sides[3]) - 30 * height) / (12 * step**2)
             assert hessian[k, k] == pytest.approx(-second, rel=1e-3, abs=1e-3)
     terms = heights + 0.5 * len(modes[0]) * np.log(2 * np.pi) - 0.5 * np.linalg.slogdet(hessians)[1]
@@ -81,8 +85,9 @@ def test_laplace_is_close_but_not_exact(laplace):
     assert 0.05 < np.sqrt((gaps**2).mean()) < 0.5
 
 
-def test_importance_is_the_integral():
-    scorer = GP().bind(DATA)
+@pytest.mark.parametrize("estimator", ["importance", "bridge"])
+def test_importance_and_bridge_are_the_integral(estimator):
+    scorer = GP(estimator=estimator).bind(DATA)
     batches = [scorer.score_sets(e["node"], [tuple(e["parents"])]) for e in WITH_PARENTS]
     gaps = np.array([b.values[0] - e["log_score"] for b, e in zip(batches, WITH_PARENTS, strict=True)])
     errors = np.array([batch.errors[0] for batch in batches])
@@ -92,12 +97,12 @@ def test_importance_is_the_integral():
 
 
 def test_two_modes_are_both_found(laplace):
-    modes, _, _ = find_modes(laplace.basis.moments(1, (0, 3)), PRIORS)
-    assert sorted(np.exp(modes[:, 1]).round(1).tolist()) == [0.4, 2.9]
+    _, modes = laplace.hyper_posterior(1, (0, 3))
+    assert sorted(np.exp(modes.points[:, 1]).round(1).tolist()) == [0.4, 2.9]
 
 
 def test_posterior_over_all_dags_is_that_of_the_reference():
-    post = gpn.sample(DATA, score=GP(), random_seed=1, draws=10, chains=1, progressbar=False)
+    post = gpn.sample(DATA, score=GP(), reweight=None, random_seed=1, draws=10, chains=1, progressbar=False)
     known = {(e["node"], tuple(e["parents"])): e["log_score"] for e in TRUTH}
     dags = gpn.graphs.enumerate_dags(4)
     log_p = np.array([sum(known[i, tuple(np.flatnonzero(dag[:, i]))] for i in range(4)) for dag in dags])
@@ -127,7 +132,7 @@ def odd_tables():
 
 @pytest.mark.filterwarnings("ignore:columns .* are identical")
 @pytest.mark.parametrize(("kind", "values"), list(odd_tables()), ids=lambda v: v if isinstance(v, str) else "")
-@pytest.mark.parametrize("estimator", ["laplace", "importance"])
+@pytest.mark.parametrize("estimator", ["laplace", "importance", "bridge"])
 def test_odd_data_get_finite_scores(kind, values, estimator):
     scorer = GP(estimator=estimator).bind(values.astype(float))
     last = values.shape[1] - 1
@@ -140,26 +145,47 @@ def test_twenty_parents_get_a_finite_score():
     assert np.isfinite(GP(estimator="laplace").bind(values).local(20, range(20)))
 
 
-@pytest.mark.parametrize("estimator", ["laplace", "importance"])
-def test_a_relation_rougher_than_the_box_is_refused(estimator):
-    x = np.linspace(-1.7, 1.7, 400)
-    noise = 0.05 * np.random.default_rng(3).normal(size=400)
-    assert np.isfinite(GP(estimator=estimator).bind(np.column_stack([x, np.sin(14 * x) + noise])).local("v2", ["v1"]))
-    rough = np.column_stack([x, np.sin(20 * x) + noise])
-    with pytest.raises(ValueError, match="length scale of 0.1 .* 'v2' varies faster with 'v1'"):
-        GP(estimator=estimator).bind(rough).local("v2", ["v1"])
+def rough_table(rows, waves):
+    x = np.linspace(-1.7, 1.7, rows)
+    return np.column_stack([x, np.sin(waves * x) + 0.05 * np.random.default_rng(3).normal(size=rows)])
+
+
+@pytest.mark.parametrize("estimator", ["laplace", "importance", "bridge"])
+def test_a_relation_too_rough_for_the_low_rank_form_is_scored_by_the_dense_one(estimator):
+    for waves, dense in ((14, False), (20, True)):
+        scorer = GP(estimator=estimator).bind(rough_table(150, waves))
+        batch = scorer.score_sets(1, [(0,)])
+        assert isinstance(scorer.hyper_posterior(1, (0,))[0], DensePosterior) == dense
+        written_out = GP(estimator=estimator, dense=True, seed=1).bind(rough_table(150, waves)).score_sets(1, [(0,)])
+        errors = np.nan_to_num([batch.errors[0], written_out.errors[0]])
+        # Laplace's has no error of its own but that of the search.
+        assert batch.values[0] == pytest.approx(written_out.values[0], abs=4 * np.hypot(*errors) + 1e-4)
+        # Taken for noise, the relation would have the score of no relation.
+        assert batch.values[0] > scorer.local(1) + 50
+
+
+def test_a_relation_too_rough_for_the_low_rank_form_is_refused_with_many_rows():
+    rough = rough_table(LARGEST_DENSE + 1, 30)
+    with pytest.raises(ValueError, match=f"length scales below 0.1, which 'v2' .* received {LARGEST_DENSE + 1}"):
+        GP(estimator="laplace").bind(rough).local("v2", ["v1"])
 
 
 def test_the_hessian_at_the_edge_of_the_box_is_not_made_up(laplace):
     moments = laplace.basis.moments(0, (1,))
     edge = np.array([0.0, LOWEST_LOG_THETA])
-    hessian = hessian_at(edge, moments, new_workspace(moments), PRIORS)
+    hessian = hessian_at(edge, moments, new_workspace(moments), HyperPriors().for_parents(1))
     assert np.isnan(hessian[1, 1]) and np.isfinite(hessian[0, 0])
-    assert laplace_estimate(np.zeros(1), hessian[None]).status == "failed"
+    assert laplace_estimate(Modes(edge[None], np.zeros(1), hessian[None])).status == "failed"
 
 
 def test_bad_settings():
-    for settings in ({"estimator": "guess"}, {"target_error": 0}, {"sigma": (1,)}, {"theta": (0, 1)}):
+    for settings in (
+        {"estimator": "guess"},
+        {"target_error": 0},
+        {"sigma": (1,)},
+        {"theta": (0, 1)},
+        {"posterior": "mcmc"},
+    ):
         with pytest.raises(ValueError, match="received"):
             GP(**settings)
     with pytest.raises(ValueError, match="needs the rows"):
@@ -185,3 +211,16 @@ def test_pymc_model_states_the_score():
     pytest.importorskip("pymc")
     model = GP(theta=(3.0, 2.0)).pymc_model(DATA, 1, [0, 3])
     assert {variable.name for variable in model.free_RVs} == {"sigma", "theta"}
+
+
+def test_without_a_mode_inside_the_bounds_laplace_makes_way():
+    x = np.linspace(-1.7, 1.7, 80)
+    wavy = np.column_stack([x, np.sin(6 * x) + 0.1 * np.random.default_rng(5).normal(size=80)])
+    # Length scales of some tenths are excluded, so that the density is highest at the lower bound.
+    import pymc as pm
+
+    priors = pm.Uniform.dist(2.0, 5.0)
+    batch = GP(estimator="laplace", theta=priors).bind(wavy).score_sets(1, [(0,)])
+    accurate = GP(theta=priors, seed=1).bind(wavy).score_sets(1, [(0,)])
+    assert batch.statuses == ["no mode: importance"]
+    assert batch.values[0] == pytest.approx(accurate.values[0], abs=4 * np.hypot(batch.errors[0], accurate.errors[0]))

@@ -9,6 +9,7 @@ import pytest
 
 from gpn_bayes import graphs
 from gpn_bayes.posterior import Diagnostics, Estimate
+from gpn_bayes.posterior.diagnostics import weight_warnings
 from gpn_bayes.posterior.estimate import ess_of, r_hat_of, weighted_moments
 from tests.draws import NAMES, drawn_posterior, make
 
@@ -139,7 +140,7 @@ def test_estimates_in_words():
 
 
 def diagnostics_of(**changes):
-    fine = Diagnostics(4, 8000, 1.002, 3000.0, 0.01, "a -> b", np.nan, 1.0, "partition", False)
+    fine = Diagnostics(4, 8000, 1.002, 3000.0, 0.01, "a -> b", np.nan, 8000.0, "partition", False)
     return dataclasses.replace(fine, **changes)
 
 
@@ -155,7 +156,9 @@ def test_diagnostics_are_the_numbers_of_the_draws(drawn):
     assert found.largest_gap == pytest.approx(gaps.max())
     i, j = (NAMES.index(name) for name in found.largest_gap_edge.split(" -> "))
     assert gaps[i, j] == gaps.max()
-    assert found.weight_ess == pytest.approx(w.sum() ** 2 / (w**2).sum() / w.size)
+    assert found.weight_ess == pytest.approx(w.sum() ** 2 / (w**2).sum())
+    assert found["weight_share"] == found.weight_share == found.weight_ess / 180
+    assert (found.reweighted, found.score_error, found.poor_scores) == ("no", 0, 0)
     assert found["ess"] == found.ess
     with pytest.raises(KeyError):
         found["warnings"]
@@ -220,14 +223,43 @@ def test_exact_diagnostics():
     assert str(told) == "Exact: edge probabilities carry no Monte Carlo error; 8000 independent draws."
 
 
+def test_weights_from_another_score():
+    weighted = diagnostics_of(reweighted="yes", weight_ess=5000.0, pareto_k=0.3, score_error=0.02)
+    assert weighted.ok
+    assert str(weighted).endswith(
+        "log score; weighted from the rough score to the accurate one, worth 5000 draws (Pareto k 0.30); "
+        "scores have errors of up to 0.02."
+    )
+    few = dataclasses.replace(weighted, pareto_k=np.nan, sampler="exact")
+    assert str(few) == (
+        "8000 independent draws; weighted from the rough score to the accurate one, worth 5000 draws (too few distinct "
+        "draws for a Pareto k); scores have errors of up to 0.02."
+    )
+    for poor in ({"pareto_k": 0.9}, {"pareto_k": np.inf}, {"weight_ess": 35.0}):
+        (told,) = dataclasses.replace(weighted, **poor).warnings()
+        assert told.startswith("The draws' weights can't be relied on (worth") and "Use reweight=None" in told
+    # Few draws can't carry a tail that many can.
+    assert weight_warnings(0.6, 8000, 8000) == []
+    assert weight_warnings(0.6, 100, 100) == [
+        "The draws' weights can't be relied on (worth 100 of 100 draws; Pareto k 0.60, should be below 0.50): the "
+        "score they were drawn under is too rough. Use reweight=None to draw under the accurate score itself, or draw "
+        "more."
+    ]
+
+
+def test_few_weights_make_gaps_between_chains_likely():
+    assert diagnostics_of(largest_gap=0.15)._disagree
+    assert not diagnostics_of(largest_gap=0.15, reweighted="yes", weight_ess=1000.0)._disagree
+
+
 def test_order_bias_and_few_weights():
     told = diagnostics_of(sampler="order", order_bias=True)
     assert not told.ok
     assert "order_bias='correct'" in str(told)
-    told = diagnostics_of(sampler="order", weight_ess=0.05)
+    told = diagnostics_of(sampler="order", weight_ess=400.0)
     assert told.warnings() == [
         "Few draws carry the weight (5% effective): use sampler='partition', which needs no correction."
     ]
-    assert diagnostics_of(weight_ess=0.05).warnings() == ["Few draws carry the weight (5% effective): draw more."]
+    assert diagnostics_of(weight_ess=400.0).warnings() == ["Few draws carry the weight (5% effective): draw more."]
     assert make([[0, 1]], sampler="order", order_bias="kept").diagnostics().order_bias
     assert not make([[0, 1]], sampler="order", order_bias="corrected").diagnostics().order_bias

@@ -272,7 +272,7 @@ def test_costly_order_correction_is_told():
     data = np.random.default_rng(5).normal(size=(30, 10))
     with pytest.warns(UserWarning, match=r"^correcting the order bias leaves \d\.\d% of the draws effective; "):
         post = quick(data, sampler="order", order_bias="correct", max_parents=3, draws=300, tune=100)
-    assert post.diagnostics().weight_ess < 0.1
+    assert post.diagnostics().weight_share < 0.1
     assert "sampler='partition'" in str(post.diagnostics())
     # Each weight is one over the number of orders of the DAG.
     counts = [graphs.count_linear_extensions(dag) for dag in post.adjacency[0, :20]]
@@ -280,7 +280,7 @@ def test_costly_order_correction_is_told():
     # With data that leave few edges the weights are alike, and nothing is told.
     data = np.random.default_rng(5).normal(size=(400, 10))
     post = quick(data, sampler="order", order_bias="correct", max_parents=2, draws=300, tune=100)
-    assert post.diagnostics().weight_ess > 0.1
+    assert post.diagnostics().weight_share > 0.1
 
 
 # Progress
@@ -312,6 +312,7 @@ BAD_ARGUMENTS = {
     "seed": ({"random_seed": -1}, "random_seed must be a whole number, 0 or more; received -1"),
     "text seed": ({"random_seed": "one"}, "random_seed must be a whole number, 0 or more; received 'one'"),
     "order_bias": ({"order_bias": "drop"}, "order_bias must be 'keep' or 'correct'; received 'drop'"),
+    "reweight": ({"reweight": "always"}, "reweight must be 'auto' or None; received 'always'"),
     "prior": ({"prior": "flat"}, "the prior must be one of uniform, fair or a table; received 'flat'"),
     "required": (
         {"required": [("v1", "x")]},

@@ -24,7 +24,7 @@ def compare_runs(
 ) -> None:
     """Print the edges of two posteriors side by side, the largest differences first.
 
-    The error of a difference joins the Monte Carlo errors of both.
+    The error of a difference joins the errors of both.
     Differences of more than three errors are bold.
     """
     with screen.plain_messages():

@@ -28,7 +28,7 @@ def answer(
 ) -> None:
     """Print the posterior probability of each edge, path or order asked for, with its error.
 
-    The error is the Monte Carlo standard error.
+    The error is the standard error.
     Behind it stands how many independent draws would be as precise.
     """
     with screen.plain_messages():
@@ -50,6 +50,8 @@ def _told(estimate: "Estimate") -> str:
     if estimate.mcse == 0:
         return f"{value}  exact"
     sign = screen.error_heading(screen.console())
+    if math.isinf(estimate.ess):
+        return f"{value}  {sign} {estimate.mcse:.4f}  from the scores"
     ess = "-" if math.isnan(estimate.ess) else f"{estimate.ess:.0f}"
     error = "-     " if math.isnan(estimate.mcse) else f"{estimate.mcse:.4f}"
     return f"{value}  {sign} {error}  {ess} effective draws"

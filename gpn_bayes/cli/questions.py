@@ -97,5 +97,6 @@ def ask(post: "GraphPosterior", question: Question) -> "Estimate":
     a, b = names
     if post.exact is not None:  # no DAG holds both directions
         there, back = post.edge_probability(a, b), post.edge_probability(b, a)
-        return Estimate(min(there.value + back.value, 1.0), 0.0, there.ess)
+        # What the errors of scores leave in two probabilities adds up at worst.
+        return Estimate(min(there.value + back.value, 1.0), there.mcse + back.mcse, there.ess)
     return post.probability(lambda graph: graph.has_edge(a, b) or graph.has_edge(b, a))

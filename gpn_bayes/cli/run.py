@@ -100,6 +100,13 @@ def run_file(
             rich_help_panel=_KNOWLEDGE,
         ),
     ] = None,
+    reweight: Annotated[
+        str,
+        typer.Option(
+            help="auto draws under a quicker score where there is one (gp) and weights the draws; none doesn't.",
+            rich_help_panel=_SAMPLING,
+        ),
+    ] = "auto",
     order_bias: Annotated[
         str,
         typer.Option(
@@ -134,6 +141,7 @@ def run_file(
             "tiers": inputs.read_tiers(tiers, names),
             "max_parents": max_parents,
             "candidates": inputs.read_candidates(candidates, names),
+            "reweight": None if reweight.lower() == "none" else reweight,
             "order_bias": order_bias,
         }
         _carry_out(_Job(dataset, options, out, quiet))
@@ -141,7 +149,7 @@ def run_file(
 
 def run_demo(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("gpn-bayes-demo"),
-    score: Score = "bge",
+    score: Score = "gp",
     sampler: Sampler = "auto",
     draws: Draws = 2000,
     tune: Tune = 1000,
@@ -156,6 +164,7 @@ def run_demo(
 
     At the end stands the question that was once put to these cells:
     does erk act on akt, and does it reach pka?
+    The Gaussian-process scores take some minutes; --score bge takes seconds.
     """
     with screen.plain_messages():
         from gpn_bayes import datasets
@@ -196,11 +205,11 @@ def _carry_out(job: _Job) -> "GraphPosterior":
     except KeyboardInterrupt:
         _say_interrupted("before the first draw")
         raise typer.Exit(INTERRUPTED) from None
-    kept = post.log_score.shape[1]
-    if kept < run.plan.draws:
-        _say_interrupted(f"after {kept} of {run.plan.draws} draws of each chain")
+    stopped = _stopped(post, run)
+    if stopped:
+        _say_interrupted(stopped)
     screen.show_run(post, job.data.n_rows)
-    if kept < run.plan.draws:
+    if stopped:
         raise typer.Exit(INTERRUPTED)
     screen.show_files(folder.path, [folder.posterior, folder.edges, folder.store, folder.identity])
     return post
@@ -217,7 +226,7 @@ def _finish(folder: ResultFolder, run: "PreparedRun", progressbar: bool) -> "Gra
     else:
         # The draws stay in the store till they are safe in the posterior's own file.
         post = draw(run, cache=folder.store, progressbar=progressbar, keep_checkpoints=True)
-        if post.log_score.shape[1] < run.plan.draws:
+        if _stopped(post, run):
             return post
         post.save(folder.posterior)
     if not folder.edges.exists():
@@ -225,6 +234,14 @@ def _finish(folder: ResultFolder, run: "PreparedRun", progressbar: bool) -> "Gra
             store.forget(run.key)
         folder.write_edges(post)
     return post
+
+
+def _stopped(post: "GraphPosterior", run: "PreparedRun") -> str:
+    """Return in words where Ctrl-C stopped a run; nothing if it didn't."""
+    kept = post.log_score.shape[1]
+    if kept < run.plan.draws:
+        return f"after {kept} of {run.plan.draws} draws of each chain"
+    return "while weighting the draws" if post.settings["reweight"] == "interrupted" else ""
 
 
 def _say_interrupted(when: str) -> None:

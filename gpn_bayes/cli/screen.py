@@ -43,9 +43,11 @@ def in_options(text: str) -> str:
     --------
     >>> in_options("use sampler='partition'")
     'use --sampler partition'
+    >>> in_options("use reweight=None")
+    'use --reweight none'
     """
     text = text.replace("candidates={child: [parents]}", "--candidates FILE")
-    return re.sub(r"\b(\w+)='(\w+)'", lambda m: f"--{m[1].replace('_', '-')} {m[2]}", text)
+    return re.sub(r"\b(\w+)=(?:'(\w+)'|None\b)", lambda m: f"--{m[1].replace('_', '-')} {m[2] or 'none'}", text)
 
 
 @contextmanager
@@ -128,12 +130,12 @@ def plain_table() -> "Table":
 
 
 def error_heading(out: "Console") -> str:
-    """Return the sign for a Monte Carlo error that the console can show."""
+    """Return the sign for an error that the console can show."""
     return "+/-" if out.options.ascii_only else "±"
 
 
 def error_text(mcse: float) -> str:
-    """Return a Monte Carlo error as text; a dash where the draws can't tell it."""
+    """Return an error as text; a dash where the draws can't tell it."""
     if math.isnan(mcse):
         return "-"
     return "exact" if mcse == 0 else f"{mcse:.3f}"

@@ -1,14 +1,28 @@
 """How far a posterior can be trusted, in numbers and in plain words."""
 
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from gpn_bayes.posterior.estimate import ess_of, r_hat_of
+
+if TYPE_CHECKING:
+    from gpn_bayes.posterior.graph_posterior import GraphPosterior
 
 # Beyond these a run is called unreliable; the usual values for R-hat and ESS (Vehtari et al. 2021).
 R_HAT_POOR = 1.05
 ESS_LIMIT = 400
 GAP_LIMIT = 0.05
 WEIGHT_ESS_LIMIT = 0.1
+PARETO_K_LIMIT = 0.7
+
+# What settings say of draws that were to be weighted to another score, but weren't.
+INTERRUPTED = "interrupted"
+REWEIGHTING_INTERRUPTED = (
+    "Reweighting was interrupted: all answers are those of the rough score that the DAGs were drawn under. "
+    "Run it again, with the same cache and seed, to finish."
+)
 
 
 @dataclass(frozen=True)
@@ -26,13 +40,21 @@ class Diagnostics:
     largest_gap_edge : str
         Which edge that is.
     pareto_k : float
-        Shape of the tail of the importance weights; NaN where nothing was weighted.
+        Shape of the tail of the importance weights; NaN where nothing was weighted, or so few distinct DAGs were drawn
+        that the largest weights repeat and have no tail.
     weight_ess : float
-        Effective share of the draws after weighting, between 0 and 1; 1 where nothing was weighted.
+        How many draws of equal weight would be worth as much; all of them where nothing was weighted.
     sampler : str
         "exact", "partition" or "order".
     order_bias : bool
         Whether the draws carry the bias of order MCMC towards DAGs with many orders.
+    reweighted : str
+        "no", "yes" for draws weighted from a rough score to an accurate one, or "interrupted" for draws still under the
+        rough score.
+    score_error : float
+        The largest standard error of a score of a drawn parent set; NaN where one is unknown.
+    poor_scores : int
+        How many scores of drawn parent sets aren't as precise as they were meant to be.
     """
 
     chains: int
@@ -45,10 +67,13 @@ class Diagnostics:
     weight_ess: float
     sampler: str
     order_bias: bool
+    reweighted: str = "no"
+    score_error: float = 0.0
+    poor_scores: int = 0
 
     def __getitem__(self, key: str) -> object:
         """Return a number by its name."""
-        if key not in {field.name for field in fields(self)}:
+        if key not in {field.name for field in fields(self)} | {"weight_share"}:
             raise KeyError(key)
         return getattr(self, key)
 
@@ -58,9 +83,14 @@ class Diagnostics:
         return not self.warnings()
 
     @property
+    def weight_share(self) -> float:
+        """The share of the draws that is effective after weighting, between 0 and 1."""
+        return self.weight_ess / self.draws
+
+    @property
     def _disagree(self) -> bool:
         # Chance alone parts two chains of e effective draws by up to about 4 sqrt(2 p (1 - p) / e); p = 1/2 at worst.
-        effective = (self.ess if np.isfinite(self.ess) else self.draws) / self.chains
+        effective = min(self.ess if np.isfinite(self.ess) else self.draws, self.weight_ess) / self.chains
         by_chance = 4 * np.sqrt(0.5 / effective)
         # R-hat is NaN where the log score never changes: then the edges alone tell.
         return self.chains > 1 and (self.r_hat > R_HAT_POOR or self.largest_gap > max(GAP_LIMIT, by_chance))
@@ -78,10 +108,23 @@ class Diagnostics:
                 )
             if np.isfinite(self.ess) and self.ess < ESS_LIMIT:
                 found.append(f"Only {self.ess:.0f} effective draws of the log score: draw more or thin more.")
-        if self.weight_ess < WEIGHT_ESS_LIMIT:
+        return [*found, *self._weight_warnings()]
+
+    def _weight_warnings(self) -> list[str]:
+        found = []
+        if self.reweighted == "yes":
+            found += weight_warnings(self.pareto_k, self.weight_ess, self.draws)
+        elif self.weight_share < WEIGHT_ESS_LIMIT:
             found.append(
-                f"Few draws carry the weight ({self.weight_ess:.0%} effective): "
+                f"Few draws carry the weight ({self.weight_share:.0%} effective): "
                 + ("use sampler='partition', which needs no correction." if self.sampler == "order" else "draw more.")
+            )
+        if self.reweighted == INTERRUPTED:
+            found.append(REWEIGHTING_INTERRUPTED)
+        if self.poor_scores:
+            found.append(
+                f"{self.poor_scores} scores are less precise than they were meant to be (largest error "
+                f"{self.score_error:.2f}): the errors told here count that in; try another estimator of the score."
             )
         if self.order_bias:
             found.append(
@@ -92,17 +135,97 @@ class Diagnostics:
 
     def __str__(self) -> str:
         """Say it in plain words."""
-        if self.sampler == "exact":
-            text = f"Exact: edge probabilities carry no Monte Carlo error; {self.draws} independent draws."
+        noise = self._told_noise()
+        if self.sampler == "exact" and self.reweighted == "no":
+            text = f"Exact: edge probabilities carry no Monte Carlo error; {self.draws} independent draws{noise}."
+        elif self.sampler == "exact":
+            text = f"{self.draws} independent draws{self._told_weights()}{noise}."
         elif self.chains == 1:
-            text = f"1 chain of {self.draws} draws; {self.ess:.0f} effective draws of the log score."
+            text = (
+                f"1 chain of {self.draws} draws; {self.ess:.0f} effective draws of the log score"
+                f"{self._told_weights()}{noise}."
+            )
         else:
             verdict = "don't agree" if self._disagree else "agree"
             text = (
                 f"{self.chains} chains {verdict}; largest gap {self.largest_gap:.2f} "
-                f"({self.largest_gap_edge}); R-hat {self.r_hat:.3f}, {self.ess:.0f} effective draws of the log score."
+                f"({self.largest_gap_edge}); R-hat {self.r_hat:.3f}, {self.ess:.0f} effective draws of the log score"
+                f"{self._told_weights()}{noise}."
             )
         return "\n".join([text, *self.warnings()])
+
+    def _told_noise(self) -> str:
+        if np.isnan(self.score_error):
+            return "; scores are approximations of unknown error"
+        return f"; scores have errors of up to {self.score_error:.2g}" if self.score_error > 0 else ""
+
+    def _told_weights(self) -> str:
+        if self.reweighted != "yes":
+            return ""
+        tail = "too few distinct draws for a Pareto k" if np.isnan(self.pareto_k) else f"Pareto k {self.pareto_k:.2f}"
+        return f"; weighted from the rough score to the accurate one, worth {self.weight_ess:.0f} draws ({tail})"
+
+
+def diagnose(post: "GraphPosterior") -> Diagnostics:
+    """Return the diagnostics of a posterior."""
+    weights = post.weights[..., None, None]
+    by_chain = (post.adjacency * weights).sum(axis=1) / weights.sum(axis=1)
+    gap, edge = largest_gap(by_chain, post.names)
+    chains, draws = post.log_score.shape
+    pareto_k = post.settings.get("pareto_k")
+    reweight = post.settings.get("reweight")
+    return Diagnostics(
+        chains=chains,
+        draws=chains * draws,
+        r_hat=float(r_hat_of(post.log_score)),
+        ess=ess_of(post.log_score),
+        largest_gap=gap,
+        largest_gap_edge=edge,
+        pareto_k=float("nan") if pareto_k is None else float(pareto_k),
+        weight_ess=weight_ess(post.weights),
+        sampler=post.settings.get("sampler", "unknown"),
+        order_bias=post.settings.get("order_bias") == "kept",
+        reweighted="no" if reweight is None else INTERRUPTED if reweight == INTERRUPTED else "yes",
+        score_error=0.0 if post.score_errors is None else float(post.score_errors.max()),
+        poor_scores=int(post.settings.get("poor_scores", 0)),
+    )
+
+
+def edge_r_hats(post: "GraphPosterior", varies: np.ndarray) -> np.ndarray:
+    """Return R-hat of every edge that varies, by its place in the flattened adjacency matrix; NaN for the others."""
+    n = len(post.names)
+    result = np.full(n * n, np.nan)
+    traces = post.adjacency.reshape(*post.log_score.shape, n * n)[..., varies]
+    result[varies] = r_hat_of(np.moveaxis(traces, -1, 0))
+    return result
+
+
+def weight_ess(weights: np.ndarray) -> float:
+    """Return how many draws of equal weight would be worth as much as these weighted ones."""
+    return float(weights.sum() ** 2 / (weights**2).sum())
+
+
+def weight_warnings(pareto_k: float, effective: float, draws: int) -> list[str]:
+    """Return in words, with what to do, whether weights from one score to another are poor.
+
+    Parameters
+    ----------
+    pareto_k : float
+        The shape of their tail; NaN where it can't be told.
+    effective : float
+        How many draws of equal weight they are worth.
+    draws : int
+        How many draws there are.
+    """
+    # With few draws a smaller k is already too much (Vehtari et al. 2024).
+    limit = min(PARETO_K_LIMIT, 1 - 1 / np.log10(max(draws, 2)))
+    if not pareto_k > limit and effective >= WEIGHT_ESS_LIMIT * draws:
+        return []
+    tail = "" if np.isnan(pareto_k) else f"; Pareto k {pareto_k:.2f}, should be below {limit:.2f}"
+    return [
+        f"The draws' weights can't be relied on (worth {effective:.0f} of {draws} draws{tail}): the score they were "
+        "drawn under is too rough. Use reweight=None to draw under the accurate score itself, or draw more."
+    ]
 
 
 def largest_gap(edge_by_chain: np.ndarray, names: tuple[str, ...]) -> tuple[float, str]:

@@ -1,4 +1,4 @@
-"""Weighted means over draws, and their Monte Carlo error."""
+"""Weighted means over draws, and their error."""
 
 from typing import Any, NamedTuple
 
@@ -9,17 +9,19 @@ _MIN_DRAWS = 4
 
 
 class Estimate(NamedTuple):
-    """A posterior probability or mean with its Monte Carlo error.
+    """A posterior probability or mean with its standard error.
 
     Attributes
     ----------
     value : float
         The estimate.
     mcse : float
-        Its Monte Carlo standard error: 0 where the answer is exact, NaN where the draws can't tell, since
-        the feature never changed in any of them or no chain ever left its value.
+        Its Monte Carlo standard error, joined with what the errors of the scores add to it: 0 where the answer is
+        exact, NaN where the draws can't tell, since the feature never changed in any of them or no chain ever left its
+        value.
     ess : float
-        How many independent draws would be as precise; of the log score where the feature never changed.
+        How many independent draws would be as precise, were the scores exact; of the log score where the feature never
+        changed.
     """
 
     value: float
@@ -44,9 +46,10 @@ class Moments(NamedTuple):
     status: np.ndarray
 
 
-def exact_moments(value: np.ndarray) -> Moments:
-    """Return values that carry no Monte Carlo error."""
-    return Moments(value, np.zeros_like(value), np.full_like(value, np.inf), np.full(len(value), "exact"))
+def exact_moments(value: np.ndarray, noise: np.ndarray | None = None) -> Moments:
+    """Return values that carry no Monte Carlo error, but for the noise of the scores."""
+    error = np.zeros_like(value) if noise is None else noise
+    return Moments(value, error, np.full_like(value, np.inf), np.full(len(value), "exact"))
 
 
 def weighted_moments(features: np.ndarray, weights: np.ndarray, fallback_ess: float) -> Moments:

@@ -13,6 +13,7 @@ from gpn_bayes.posterior.exact import ExactAnswers
 from gpn_bayes.posterior.graph_posterior import GraphPosterior
 
 _FORMAT = "gpn_bayes posterior 1"
+_PACKED = {"zlib": True, "complevel": 4}
 
 
 def to_arviz(post: GraphPosterior, varying_only: bool = False) -> xr.DataTree:
@@ -20,7 +21,7 @@ def to_arviz(post: GraphPosterior, varying_only: bool = False) -> xr.DataTree:
 
     ``posterior`` holds `edge`, int8 over (chain, draw, parent, child), or over (chain, draw, edge_name) for the edges
     that vary; ``sample_stats`` the log score `lp` and what the sampler reports; weighted draws come with a group
-    ``log_weights``.
+    ``log_weights``, draws under scores that carry errors with a group ``score_errors`` over (chain, draw, node).
     """
     import arviz_base
 
@@ -31,10 +32,13 @@ def to_arviz(post: GraphPosterior, varying_only: bool = False) -> xr.DataTree:
     }
     if post.log_weights is not None:
         groups["log_weights"] = {"log_weight": post.log_weights}
+    if post.score_errors is not None:
+        groups["score_errors"] = {"score_error": post.score_errors}
+        coords = coords | {"node": list(post.names)}
     return arviz_base.from_dict(
         groups,
         coords=coords,
-        dims={"edge": dims},
+        dims={"edge": dims, "score_error": ["node"]},
         attrs={"posterior": {"format": _FORMAT, "settings": json.dumps(post.settings)}},
     )
 
@@ -60,8 +64,11 @@ def save(post: GraphPosterior, path: str | os.PathLike[str], overwrite: bool = F
     if post.exact is not None:
         tree["exact"] = xr.DataTree(_exact_dataset(post.exact, post.names))
     part = target.with_name(f".{target.name}.part")
+    encoding = {"/posterior": {"edge": _PACKED}}
+    if post.score_errors is not None:
+        encoding["/score_errors"] = {"score_error": _PACKED}
     try:
-        tree.to_netcdf(part, engine="h5netcdf", encoding={"/posterior": {"edge": {"zlib": True, "complevel": 4}}})
+        tree.to_netcdf(part, engine="h5netcdf", encoding=encoding)
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
@@ -95,6 +102,7 @@ def load(path: str | os.PathLike[str]) -> GraphPosterior:
         stats=stats,
         settings=json.loads(tree["posterior"].attrs["settings"]),
         exact=_read_exact(tree["exact"]) if "exact" in tree else None,
+        score_errors=tree["score_errors"]["score_error"].to_numpy() if "score_errors" in tree else None,
     )
 
 

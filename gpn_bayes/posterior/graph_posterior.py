@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from gpn_bayes import graphs, metrics
-from gpn_bayes.posterior.diagnostics import Diagnostics, largest_gap
-from gpn_bayes.posterior.estimate import Estimate, Moments, ess_of, exact_moments, r_hat_of, weighted_moments
+from gpn_bayes.posterior.diagnostics import Diagnostics, diagnose, edge_r_hats, weight_ess
+from gpn_bayes.posterior.estimate import Estimate, Moments, ess_of, exact_moments, weighted_moments
 from gpn_bayes.posterior.exact import ExactAnswers
+from gpn_bayes.posterior.score_noise import ScoreNoise
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -35,12 +36,14 @@ class GraphPosterior:
         Log score of each DAG, prior included.
     log_weights : ndarray of shape (chain, draw), optional
         Log importance weights; None where all draws weigh the same.
+    score_errors : ndarray of shape (chain, draw, node), optional
+        Standard error of the score of each node given its parents; NaN where unknown, None where all are exact.
     stats : dict of ndarray, each of shape (chain, draw)
         What the sampler reports of each draw.
     settings : dict
         How the draws were made, JSON-able.
     exact : ExactAnswers, optional
-        Exact probabilities, from the exact sampler.
+        Exact probabilities, from the exact sampler; None where its draws were weighted to another score.
 
     Examples
     --------
@@ -59,6 +62,7 @@ class GraphPosterior:
     settings: dict[str, Any] = field(default_factory=dict)
     exact: ExactAnswers | None = None
     scorer: Callable[[np.ndarray], float] | None = None
+    score_errors: np.ndarray | None = None
 
     def __repr__(self) -> str:
         """Say in one line what was drawn."""
@@ -92,26 +96,50 @@ class GraphPosterior:
     @cached_property
     def _ess_of_log_score(self) -> float:
         size = ess_of(self.log_score)
-        return size if np.isfinite(size) else float(self.log_score.size)
+        return min(size if np.isfinite(size) else self.log_score.size, weight_ess(self.weights))
 
+    @cached_property
     def _distinct(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the distinct drawn DAGs, the first draw of each, and which one each draw is."""
+        """The distinct drawn DAGs, the first draw of each, and which one each draw is."""
         flat = self.parents.reshape(self.log_score.size, -1)
         _, first, inverse = np.unique(flat, axis=0, return_index=True, return_inverse=True)
         shape = self.parents.shape[2:]
         return graphs.unpack(flat[first].reshape(-1, *shape), len(self.names)), first, inverse.reshape(-1)
+
+    @cached_property
+    def _noise(self) -> ScoreNoise | None:
+        """What the errors of the scores do to the answers; None where there are none."""
+        if self.score_errors is None:
+            return None
+        _, first, inverse = self._distinct
+        parents = self.parents.reshape(-1, *self.parents.shape[2:])[first]
+        errors = self.score_errors.reshape(-1, len(self.names))[first]
+        return ScoreNoise(parents, np.bincount(inverse, self.weights.ravel()), errors)
 
     def _moments(self, features_of: Callable[[np.ndarray], np.ndarray]) -> Moments:
         """Return the posterior means of features of a stack of DAGs, as arrays over the features."""
         if self._listed is not None:
             dags, probabilities = self._listed
             features = np.asarray(features_of(dags), dtype=float).reshape(len(dags), -1)
-            return exact_moments(probabilities @ features)
-        distinct, _, inverse = self._distinct()
+            return self._exactly(probabilities @ features, features_of)
+        distinct, _, inverse = self._distinct
         features = np.asarray(features_of(distinct)).reshape(len(distinct), -1)
-        return weighted_moments(
+        moments = weighted_moments(
             features[inverse].reshape(*self.log_score.shape, -1), self.weights, self._ess_of_log_score
         )
+        if self._noise is None:
+            return moments
+        return moments._replace(mcse=np.hypot(moments.mcse, self._noise.errors_of(features)))
+
+    def _exactly(self, value: np.ndarray, features_of: Callable[[np.ndarray], np.ndarray]) -> Moments:
+        """Return exact means with the error that the scores leave in them, as the draws tell it."""
+        if self._noise is None:
+            return exact_moments(value)
+        distinct, _, _ = self._distinct
+        features = np.asarray(features_of(distinct)).reshape(len(distinct), -1)
+        same = (features == features[0]).all(axis=0)
+        noise = np.where(same, self._noise.bound(value - features[0]), self._noise.errors_of(features))
+        return exact_moments(value, noise)
 
     def _estimate(self, features_of: Callable[[np.ndarray], np.ndarray]) -> Estimate:
         moments = self._moments(features_of)
@@ -133,7 +161,7 @@ class GraphPosterior:
     @cached_property
     def _edge_moments(self) -> Moments:
         if self.exact is not None:
-            return exact_moments(self.exact.edges.ravel())
+            return self._exactly(self.exact.edges.ravel(), lambda dags: dags)
         return self._moments(lambda dags: dags)
 
     def edge_probabilities(self) -> pd.DataFrame:
@@ -141,7 +169,7 @@ class GraphPosterior:
         return self._table(self._edge_moments.value)
 
     def edge_probability(self, parent: Hashable, child: Hashable) -> Estimate:
-        """Return the posterior probability of an edge, with its Monte Carlo error.
+        """Return the posterior probability of an edge, with its error.
 
         Parameters
         ----------
@@ -175,7 +203,7 @@ class GraphPosterior:
         return self._table(self._moments(graphs.ancestors).value)
 
     def path_probability(self, source: Hashable, target: Hashable) -> Estimate:
-        """Return the posterior probability of a directed path, with its Monte Carlo error."""
+        """Return the posterior probability of a directed path, with its error."""
         i, j = self._index(source), self._index(target)
         return self._estimate(lambda dags: graphs.ancestors(dags)[:, i, j])
 
@@ -288,7 +316,7 @@ class GraphPosterior:
                 graph.graph.update(log_score=float(score), weight=float(weight))
                 yield graph
             return
-        dags, first, inverse = self._distinct()
+        dags, first, inverse = self._distinct
         probability = np.bincount(inverse, self.weights.ravel()) / self.weights.sum()
         for k in np.argsort(-probability, kind="stable"):
             graph = graphs.to_networkx(dags[k], self.names)
@@ -331,6 +359,7 @@ class GraphPosterior:
         parent, child = np.nonzero(~np.eye(n, dtype=bool))
         places = parent * n + child
         value, mcse, ess, status = (column[places] for column in self._edge_moments)
+        varies = np.flatnonzero(self._edge_moments.status == "sampled")
         table = pd.DataFrame(
             {
                 "edge": [f"{self.names[i]} -> {self.names[j]}" for i, j in zip(parent, child, strict=True)],
@@ -339,39 +368,15 @@ class GraphPosterior:
                 "probability": value,
                 "mcse": mcse,
                 "ess": ess,
-                "r_hat": self._edge_r_hats()[places],
+                "r_hat": edge_r_hats(self, varies)[places],
                 "status": status,
             }
         )
         return table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
 
-    def _edge_r_hats(self) -> np.ndarray:
-        n = len(self.names)
-        result = np.full(n * n, np.nan)
-        if self.exact is None:
-            varies = np.flatnonzero(self._edge_moments.status == "sampled")
-            traces = self.adjacency.reshape(*self.log_score.shape, n * n)[..., varies]
-            result[varies] = r_hat_of(np.moveaxis(traces, -1, 0))
-        return result
-
     def diagnostics(self) -> Diagnostics:
         """Return how far the draws can be trusted; print it for plain words."""
-        weights = self.weights[..., None, None]
-        by_chain = (self.adjacency * weights).sum(axis=1) / weights.sum(axis=1)
-        gap, edge = largest_gap(by_chain, self.names)
-        chains, draws = self.log_score.shape
-        return Diagnostics(
-            chains=chains,
-            draws=chains * draws,
-            r_hat=float(r_hat_of(self.log_score)),
-            ess=ess_of(self.log_score),
-            largest_gap=gap,
-            largest_gap_edge=edge,
-            pareto_k=float(self.settings.get("pareto_k", np.nan)),
-            weight_ess=float(self.weights.sum() ** 2 / (self.weights**2).sum() / self.weights.size),
-            sampler=self.settings.get("sampler", "unknown"),
-            order_bias=self.settings.get("order_bias") == "kept",
-        )
+        return diagnose(self)
 
     def to_arviz(self, varying_only: bool = False) -> "xr.DataTree":
         """Return the draws as an ArviZ DataTree: ``edge`` in ``posterior``, ``lp`` in ``sample_stats``.

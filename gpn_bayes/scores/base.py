@@ -15,7 +15,19 @@ Node = str | int
 
 
 class ScoreBatch(NamedTuple):
-    """Scores of several parent sets of one node."""
+    """Scores of several parent sets of one node.
+
+    Attributes
+    ----------
+    values : ndarray
+        The log scores.
+    errors : ndarray
+        Their standard errors: 0 in closed form, NaN where unknown.
+    k_hats : ndarray
+        The Pareto k of each estimate; NaN where there is none.
+    statuses : list of str
+        "exact", "ok", or what went wrong.
+    """
 
     values: np.ndarray
     errors: np.ndarray
@@ -66,7 +78,8 @@ class Scorer(ABC):
 
     A subclass implements `score_sets`, and `_table` where it can do better than one set at a time; it sets
     `closed_form` where a whole table takes no time worth storing it for, and `default_max_parents` where the scores of
-    large parent sets would take too long to compute them unasked.
+    large parent sets would take too long to compute them unasked. Where scores are slow, `proposal` returns a quicker
+    scorer.
     """
 
     closed_form = False
@@ -81,6 +94,10 @@ class Scorer(ABC):
     @abstractmethod
     def score_sets(self, node: int, parent_sets: Sequence[tuple[int, ...]]) -> ScoreBatch:
         """Score several parent sets of one node, given by index."""
+
+    def proposal(self) -> "Scorer | None":
+        """Return a quicker, rougher scorer of the same data to draw DAGs under; None where there is no need of one."""
+        return None
 
     def local(self, node: Node, parents: Iterable[Node] = ()) -> float:
         """Return log S(node | parents).

@@ -29,7 +29,10 @@ MAX_IN_FLIGHT = 256
 
 _to_json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would build an encoder every time
 
-_SCHEMA = """CREATE TABLE IF NOT EXISTS scores (
+# The score that was asked for, and the rougher one that DAGs are drawn under.
+TABLES = ("scores", "proposal_scores")
+
+_SCHEMA = """CREATE TABLE IF NOT EXISTS {table} (
     node TEXT, parents TEXT, value REAL NOT NULL, error REAL, k_hat REAL, status TEXT NOT NULL,
     PRIMARY KEY (node, parents)) WITHOUT ROWID"""
 
@@ -53,10 +56,12 @@ class ScoreCache:
     ----------
     scorer : Scorer
         A score bound to data.
-    path : str or path, optional
-        An SQLite file, made if missing. A killed run finds its scores there when it is started again. It
-        holds the scores of one data set under one score, in the table ``scores``, by name, and can be read
-        with the sqlite3 shell at any time; a missing error or k-hat is NULL.
+    path : str, path or StoreConnection, optional
+        An SQLite file, made if missing, or ``cache.connection`` of another cache, which stays open. A killed run finds
+        its scores there when it is started again. It holds the scores of one data set, those of one score a table, by
+        name, and can be read with the sqlite3 shell at any time; a missing error or k-hat is NULL.
+    table : {"scores", "proposal_scores"}
+        Where in the file: a score and the rougher one that DAGs are drawn under share it.
 
     Raises
     ------
@@ -75,17 +80,26 @@ class ScoreCache:
     True
     """
 
-    def __init__(self, scorer: "Scorer", path: str | os.PathLike[str] | None = None) -> None:
+    def __init__(
+        self,
+        scorer: "Scorer",
+        path: str | os.PathLike[str] | storage.StoreConnection | None = None,
+        table: str = "scores",
+    ) -> None:
+        if table not in TABLES:
+            raise ValueError(f"the table must be one of {', '.join(TABLES)}; received {table!r}")
         self.scorer = scorer
         self.connection: storage.StoreConnection | None = None
+        self._table = table
+        self._owns = not isinstance(path, storage.StoreConnection)
         self._records: list[dict[ParentSet, ScoreRecord]] = [{} for _ in scorer.names]
         if path is not None:
-            self.connection = storage.open_store(path)
+            self.connection = path if isinstance(path, storage.StoreConnection) else storage.open_store(path)
             try:
-                _adopt(self.connection, scorer, path)
-                self._load(self.connection, path)
+                _adopt(self.connection, scorer, table)
+                self._load(self.connection)
             except BaseException:
-                self.connection.close()
+                self.close()
                 raise
 
     def get(self, node: int, parents: Iterable[int] = ()) -> float:
@@ -128,6 +142,10 @@ class ScoreCache:
             self._keep(node, batch, _score_batch(self.scorer, node, batch))
         return np.fromiter((known[key].value for key in keys), np.float64, len(keys))
 
+    def records(self, requests: Iterable[tuple[int, ParentSet]]) -> list[ScoreRecord]:
+        """Return what is known about many scores, all of which must be known; parents are sorted tuples."""
+        return [self._known(node)[parents] for node, parents in requests]
+
     def items(self) -> Iterator[tuple[tuple[int, ParentSet], ScoreRecord]]:
         """Iterate over everything known, as ((node, parents), record)."""
         for node, known in enumerate(self._records):
@@ -140,6 +158,7 @@ class ScoreCache:
         executor: Executor | None = None,
         progressbar: bool = True,
         batch_size: int | None = None,
+        description: str = "Scoring",
     ) -> None:
         """Compute all requested scores that aren't known yet.
 
@@ -157,6 +176,8 @@ class ScoreCache:
             Show progress and the remaining time, on the standard error stream.
         batch_size : int, optional
             Parent sets a task; by default few enough for many tasks, and at most 64.
+        description : str
+            What the progress bar calls it.
         """
         if batch_size is not None and batch_size < 1:
             raise ValueError(f"batch_size must be 1 or more; received {batch_size}")
@@ -168,7 +189,7 @@ class ScoreCache:
         batches = ((node, batch) for node, sets in missing.items() for batch in batched(sets, size))
         pool = ThreadPoolExecutor(os.cpu_count()) if executor is None else executor
         try:
-            with progress_bar("Scoring", total, progressbar) as advance:
+            with progress_bar(description, total, progressbar) as advance:
                 self._work_through(batches, pool, advance)
         except BaseException:
             if executor is None:
@@ -178,10 +199,10 @@ class ScoreCache:
             pool.shutdown()
 
     def close(self) -> None:
-        """Close the file, if there is one; what is in memory stays readable."""
-        if self.connection is not None:
+        """Close the file, if it was opened here; what is in memory stays readable."""
+        if self.connection is not None and self._owns:
             self.connection.close()
-            self.connection = None
+        self.connection = None
 
     def __len__(self) -> int:
         """Return the number of scores known."""
@@ -252,7 +273,7 @@ class ScoreCache:
             names = self.scorer.names
             rows = [(names[node], _parents_text(names, s), *r) for s, r in zip(sets, records, strict=True)]
             with storage.transaction(self.connection):
-                self.connection.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?, ?)", rows)
+                self.connection.executemany(f"INSERT OR REPLACE INTO {self._table} VALUES (?, ?, ?, ?, ?, ?)", rows)
         self._records[node].update(zip(sets, records, strict=True))
 
     def _known(self, node: int) -> dict[ParentSet, ScoreRecord]:
@@ -269,11 +290,11 @@ class ScoreCache:
             raise ValueError(f"parents must be distinct and differ from the node {node}; received {key}")
         return key
 
-    def _load(self, connection: sqlite3.Connection, path: str | os.PathLike[str]) -> None:
+    def _load(self, connection: sqlite3.Connection) -> None:
         index = {name: i for i, name in enumerate(self.scorer.names)}
         sets: dict[str, ParentSet] = {}  # nodes share parent sets: parse each once, keep it once
         try:
-            for node, text, value, error, k_hat, status in connection.execute("SELECT * FROM scores"):
+            for node, text, value, error, k_hat, status in connection.execute(f"SELECT * FROM {self._table}"):
                 parents = sets.get(text)
                 if parents is None:
                     parents = sets[text] = tuple(sorted(index[name] for name in json.loads(text)))
@@ -284,7 +305,9 @@ class ScoreCache:
                     sys.intern(status),
                 )
         except (sqlite3.DatabaseError, KeyError, ValueError) as problem:
-            raise ValueError(f"a score file must be intact; '{os.fspath(path)}' is damaged: {problem!r}") from problem
+            raise ValueError(
+                f"a score file must be intact; '{_file_of(connection)}' is damaged: {problem!r}"
+            ) from problem
 
 
 def _score_batch(scorer: "Scorer", node: int, sets: Sequence[ParentSet]) -> "ScoreBatch":
@@ -292,29 +315,31 @@ def _score_batch(scorer: "Scorer", node: int, sets: Sequence[ParentSet]) -> "Sco
     return scorer.score_sets(node, list(sets))
 
 
-def _adopt(connection: sqlite3.Connection, scorer: "Scorer", path: str | os.PathLike[str]) -> None:
-    """Mark a new file as this scorer's; refuse one that is another's."""
-    ours = {
-        "data_fingerprint": scorer.data_fingerprint,
-        "score_fingerprint": scorer.score_fingerprint,
-        "names": _to_json(scorer.names),
-        "label": scorer.label,
-    }
+def _adopt(connection: sqlite3.Connection, scorer: "Scorer", table: str) -> None:
+    """Mark a new file, or a new table of it, as this scorer's; refuse one that is another's."""
+    data = {"data_fingerprint": scorer.data_fingerprint, "names": _to_json(scorer.names)}
+    score = {"score_fingerprint": scorer.score_fingerprint, "label": scorer.label}
+    prefix = "" if table == "scores" else f"{table}:"
     theirs = dict(connection.execute("SELECT key, value FROM meta").fetchall())
-    if "data_fingerprint" not in theirs:
+    other_data = any(theirs.get(key, value) != value for key, value in data.items())
+    known = {key: theirs.get(f"{prefix}{key}") for key in score}
+    other_score = known["score_fingerprint"] not in (None, scorer.score_fingerprint)
+    if other_data or other_score:
+        what = " and ".join(["other data"] * other_data + ["another score"] * other_score)
+        label = known["label"] or "scores"
+        raise ValueError(
+            f"a score file must come from the same data and score; '{_file_of(connection)}' was made from {what}: "
+            f"it holds {_summary({**theirs, 'label': label})}, received {_summary({**data, **score})}"
+        )
+    if known["score_fingerprint"] is None:
+        ours = data | {f"{prefix}{key}": value for key, value in score.items()}
         with storage.transaction(connection):
-            connection.executemany("INSERT INTO meta VALUES (?, ?)", ours.items())
-            connection.execute(_SCHEMA)
-        return
-    other_data = any(theirs[key] != ours[key] for key in ("data_fingerprint", "names"))
-    other_score = theirs["score_fingerprint"] != ours["score_fingerprint"]
-    if not other_data and not other_score:
-        return
-    what = " and ".join(["other data"] * other_data + ["another score"] * other_score)
-    raise ValueError(
-        f"a score file must come from the same data and score; '{os.fspath(path)}' was made from {what}: "
-        f"it holds {_summary(theirs)}, received {_summary(ours)}"
-    )
+            connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", ours.items())
+            connection.execute(_SCHEMA.format(table=table))
+
+
+def _file_of(connection: sqlite3.Connection) -> str:
+    return connection.execute("PRAGMA database_list").fetchone()[2]
 
 
 def _summary(meta: dict[str, str]) -> str:

@@ -1,41 +1,68 @@
-"""The Gaussian-process score: a node is an unknown smooth function of each of its parents, plus noise."""
+"""The Gaussian-process score: a node is an unknown smooth function of its parents, plus noise."""
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from gpn_bayes.data import Dataset, SufficientStatistics
-from gpn_bayes.kernels.gp_modes import HIGHEST_LOG_SIGMA, LOWEST_LOG_SIGMA, LOWEST_LOG_THETA, find_modes
+from gpn_bayes.kernels.gp import LOWEST_THETA
+from gpn_bayes.kernels.gp_modes import HIGHEST_LOG_SIGMA, LOWEST_LOG_SIGMA, LOWEST_LOG_THETA
+from gpn_bayes.kernels.priors import log_prior
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
+from gpn_bayes.scores.bridge import bridge_estimate
 from gpn_bayes.scores.gp_basis import Basis
+from gpn_bayes.scores.gp_dense import LARGEST_DENSE, DensePosterior
+from gpn_bayes.scores.gp_posterior import HyperPosterior, LowRankPosterior, Modes
+from gpn_bayes.scores.gp_priors import KERNELS, HyperPriors
 from gpn_bayes.scores.importance import importance_estimate
 from gpn_bayes.scores.laplace import laplace_estimate
 
-ESTIMATORS = ("importance", "laplace")
-# A mode this close to the edge of the box, in e-folds, was stopped by it; one so many nats below the best is no matter.
+ESTIMATORS = ("importance", "bridge", "laplace")
+POSTERIORS = ("independence", "nuts")
+# A mode this close to the shortest length scale of the low-rank form, in e-folds, was stopped by it; one so many nats
+# below the best is no matter.
 _EDGE, _NEGLIGIBLE = 0.02, 15.0
+# A prior that puts more than this below that length scale asks for the dense form from the beginning.
+_LARGEST_LOSS = 1e-3
+# What the first steps of a mode search may neglect: log likelihoods are off by less than a tenth.
+_ROUGH_TOLERANCE = 1e-3
+
+Row = tuple[float, float, float, str]
 
 
 class GP(Score):
     """The marginal likelihood of a Gaussian-process network, on standardised data.
 
-    X = f(parents) + noise, f a sum of one Gaussian process a parent with squared-exponential kernels of unit variance
-    and length scales theta_i ~ IG(2, 2), noise N(mu, sigma^2) with mu ~ N(0, 1) and sigma ~ IG(1, 1). The score is the
-    integral of the likelihood over these hyperparameters (Giudice, Kuipers & Moffa 2023); mu is integrated out exactly.
-    Length scales below 0.1 standard deviations, of prior probability 4e-8, are left out of the integral; a score whose
-    best length scale is found at that limit is refused. Much rougher relations look like noise.
+    X = f(parents) + noise, noise N(mu, sigma^2), f a Gaussian process. Its kernel is a sum of one squared-exponential
+    kernel a parent, of unit variance and length scales theta_i; or, with `kernel="interaction"`, tau1 times this sum
+    plus tau2 times the sum of the products of any two of them. The score is the integral of the likelihood over the
+    hyperparameters (Giudice, Kuipers & Moffa 2023); mu is integrated out exactly.
+
+    The additive kernel takes a time a score that doesn't depend on the number of rows. Where the data ask for length
+    scales below 0.1 standard deviations, for interactions, and with `dense=True` the covariance matrix is written out,
+    which takes a time that grows as the rows cubed, and at most 5,000 of them.
 
     Parameters
     ----------
-    estimator : {"importance", "laplace"}
-        "importance" estimates the integral with a standard error of at most `target_error`; "laplace" is quicker, and
-        off by some tenths of a nat.
+    kernel : {"additive", "interaction"}
+        Whether parents act independently of each other, or also in pairs.
+    estimator : {"importance", "bridge", "laplace"}
+        "importance" and "bridge" estimate the integral with a standard error of about `target_error`; "laplace" is
+        quicker, and off by some tenths of a nat.
     target_error : float, default 0.02
         Standard error aimed at, in nats.
-    sigma, theta : pair of float
-        Shape and scale of the inverse-gamma priors.
+    sigma, theta, tau : pair of float, or PyMC distribution
+        Priors of the noise, the length scales and the kernel's weights: shape and scale of an inverse gamma
+        distribution, or a distribution such as ``pm.LogNormal.dist(0, 1)``.
+    mu : pair of float, or PyMC distribution
+        Normal prior of the mean: mean and standard deviation, or ``pm.Normal.dist(mean, sd)``.
+    posterior : {"independence", "nuts"}
+        Where the bridge estimator's draws of the hyperparameters come from: a compiled independence sampler, or PyMC's
+        NUTS.
+    dense : bool, default False
+        Whether to write the covariance matrix out in any case, to check the quicker form.
     seed : int, default 0
         Each score's randomness follows from this seed, the node and its parents, so that it doesn't depend on the
         order in which scores are computed.
@@ -53,35 +80,46 @@ class GP(Score):
 
     def __init__(
         self,
+        kernel: str = "additive",
         estimator: str = "importance",
         target_error: float = 0.02,
-        sigma: tuple[float, float] = (1.0, 1.0),
-        theta: tuple[float, float] = (2.0, 2.0),
+        sigma: Any = (1.0, 1.0),
+        theta: Any = (2.0, 2.0),
+        tau: Any = (1.0, 1.0),
+        mu: Any = (0.0, 1.0),
+        posterior: str = "independence",
+        dense: bool = False,
         seed: int = 0,
     ) -> None:
-        if estimator not in ESTIMATORS:
-            raise ValueError(f"estimator must be one of {', '.join(ESTIMATORS)}; received {estimator!r}")
+        for setting, value, allowed in (
+            ("kernel", kernel, KERNELS),
+            ("estimator", estimator, ESTIMATORS),
+            ("posterior", posterior, POSTERIORS),
+            ("dense", dense, (False, True)),
+        ):
+            if value not in allowed:
+                raise ValueError(f"{setting} must be one of {', '.join(map(str, allowed))}; received {value!r}")
         if not target_error > 0:
             raise ValueError(f"target_error must be positive; received {target_error}")
-        for prior, values in (("sigma", sigma), ("theta", theta)):
-            if len(values) != 2 or not all(value > 0 for value in values):
-                raise ValueError(f"{prior} needs a positive shape and scale; received {values}")
+        self.kernel = kernel
         self.estimator = estimator
         self.target_error = target_error
-        self.sigma = (float(sigma[0]), float(sigma[1]))
-        self.theta = (float(theta[0]), float(theta[1]))
+        self.priors = HyperPriors(sigma, theta, tau, mu)
+        self.posterior = posterior
+        self.dense = dense
         self.seed = seed
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The settings that determine the score."""
-        return {
-            "estimator": self.estimator,
-            "target_error": self.target_error,
-            "sigma": list(self.sigma),
-            "theta": list(self.theta),
-            "seed": self.seed,
-        }
+        settings = {"kernel": self.kernel, "estimator": self.estimator, **self.priors.parameters, "dense": self.dense}
+        if self.kernel == "additive":
+            del settings["tau"]
+        if self.estimator != "laplace":
+            settings |= {"target_error": self.target_error, "seed": self.seed}
+        if self.estimator == "bridge":
+            settings["posterior"] = self.posterior
+        return settings
 
     def _bind(self, data: Dataset | SufficientStatistics) -> "GPScorer":
         if not isinstance(data, Dataset):
@@ -104,7 +142,7 @@ class GP(Score):
 
         table = Dataset.read(data)
         values = table.standardised("the Gaussian-process score")
-        return pymc_model(values, table.names, node, parents, {"sigma": self.sigma, "theta": self.theta})
+        return pymc_model(values, table.names, node, parents, self.priors, self.kernel)
 
 
 class GPScorer(Scorer):
@@ -115,8 +153,24 @@ class GPScorer(Scorer):
     def __init__(self, score: GP, data: Dataset) -> None:
         super().__init__(score, data.names, data.fingerprint)
         self.score = score
-        self.basis = Basis(data.standardised("the Gaussian-process score"))
-        self.priors = np.array([*score.sigma, *score.theta])
+        self.values = data.standardised("the Gaussian-process score")
+        self._dense = score.dense or score.kernel == "interaction"
+        if score.priors.probability_below("theta", LOWEST_THETA) > _LARGEST_LOSS:
+            self._dense = True
+        if self._dense:
+            self._refuse_many_rows("interactions, dense=True and priors of very short length scales take")
+        self.basis = Basis(self.values, mu=score.priors.mu)
+        self._rough = self.basis.rougher(_ROUGH_TOLERANCE)
+
+    def proposal(self) -> "GPScorer | None":
+        """Return the scorer by Laplace's approximation, which shares the prepared rows."""
+        if self.score.estimator == "laplace":
+            return None
+        rough = copy(self)
+        rough.score = copy(self.score)
+        rough.score.estimator = "laplace"
+        rough.score_fingerprint, rough.label = rough.score.fingerprint, repr(rough.score)
+        return rough
 
     def score_sets(self, node: int, parent_sets: Sequence[tuple[int, ...]]) -> ScoreBatch:
         """Score several parent sets of one node, given by index."""
@@ -124,48 +178,89 @@ class GPScorer(Scorer):
         values, errors, k_hats, statuses = zip(*rows, strict=True) if rows else ((), (), (), ())
         return ScoreBatch(np.array(values), np.array(errors), np.array(k_hats), list(statuses))
 
-    def _score(self, node: int, parents: tuple[int, ...]) -> tuple[float, float, float, str]:
+    def hyper_posterior(self, node: int, parents: tuple[int, ...]) -> tuple[HyperPosterior, Modes]:
+        """Return the posterior of the hyperparameters of a node given its parents, and its modes."""
+        if not self._dense:
+            low_rank = LowRankPosterior(
+                self.basis.moments(node, parents),
+                self.score.priors.for_parents(len(parents)),
+                self._rough.moments(node, parents),
+            )
+            modes = low_rank.find_modes()
+            if not _stopped_at_edge(modes):
+                return low_rank, modes
+            self._refuse_many_rows(f"length scales below {LOWEST_THETA}, which {self.names[node]!r} asks for, take")
+        dense = DensePosterior(
+            self.values[:, node] - self.score.priors.mu[0],
+            self.values[:, list(parents)],
+            self.score.priors.for_parents(len(parents), self.score.kernel),
+            self.score.kernel,
+            self.score.priors.mu[1],
+        )
+        return dense, dense.find_modes()
+
+    def _score(self, node: int, parents: tuple[int, ...]) -> Row:
         if not parents:
             return self._without_parents(node), 0.0, float("nan"), "exact"
-        moments = self.basis.moments(node, parents)
-        modes, heights, hessians = find_modes(moments, self.priors)
-        self._refuse_roughness(node, parents, modes, heights)
+        posterior, modes = self.hyper_posterior(node, parents)
         if self.score.estimator == "laplace":
-            value, status = laplace_estimate(heights, hessians)
-            if not np.isfinite(value):
-                names = [self.names[p] for p in parents]
-                raise ValueError(
-                    f"no mode was found for {self.names[node]!r} given {names}; use estimator='importance'"
-                )
-            return value, float("nan"), float("nan"), status
+            value, status = laplace_estimate(modes)
+            # Where no mode has a normal approximation, an estimate that needs none stands in; its status tells.
+            if np.isfinite(value):
+                return value, float("nan"), float("nan"), status
         rng = np.random.default_rng([self.score.seed, node, *(p + 1 for p in parents)])
-        found = importance_estimate(
-            moments, self.priors, modes, heights, hessians, rng, target_error=self.score.target_error
-        )
-        return found.value, found.error, found.k_hat, found.status
+        if self.score.estimator == "bridge":
+            return self._bridge(posterior, modes, rng)
+        found = importance_estimate(posterior, modes, rng, target_error=self.score.target_error)
+        status = "no mode: importance" if self.score.estimator == "laplace" else found.status
+        return found.value, found.error, found.k_hat, status
 
-    def _refuse_roughness(self, node: int, parents: tuple[int, ...], modes: np.ndarray, heights: np.ndarray) -> None:
-        """Refuse to score where the posterior leans on the edge below which length scales are left out."""
-        for mode, height in zip(modes, heights, strict=True):
-            shortest = int(mode[1:].argmin())
-            if height > heights[0] - _NEGLIGIBLE and mode[1 + shortest] < LOWEST_LOG_THETA + _EDGE:
-                raise ValueError(
-                    f"relations must have a length scale of 0.1 standard deviations or more; {self.names[node]!r} "
-                    f"varies faster with {self.names[parents[shortest]]!r}"
-                )
+    def _bridge(self, posterior: HyperPosterior, modes: Modes, rng: np.random.Generator) -> Row:
+        draws = None
+        if self.score.posterior == "nuts":
+            # PyMC takes seconds to load.
+            from gpn_bayes.scores.gp_nuts import nuts_draws
+
+            def draws(count: int, rng: np.random.Generator) -> np.ndarray:
+                return nuts_draws(posterior, modes, count, rng)
+
+        found = bridge_estimate(posterior, modes, rng, target_error=self.score.target_error, posterior_draws=draws)
+        return found.value, found.error, float("nan"), found.status
+
+    def _refuse_many_rows(self, what: str) -> None:
+        if len(self.values) > LARGEST_DENSE:
+            raise ValueError(f"{what} at most {LARGEST_DENSE} rows; received {len(self.values)}")
 
     def _without_parents(self, node: int) -> float:
         """Integrate over log sigma alone; the trapezoidal rule is exact to rounding on a smooth peak."""
-        y = self.basis.values[:, node]
-        n_rows, squares = len(y), float(y @ y)
-        shape, scale = self.score.sigma
-        # The peak lies near log sigma = 0, and is about 1 / sqrt(2 N) wide.
-        half_width = min(14.0 / np.sqrt(2 * n_rows) + 1.0, HIGHEST_LOG_SIGMA)
-        grid = np.linspace(max(-half_width, LOWEST_LOG_SIGMA), half_width, 4001)
-        noise = np.exp(2 * grid)
-        log_density = -0.5 * (
-            (n_rows - 1) * 2 * grid + np.log(noise + n_rows) + squares / noise + n_rows * np.log(2 * np.pi)
-        )
-        log_density += stats.invgamma(shape, scale=scale).logpdf(np.exp(grid)) + grid
+        coarse = np.linspace(LOWEST_LOG_SIGMA, HIGHEST_LOG_SIGMA, 4001)
+        high = coarse[_above_floor(self._log_density_without_parents(node, coarse))]
+        step = coarse[1] - coarse[0]
+        grid = np.linspace(max(high[0] - step, coarse[0]), min(high[-1] + step, coarse[-1]), 4001)
+        log_density = self._log_density_without_parents(node, grid)
         top = log_density.max()
         return float(top + np.log(np.trapezoid(np.exp(log_density - top), grid)))
+
+    def _log_density_without_parents(self, node: int, log_sigma: np.ndarray) -> np.ndarray:
+        """Return log N(y; mu_0, s^2 1 1' + sigma^2 I) plus the log prior, at every log sigma."""
+        mean, sd = self.score.priors.mu
+        y = self.values[:, node] - mean
+        n_rows, noise = len(y), np.exp(2 * log_sigma)
+        with_mean = noise + n_rows * sd**2
+        squares = y @ y - (sd * y.sum()) ** 2 / with_mean
+        log_density = -0.5 * (
+            (n_rows - 1) * 2 * log_sigma + np.log(with_mean) + squares / noise + n_rows * np.log(2 * np.pi)
+        )
+        priors = self.score.priors.for_parents(0)
+        return log_density + np.array([log_prior(np.array([value]), priors) for value in log_sigma])
+
+
+def _above_floor(log_density: np.ndarray) -> np.ndarray:
+    """Tell where a density is more than nothing, next to its highest value."""
+    return log_density > log_density.max() - 45.0
+
+
+def _stopped_at_edge(modes: Modes) -> bool:
+    """Tell whether a mode that counts leans on the shortest length scale of the low-rank form."""
+    counts = modes.heights > modes.heights.max(initial=-np.inf) - _NEGLIGIBLE
+    return bool((modes.points[counts, 1:] < LOWEST_LOG_THETA + _EDGE).any())

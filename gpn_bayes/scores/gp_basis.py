@@ -1,31 +1,29 @@
 """Rows once and for all: a low-rank form of the squared-exponential kernel that serves every length scale.
 
 For one variable, functions of length scale theta or more are determined, to rounding, by their values at a few nodes
-z: f(x) = sum_a W_a(x) f(z_a). Then K_theta(x, x') = W K_theta(z, z) W' for all such theta, and a likelihood needs the
-rows only through W'W, W'y and W'1. Nodes and W come from an interpolative decomposition of kernel columns of several
-length scales, whose error is that of the columns; a pivoted Cholesky factorisation of the kernel alone would only reach
-its square root.
-
-The rows are seen once, for the finest level. A coarser level has fewer nodes, and its functions are known at the finer
-level's nodes, so that its W'W follows from the finest one's.
+z: f(x) = sum_a W_a(x) f(z_a). Nodes and W come from an interpolative decomposition of kernel columns of several length
+scales, whose error is that of the columns; a pivoted Cholesky factorisation of the kernel alone would only reach its
+square root. The spaces of these functions are nested: the longer the length scale, the smaller. So orthonormal
+functions U are chosen from the longest length scale down, and the first m of them serve all length scales from some
+theta on: K_theta = U C(theta) U', with C(theta) a matrix of size m. Its Cholesky factor B(theta) is tabulated.
 """
 
 import threading
-from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import qr, solve_triangular
+from scipy.linalg import cholesky, qr, solve_triangular
 
-from gpn_bayes.kernels.gp import Moments
+from gpn_bayes.kernels.gp import CELL_WIDTH, CELLS, DEGREE, LOWEST_THETA, Moments
+from gpn_bayes.scores.blas_threads import one_blas_thread
 
-# The length scales the levels are made for; below the first, the dense likelihood is used.
-LEVELS = np.array([0.1, 0.22, 0.5, 1.1, 2.4, 5.3, 12.0])
-# Length scales, relative to a level's own, whose columns its nodes must carry; a constant stands for all longer ones.
+# Length scales, relative to the shortest, whose columns the nodes must carry; a constant stands for all longer ones.
 _SAMPLED = (1.0, 1.4, 2.0, 3.3)
-_TOLERANCE = 3e-14
+_NODE_TOLERANCE = 3e-14
 # Nodes are chosen among the pivots for a somewhat shorter length scale.
 _SHRINK = 1.5
 _CHUNK = 8192
+# Far below rounding of the kernel, this keeps C(theta) positive definite, relative to the number of rows.
+_RIDGE = 1e-15
 
 
 def _kernel(a: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
@@ -64,7 +62,7 @@ def _interpolate(points: np.ndarray, theta: float) -> tuple[np.ndarray, np.ndarr
     centres = _pivots(points, theta / _SHRINK)
     q, r, order = qr(_features(centres, centres, theta).T, mode="economic", pivoting=True)
     sizes = np.abs(np.diag(r))
-    m = int((sizes > _TOLERANCE * sizes[0]).sum())
+    m = int((sizes > _NODE_TOLERANCE * sizes[0]).sum())
     chunks = [
         solve_triangular(r[:m, :m], q[:, :m].T @ _features(points[begin : begin + _CHUNK], centres, theta).T).T
         for begin in range(0, len(points), _CHUNK)
@@ -72,92 +70,187 @@ def _interpolate(points: np.ndarray, theta: float) -> tuple[np.ndarray, np.ndarr
     return centres[order[:m]], np.vstack(chunks)
 
 
-@dataclass(frozen=True)
+def _nested_functions(nodes: np.ndarray, root: np.ndarray, n_rows: int, tolerance: float) -> np.ndarray:
+    """Return orthonormal functions, from the longest length scale down: a column has `root` @ (values at nodes)."""
+    functions = (root @ np.ones(len(nodes)))[:, None]
+    functions /= np.linalg.norm(functions)
+    for cell in range(CELLS, -1, -1):
+        theta = LOWEST_THETA * np.exp(cell * CELL_WIDTH)
+        left = root @ _kernel(nodes, nodes, theta) / np.sqrt(n_rows)
+        for _ in range(2):
+            left -= functions @ (functions.T @ left)
+        q, r, _ = qr(left, mode="economic", pivoting=True)
+        new = q[:, : min(int((np.abs(np.diag(r)) > tolerance).sum()), len(nodes) - functions.shape[1])]
+        if new.shape[1]:
+            new = np.linalg.qr(new - functions @ (functions.T @ new))[0]
+            functions = np.hstack([functions, new])
+    return functions
+
+
+def _monomials() -> tuple[np.ndarray, np.ndarray]:
+    """Return Chebyshev points, and the matrix that makes polynomials of the values there."""
+    points = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
+    return points, np.linalg.inv(np.vander(points, increasing=True))
+
+
+class _Rows:
+    """The rows of a table, seen through each variable's nodes, made as far as they are asked for."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+        self._nodes: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self._grams: dict[tuple[int, int], np.ndarray] = {}
+
+    def nodes(self, i: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the nodes of a variable, and the weights W of all rows."""
+        if i not in self._nodes:
+            points, place = np.unique(self.values[:, i], return_inverse=True)
+            nodes, weights = _interpolate(points, LOWEST_THETA)
+            self._nodes[i] = nodes, weights[place]
+        return self._nodes[i]
+
+    def gram(self, i: int, j: int) -> np.ndarray:
+        """Return W_i'W_j."""
+        if i > j:
+            return self.gram(j, i).T
+        if (i, j) not in self._grams:
+            self._grams[i, j] = self.nodes(i)[1].T @ self.nodes(j)[1]
+        return self._grams[i, j]
+
+
 class _Variable:
-    """One variable's nodes on all levels, level after level, and how they follow from the finest level's."""
+    """The functions U of one variable, and the tables of its kernel, to some tolerance of kernel columns.
 
-    nodes: np.ndarray
-    starts: np.ndarray
-    weights: np.ndarray
-    spread: np.ndarray
+    Attributes
+    ----------
+    at_nodes : ndarray of shape (nodes, functions)
+        The functions at the nodes: U = W at_nodes.
+    sizes : ndarray of int64, shape (cells,)
+        How many of the functions each cell of log theta needs.
+    coefficients : ndarray, one-dimensional
+        The polynomials of B, cell after cell.
+    """
+
+    def __init__(self, nodes: np.ndarray, gram: np.ndarray, n_rows: int, tolerance: float) -> None:
+        root = cholesky(gram)
+        functions = _nested_functions(nodes, root, n_rows, tolerance)
+        self.sizes, self.coefficients = _tabulate(nodes, root.T @ functions, n_rows, tolerance)
+        self.at_nodes = solve_triangular(root, functions[:, : self.sizes.max()])
 
 
-def _read_variable(column: np.ndarray) -> _Variable:
-    points, place = np.unique(column, return_inverse=True)
-    finest, weights = _interpolate(points, float(LEVELS[0]))
-    nodes, spread = [finest], [np.eye(len(finest))]
-    for theta in LEVELS[1:]:
-        own, at_finest = _interpolate(finest, float(theta))
-        nodes.append(own)
-        spread.append(at_finest)
-    starts = np.concatenate([[0], np.cumsum([len(own) for own in nodes])])
-    return _Variable(np.concatenate(nodes), starts, weights[place], np.hstack(spread))
+def _tabulate(nodes: np.ndarray, dual: np.ndarray, n_rows: int, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return for every cell of log theta how many functions it needs, and the polynomials of B.
+
+    C(theta) is dual' K_theta(z, z) dual.
+    """
+    points, to_monomials = _monomials()
+    sizes, tables = [], []
+    for cell in range(CELLS):
+        theta = LOWEST_THETA * np.exp(cell * CELL_WIDTH)
+        parts = dual.T @ _kernel(nodes, nodes, theta) / np.sqrt(n_rows)
+        left = np.sqrt(np.cumsum((parts**2)[::-1], axis=0)[::-1].max(axis=1))
+        m = max(int((left > tolerance).sum()), 1)
+        own, lower = dual[:, :m], np.tril_indices(m)
+        values = []
+        for t in points:
+            kernel = own.T @ _kernel(nodes, nodes, theta * np.exp(0.5 * (t + 1.0) * CELL_WIDTH)) @ own
+            kernel[np.diag_indices(m)] += _RIDGE * n_rows
+            values.append(np.linalg.cholesky(kernel)[lower])
+        sizes.append(m)
+        tables.append((to_monomials @ np.array(values)).ravel())
+    return np.array(sizes), np.concatenate(tables)
 
 
 class Basis:
-    """The low-rank form of a whole table, made as far as it is asked for.
+    """The low-rank form of a whole table.
 
     Parameters
     ----------
     values : ndarray of shape (rows, variables)
         The standardised table.
+    tolerance : float, default 1e-6
+        How much columns of the kernel matrix may be off, relative to the rows' number times this. Log likelihoods are
+        then off by less than a hundred times as much, most by far less; 1e-10 is as fine as rounding allows.
+    mu : pair of float
+        Prior mean and standard deviation of the node's mean.
 
     Examples
     --------
     >>> basis = Basis(np.random.default_rng(1).normal(size=(50, 3)))
-    >>> basis.moments(0, (1, 2)).starts.shape
-    (2, 8)
+    >>> len(basis.moments(0, (1, 2)).starts)
+    3
     """
 
-    def __init__(self, values: np.ndarray) -> None:
+    def __init__(self, values: np.ndarray, tolerance: float = 1e-6, mu: tuple[float, float] = (0.0, 1.0)) -> None:
         self.values = values
-        self._variables: dict[int, _Variable] = {}
-        self._with_all: dict[int, np.ndarray] = {}
+        self.tolerance = tolerance
+        self.mu = mu
+        self._rows = _Rows(values)
+        self._variables: list[_Variable] = []
         self._grams: dict[tuple[int, int], np.ndarray] = {}
         self._lock = threading.Lock()
+
+    def rougher(self, tolerance: float) -> "Basis":
+        """Return a basis of another tolerance that shares what was made of the rows."""
+        other = Basis(self.values, tolerance, self.mu)
+        other._rows, other._lock = self._rows, self._lock
+        return other
 
     def moments(self, node: int, parents: tuple[int, ...]) -> Moments:
         """Return what the likelihood of a node given its parents needs of the rows."""
         with self._lock:
             self._prepare(parents)
-        variables = [self._variables[p] for p in parents]
-        offsets = np.concatenate([[0], np.cumsum([len(v.nodes) for v in variables])]).astype(np.int64)
-        gram = np.empty((offsets[-1], offsets[-1]))
+        starts = np.concatenate([[0], np.cumsum([self._variables[p].sizes.max() for p in parents])]).astype(np.int64)
+        gram = np.empty((starts[-1], starts[-1]))
         for a, i in enumerate(parents):
             for b, j in enumerate(parents):
-                block = self._grams[i, j] if i <= j else self._grams[j, i].T
-                gram[offsets[a] : offsets[a + 1], offsets[b] : offsets[b + 1]] = block
-        y = self.values[:, node]
+                if i != j:
+                    block = self._grams[i, j] if i < j else self._grams[j, i].T
+                    gram[starts[a] : starts[a + 1], starts[b] : starts[b + 1]] = block
+        y = self.values[:, node] - self.mu[0]
         return Moments(
-            nodes=np.concatenate([v.nodes for v in variables]) if variables else np.empty(0),
-            starts=np.array(
-                [v.starts + offset for v, offset in zip(variables, offsets, strict=False)], np.int64
-            ).reshape(len(parents), len(LEVELS) + 1),
-            thetas=LEVELS,
+            cells=self._cells[list(parents)],
+            coefficients=self._coefficients,
+            starts=starts,
             gram=gram,
-            with_one=np.concatenate([self._with_all[p][:, -1] for p in parents]) if parents else np.empty(0),
-            with_y=np.concatenate([self._with_all[p][:, node] for p in parents]) if parents else np.empty(0),
-            sizes=np.array([float(len(y)), float(y @ y)]),
+            with_one=np.concatenate([self._with_all[p][:, -1] for p in parents]),
+            with_y=np.concatenate([self._with_all[p][:, node] for p in parents]),
+            sizes=np.array([len(y), y @ y, y.sum(), self.mu[1]], dtype=float),
         )
 
     def _prepare(self, parents: tuple[int, ...]) -> None:
-        for p in parents:
-            if p not in self._variables:
-                variable = _read_variable(self.values[:, p])
-                both = np.column_stack([self.values, np.ones(len(self.values))])
-                self._with_all[p] = variable.spread.T @ (variable.weights.T @ both)
-                self._variables[p] = variable
-        for i in parents:
-            for j in parents:
-                if i <= j and (i, j) not in self._grams:
-                    first, second = self._variables[i], self._variables[j]
-                    finest = first.weights.T @ second.weights
-                    self._grams[i, j] = first.spread.T @ finest @ second.spread
+        pairs = [(i, j) for i in parents for j in parents if i < j and (i, j) not in self._grams]
+        if self._variables and not pairs:
+            return
+        with one_blas_thread:
+            if not self._variables:
+                self._read_variables()
+            for i, j in pairs:
+                first, second = self._variables[i].at_nodes, self._variables[j].at_nodes
+                self._grams[i, j] = first.T @ self._rows.gram(i, j) @ second
+
+    def _read_variables(self) -> None:
+        n_rows, n = self.values.shape
+        tolerance = self.tolerance / n_rows
+        variables = [_Variable(self._rows.nodes(i)[0], self._rows.gram(i, i), n_rows, tolerance) for i in range(n)]
+        self._coefficients = np.concatenate([variable.coefficients for variable in variables])
+        self._cells = np.empty((n, CELLS, 2), np.int64)
+        begin = 0
+        for i, variable in enumerate(variables):
+            lengths = (DEGREE + 1) * variable.sizes * (variable.sizes + 1) // 2
+            self._cells[i, :, 0] = variable.sizes
+            self._cells[i, :, 1] = begin + np.cumsum(lengths) - lengths
+            begin += lengths.sum()
+        both = np.column_stack([self.values - self.mu[0], np.ones(n_rows)])
+        self._with_all = [
+            variable.at_nodes.T @ (self._rows.nodes(i)[1].T @ both) for i, variable in enumerate(variables)
+        ]
+        self._variables = variables
 
     def __getstate__(self) -> dict:
         """Leave out what can be made again: workers get the table only."""
-        return {"values": self.values}
+        return {"values": self.values, "tolerance": self.tolerance, "mu": self.mu}
 
     def __setstate__(self, state: dict) -> None:
         """Start with nothing made."""
-        self.__init__(state["values"])  # type: ignore[misc]
+        self.__init__(**state)  # type: ignore[misc]

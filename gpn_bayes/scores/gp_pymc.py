@@ -4,17 +4,17 @@ The score itself is computed by `gpn_bayes.kernels`. This is the same model as a
 sampling the hyperparameters with NUTS, and for checking the fast statement against.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from pymc.distributions.shape_utils import change_dist_size
 
 from gpn_bayes import graphs
 from gpn_bayes.scores.base import Node
-
-# Shape and scale of the inverse gamma priors.
-DEFAULT_PRIORS: Mapping[str, tuple[float, float]] = {"sigma": (1.0, 1.0), "theta": (2.0, 2.0)}
+from gpn_bayes.scores.gp_priors import KERNELS, HyperPriors
 
 
 def pymc_model(
@@ -22,7 +22,8 @@ def pymc_model(
     names: Sequence[str],
     node: Node,
     parents: Sequence[Node] = (),
-    priors: Mapping[str, tuple[float, float]] | None = None,
+    priors: HyperPriors | None = None,
+    kernel: str = "additive",
 ) -> pm.Model:
     """Return the model whose evidence is the Gaussian-process score of a node given its parents.
 
@@ -32,7 +33,9 @@ def pymc_model(
     - sigma ~ InverseGamma(1, 1), the standard deviation of the noise,
     - y ~ MvNormal(0, sum_i K_i + 1 1' + sigma^2 I), K_i having the entries exp(-(x_i - x_i')^2 / (2 theta_i^2)).
 
-    The term 1 1' is what the mean, a priori N(0, 1), leaves behind when it is integrated out.
+    The term 1 1' is what the mean mu, a priori N(0, 1), leaves behind when it is integrated out. With the interaction
+    kernel, tau1 sum_i K_i + tau2 sum_{i<j} K_i K_j, entry by entry, stands in the place of sum_i K_i, where tau1 and
+    tau2 ~ InverseGamma(1, 1).
 
     Parameters
     ----------
@@ -44,16 +47,18 @@ def pymc_model(
         The variable, by name or index.
     parents : sequence of str or int
         Its parents; the coordinate ``parent`` has them in this order.
-    priors : mapping, optional
-        Shape and scale of the inverse gamma priors of ``"sigma"`` and ``"theta"``, where they aren't as above.
+    priors : HyperPriors, optional
+        The priors, where they aren't as above.
+    kernel : {"additive", "interaction"}
+        The kernel.
 
     Returns
     -------
     pymc.Model
-        With free variables ``sigma`` and ``theta`` (dimension ``parent``), observed variable ``y`` and the data
-        containers ``y_data`` (dimension ``row``) and ``x_data`` (dimensions ``row``, ``parent``), which `pymc.set_data`
-        replaces, in this order where the number of rows changes. Without parents there is neither ``theta`` nor
-        ``x_data``.
+        With free variables ``sigma`` and ``theta`` (dimension ``parent``), for the interaction kernel ``tau1`` and
+        (from two parents on) ``tau2``, observed variable ``y`` and the data containers ``y_data`` (dimension ``row``)
+        and ``x_data`` (dimensions ``row``, ``parent``), which `pymc.set_data` replaces, in this order where the number
+        of rows changes. Without parents there are only ``sigma``, ``y`` and ``y_data``.
 
     Examples
     --------
@@ -68,22 +73,46 @@ def pymc_model(
 
     ``pymc.sample(model=model)`` draws the hyperparameters.
     """
+    if kernel not in KERNELS:
+        raise ValueError(f"kernel must be one of {', '.join(KERNELS)}; received {kernel!r}")
     target, given = _check_columns(values, names, node, parents)
-    shapes_and_scales = _check_priors(priors)
+    priors = HyperPriors() if priors is None else priors
+    # As arrays, because PyTensor takes a plain 2.0 for single precision.
+    mean, sd = np.array(priors.mu)
     with pm.Model(coords={"parent": [names[p] for p in given]} if given else {}) as model:
         y_data = pm.Data("y_data", values[:, target], dims="row")
-        covariance = pt.ones((y_data.shape[0], y_data.shape[0]))
+        covariance = sd**2 * pt.ones((y_data.shape[0], y_data.shape[0]))
         if given:
             x = pm.Data("x_data", values[:, given], dims=("row", "parent"))
-            shape, scale = shapes_and_scales["theta"]
-            theta = pm.InverseGamma("theta", alpha=shape, beta=scale, dims="parent")
+            theta = _hyperparameter("theta", priors.stated("theta"), dims="parent")
             gaps = x[:, None, :] - x[None, :, :]
-            covariance += pt.exp(-(gaps**2) / (2.0 * theta**2)).sum(axis=-1)
-        shape, scale = shapes_and_scales["sigma"]
-        sigma = pm.InverseGamma("sigma", alpha=shape, beta=scale)
+            kernels = pt.exp(-(gaps**2) / (2.0 * theta**2))
+            covariance += _interaction(kernels, len(given), priors) if kernel == "interaction" else kernels.sum(axis=-1)
+        sigma = _hyperparameter("sigma", priors.stated("sigma"))
         covariance += sigma**2 * pt.eye(y_data.shape[0])
-        pm.MvNormal("y", mu=0.0, cov=covariance, observed=y_data, dims="row")
+        pm.MvNormal("y", mu=mean, cov=covariance, observed=y_data, dims="row")
     return model
+
+
+def _interaction(kernels: Any, parents: int, priors: HyperPriors) -> Any:
+    """Return tau1 sum_i K_i + tau2 sum_{i<j} K_i K_j, the kernels being along the last axis."""
+    sums = kernels.sum(axis=-1)
+    covariance = _hyperparameter("tau1", priors.stated("tau")) * sums
+    if parents > 1:
+        pairs = [kernels[..., i] * kernels[..., j] for j in range(parents) for i in range(j)]
+        covariance += _hyperparameter("tau2", priors.stated("tau")) * sum(pairs[1:], start=pairs[0])
+    return covariance
+
+
+def _hyperparameter(name: str, prior: Any, dims: str | None = None) -> Any:
+    """Add a variable to the model: one number, or one for every coordinate of a dimension."""
+    if isinstance(prior, tuple):
+        shape, scale = np.array(prior)
+        return pm.InverseGamma(name, alpha=shape, beta=scale, dims=dims)
+    model = pm.modelcontext(None)
+    # A copy of its own: a variable belongs to one model, under one name.
+    copied = change_dist_size(prior, (model.dim_lengths[dims],) if dims else ())
+    return model.register_rv(copied, name, dims=(dims,) if dims else None)
 
 
 def _check_columns(
@@ -100,15 +129,3 @@ def _check_columns(
         listed = [names[p] for p in given]
         raise ValueError(f"parents must be distinct and differ from the node {names[target]!r}; received {listed}")
     return target, given
-
-
-def _check_priors(priors: Mapping[str, tuple[float, float]] | None) -> dict[str, np.ndarray]:
-    """Return both priors' shape and scale, the defaults where none are given."""
-    chosen = {**DEFAULT_PRIORS, **(priors or {})}
-    for name, numbers in chosen.items():
-        if name not in DEFAULT_PRIORS:
-            raise ValueError(f"priors must be of {' or '.join(map(repr, DEFAULT_PRIORS))}; received {name!r}")
-        if len(numbers) != 2 or not all(0.0 < number < np.inf for number in numbers):
-            raise ValueError(f"a prior must be a shape and a scale, both positive; {name!r} has {numbers!r}")
-    # As arrays, because PyTensor takes a plain 2.0 for single precision, and then its logarithm is wrong by 2e-9.
-    return {name: np.array(numbers, dtype=np.float64) for name, numbers in chosen.items()}

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes.scores.gp_posterior import Modes
+
 
 class LaplaceEstimate(NamedTuple):
     """The approximation, and how it came about: status "ok", or "flat mode" where a mode was left out."""
@@ -12,15 +14,13 @@ class LaplaceEstimate(NamedTuple):
     status: str
 
 
-def laplace_estimate(heights: np.ndarray, hessians: np.ndarray) -> LaplaceEstimate:
+def laplace_estimate(modes: Modes) -> LaplaceEstimate:
     """Return log of the sum over modes of exp(height) (2 pi)^(d/2) |H|^(-1/2) (eq. 13 of the paper).
 
     Parameters
     ----------
-    heights : ndarray of shape (modes,)
-        The log posterior density in unconstrained space, Jacobian included, at each mode.
-    hessians : ndarray of shape (modes, d, d)
-        Minus the second derivatives of the log density there.
+    modes : Modes
+        The modes of the posterior.
 
     Returns
     -------
@@ -30,14 +30,15 @@ def laplace_estimate(heights: np.ndarray, hessians: np.ndarray) -> LaplaceEstima
 
     Examples
     --------
-    >>> round(laplace_estimate(np.array([0.0]), np.array([[[1.0]]])).value, 4)  # a standard normal, unnormalised
+    >>> standard_normal = Modes(np.zeros((1, 1)), np.array([0.0]), np.array([[[1.0]]]))
+    >>> round(laplace_estimate(standard_normal).value, 4)
     0.9189
     """
     terms = []
-    for height, hessian in zip(heights, hessians, strict=True):
+    for height, hessian in zip(modes.heights, modes.hessians, strict=True):
         if np.isfinite(hessian).all() and np.linalg.eigvalsh(hessian)[0] > 0:
             log_det = np.linalg.slogdet(hessian)[1]
             terms.append(height + 0.5 * len(hessian) * np.log(2 * np.pi) - 0.5 * log_det)
     if not terms:
         return LaplaceEstimate(float("nan"), "failed")
-    return LaplaceEstimate(float(np.logaddexp.reduce(terms)), "ok" if len(terms) == len(heights) else "flat mode")
+    return LaplaceEstimate(float(np.logaddexp.reduce(terms)), "ok" if len(terms) == len(modes.heights) else "flat mode")

@@ -1,0 +1,38 @@
+"""One thread for linear algebra while scores are computed, which happens in several threads as it is."""
+
+import threading
+from contextlib import ContextDecorator
+from functools import cached_property
+
+from threadpoolctl import ThreadpoolController
+
+
+class _OneBlasThread(ContextDecorator):
+    """Keeps BLAS to one thread while anybody is inside; the last to leave puts back what was.
+
+    Scores are computed in parallel as it is. Threads that BLAS starts for matrices of some hundred rows mostly wait for
+    each other: on a busy machine a mode search took up to a hundred times as long with them.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+
+    @cached_property
+    def _controller(self) -> ThreadpoolController:
+        return ThreadpoolController()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limit = self._controller.limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limit.restore_original_limits()
+
+
+one_blas_thread = _OneBlasThread()

@@ -1,0 +1,135 @@
+"""The posterior of a node's hyperparameters, as the estimators of its integral see it."""
+
+import math
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from gpn_bayes.kernels.gp import Moments, new_workspace
+from gpn_bayes.kernels.gp_modes import climb, hessian_at, log_posterior_and_gradient, log_posteriors
+from gpn_bayes.kernels.priors import Priors
+from gpn_bayes.scores.mode_search import (
+    FINE,
+    NEAR,
+    ROUGH,
+    SAME,
+    first_inverse,
+    is_known,
+    starts_of_search,
+    within_bounds,
+)
+
+# A relation this rough, with this little noise, is looked at besides, a parent at a time.
+_ROUGHEST, _LITTLE_NOISE = 0.12, 0.3
+
+
+class Modes(NamedTuple):
+    """The distinct modes of a posterior, best first.
+
+    Attributes
+    ----------
+    points : ndarray of shape (modes, size)
+        Where they are, in phi.
+    heights : ndarray of shape (modes,)
+        The log density there.
+    hessians : ndarray of shape (modes, size, size)
+        Minus its second derivatives there; NaN where they aren't known.
+    """
+
+    points: np.ndarray
+    heights: np.ndarray
+    hessians: np.ndarray
+
+
+class HyperPosterior(Protocol):
+    """The unnormalised posterior of phi = (log sigma, log theta_1, …): likelihood times prior, Jacobian included."""
+
+    priors: Priors
+
+    def log_densities(self, points: np.ndarray) -> np.ndarray:
+        """Return the log density at every point, one a row; minus infinity where it can't be computed."""
+
+    def log_density_and_gradient(self, phi: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the log density and its gradient."""
+
+    def find_modes(self) -> Modes:
+        """Return all modes that a search from fixed starts finds."""
+
+
+class LowRankPosterior:
+    """The posterior of an additive process, at a cost that doesn't grow with the number of rows.
+
+    Parameters
+    ----------
+    moments : Moments
+        The data of the node and its parents.
+    priors : Priors
+        The priors of phi.
+    rough : Moments, optional
+        The same data to a lesser accuracy, for the first steps of the mode search.
+    """
+
+    def __init__(self, moments: Moments, priors: Priors, rough: Moments | None = None) -> None:
+        self.moments = moments
+        self.priors = priors
+        self._rough = moments if rough is None else rough
+        self._work = new_workspace(moments)
+        self._rough_work = new_workspace(self._rough)
+
+    def log_densities(self, points: np.ndarray) -> np.ndarray:
+        """Return the log density at every point, one a row; minus infinity where it can't be computed."""
+        return log_posteriors(points, self.moments, self.priors)
+
+    def log_density_and_gradient(self, phi: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the log density and its gradient."""
+        gradient = np.full(len(phi), np.nan)
+        value = log_posterior_and_gradient(phi, self.moments, self._work, self.priors, gradient)
+        return value, gradient
+
+    def find_modes(self) -> Modes:
+        """Return all modes that a search from fixed starts finds."""
+        starts = within_bounds(starts_of_search(len(self.moments.cells)), self.priors)
+        modes: list[np.ndarray] = []
+        heights: list[float] = []
+        for start in starts:
+            self._climb(start, modes, heights)
+        # From these no climb may lead to a relation as rough as can be, of little noise.
+        roughest = np.repeat(starts[:1], starts.shape[1] - 1, axis=0)
+        roughest[:, 0] = math.log(_LITTLE_NOISE)
+        np.fill_diagonal(roughest[:, 1:], math.log(_ROUGHEST))
+        values = log_posteriors(roughest, self._rough, self.priors)
+        for start in roughest[values > max(heights, default=-np.inf)]:
+            self._climb(start, modes, heights)
+        order = np.argsort(-np.array(heights), kind="stable")
+        return Modes(
+            np.array(modes).reshape(-1, starts.shape[1])[order],
+            np.array(heights)[order],
+            np.array([hessian_at(modes[k], self.moments, self._work, self.priors) for k in order]),
+        )
+
+    def _climb(self, start: np.ndarray, modes: list[np.ndarray], heights: list[float]) -> None:
+        """Climb to a mode and add it if it is new: on the rougher likelihood first, which is quicker."""
+        phi = start.copy()
+        inverse = first_inverse(len(phi), self.moments.sizes[0])
+        climb(phi, inverse, self._rough, self._rough_work, self.priors, ROUGH, 30)
+        if is_known(phi, modes, NEAR):
+            return
+        phi, height = self.climb_from(phi, inverse, FINE)
+        if np.isfinite(height) and not is_known(phi, modes, SAME):
+            modes.append(phi)
+            heights.append(height)
+
+    def climb_from(self, start: np.ndarray, inverse: np.ndarray, tolerance: float) -> tuple[np.ndarray, float]:
+        """Return where a climb from a point ends, and the log density there.
+
+        Parameters
+        ----------
+        start : ndarray
+            Where it starts.
+        inverse : ndarray
+            The inverse of minus the Hessian, as far as it is known.
+        tolerance : float
+            The smallest gain worth a step.
+        """
+        phi = start.copy()
+        return phi, climb(phi, inverse.copy(), self.moments, self._work, self.priors, tolerance, 200)

@@ -1,0 +1,57 @@
+"""Where a search for the modes of a Gaussian process' hyperparameters starts, and which of its ends are the same.
+
+Posteriors of length scales often have two modes, a rough relation with little noise and a smooth one with more. So a
+search starts from several length scales and keeps every distinct end.
+"""
+
+import itertools
+
+import numpy as np
+
+from gpn_bayes.kernels.priors import Priors
+
+# Length scales to start from, and the noise.
+MIDDLE, SHORT, LONG = 1.0, 0.3, 3.0
+START_SIGMA = 0.6
+# A first climb ends when it promises to gain less than ROUGH; if a known mode is within NEAR, it leads there. The final
+# climb ends at FINE, and two ends within SAME are one mode. All in e-folds of the hyperparameters.
+ROUGH, NEAR, FINE, SAME = 0.05, 0.25, 1e-10, 0.05
+
+
+def starts_of_search(parents: int) -> np.ndarray:
+    """Return the points phi = (log sigma, log theta_1, …) a mode search starts from, one a row.
+
+    All combinations of middle, short and long length scales for up to two parents; beyond, one changed at a time.
+
+    Examples
+    --------
+    >>> len(starts_of_search(2)), len(starts_of_search(3))
+    (9, 7)
+    """
+    if parents <= 2:
+        thetas = np.array(list(itertools.product((MIDDLE, SHORT, LONG), repeat=parents))).reshape(3**parents, parents)
+    else:
+        thetas = np.full((1 + 2 * parents, parents), MIDDLE)
+        for i in range(parents):
+            thetas[1 + 2 * i, i], thetas[2 + 2 * i, i] = SHORT, LONG
+    return np.log(np.column_stack([np.full(len(thetas), START_SIGMA), thetas]))
+
+
+def within_bounds(points: np.ndarray, priors: Priors) -> np.ndarray:
+    """Return the points, those outside the priors' bounds moved just inside, none twice."""
+    lower, upper = priors.bounds[priors.kinds].T
+    inset = 0.01 * (upper - lower)
+    moved = np.clip(points, lower + inset, upper - inset)
+    return moved[np.sort(np.unique(moved, axis=0, return_index=True)[1])]
+
+
+def first_inverse(size: int, n_rows: float) -> np.ndarray:
+    """Return a first guess of the inverse of minus the Hessian: log sigma is known best, to about 1 / sqrt(2 N)."""
+    inverse = 0.25 * np.eye(size)
+    inverse[0, 0] = 0.5 / n_rows
+    return inverse
+
+
+def is_known(phi: np.ndarray, modes: list[np.ndarray], distance: float) -> bool:
+    """Tell whether a mode is within a distance, in the largest coordinate."""
+    return any(np.abs(phi - mode).max() < distance for mode in modes)
