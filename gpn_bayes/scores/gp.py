@@ -12,7 +12,7 @@ from gpn_bayes.kernels.gp_modes import HIGHEST_LOG_SIGMA, LOWEST_LOG_SIGMA, LOWE
 from gpn_bayes.kernels.priors import log_prior
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
 from gpn_bayes.scores.bridge import bridge_estimate
-from gpn_bayes.scores.gp_basis import Basis
+from gpn_bayes.scores.gp_basis import MANY_ROWS, Basis
 from gpn_bayes.scores.gp_dense import LARGEST_DENSE, DensePosterior
 from gpn_bayes.scores.gp_posterior import HyperPosterior, LowRankPosterior, Modes
 from gpn_bayes.scores.gp_priors import KERNELS, HyperPriors
@@ -26,8 +26,8 @@ POSTERIORS = ("independence", "nuts")
 _EDGE, _NEGLIGIBLE = 0.02, 15.0
 # A prior that puts more than this below that length scale asks for the dense form from the beginning.
 _LARGEST_LOSS = 1e-3
-# What the first steps of a mode search may neglect: log likelihoods are off by less than a tenth.
-_ROUGH_TOLERANCE = 1e-3
+# How much of a kernel matrix' columns the first steps of a mode search may neglect.
+_ROUGH_COLUMNS = 1e-5
 
 Row = tuple[float, float, float, str]
 
@@ -160,7 +160,7 @@ class GPScorer(Scorer):
         if self._dense:
             self._refuse_many_rows("interactions, dense=True and priors of very short length scales take")
         self.basis = Basis(self.values, mu=score.priors.mu)
-        self._rough = self.basis.rougher(_ROUGH_TOLERANCE)
+        self._rough = self.basis.rougher(_ROUGH_COLUMNS * min(len(self.values), MANY_ROWS))
 
     def proposal(self) -> "GPScorer | None":
         """Return the scorer by Laplace's approximation, which shares the prepared rows."""

@@ -22,12 +22,22 @@ _NODE_TOLERANCE = 3e-14
 # Nodes are chosen among the pivots for a somewhat shorter length scale.
 _SHRINK = 1.5
 _CHUNK = 8192
+# Functions are added for the length scale at which every second cell begins.
+_CELLS_A_LEVEL = 2
+# Beyond so many rows, errors may grow in proportion to them: so do differences in log likelihood that matter.
+MANY_ROWS = 3000
 # Far below rounding of the kernel, this keeps C(theta) positive definite, relative to the number of rows.
 _RIDGE = 1e-15
 
 
-def _kernel(a: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
-    return np.exp(-0.5 * ((a[:, None] - b[None, :]) / theta) ** 2)
+def _squares(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return (a[:, None] - b[None, :]) ** 2
+
+
+def _kernel(squares: np.ndarray, theta: float) -> np.ndarray:
+    """Return the squared-exponential kernel, given squared distances."""
+    kernel = squares * (-0.5 / theta**2)
+    return np.exp(kernel, out=kernel)
 
 
 def _pivots(points: np.ndarray, theta: float) -> np.ndarray:
@@ -53,7 +63,8 @@ def _pivots(points: np.ndarray, theta: float) -> np.ndarray:
 
 
 def _features(points: np.ndarray, centres: np.ndarray, theta: float) -> np.ndarray:
-    kernels = [_kernel(points, centres, theta * factor) for factor in _SAMPLED]
+    squares = _squares(points, centres)
+    kernels = [_kernel(squares, theta * factor) for factor in _SAMPLED]
     return np.hstack([*kernels, np.ones((len(points), 1))])
 
 
@@ -74,11 +85,13 @@ def _nested_functions(nodes: np.ndarray, root: np.ndarray, n_rows: int, toleranc
     """Return orthonormal functions, from the longest length scale down: a column has `root` @ (values at nodes)."""
     functions = (root @ np.ones(len(nodes)))[:, None]
     functions /= np.linalg.norm(functions)
-    for cell in range(CELLS, -1, -1):
-        theta = LOWEST_THETA * np.exp(cell * CELL_WIDTH)
-        left = root @ _kernel(nodes, nodes, theta) / np.sqrt(n_rows)
+    squares = _squares(nodes, nodes)
+    for cell in range(CELLS, -1, -_CELLS_A_LEVEL):
+        left = root @ _kernel(squares, LOWEST_THETA * np.exp(cell * CELL_WIDTH)) / np.sqrt(n_rows)
         for _ in range(2):
             left -= functions @ (functions.T @ left)
+        if (left**2).sum(axis=0).max() <= tolerance**2:
+            continue
         q, r, _ = qr(left, mode="economic", pivoting=True)
         new = q[:, : min(int((np.abs(np.diag(r)) > tolerance).sum()), len(nodes) - functions.shape[1])]
         if new.shape[1]:
@@ -144,16 +157,17 @@ def _tabulate(nodes: np.ndarray, dual: np.ndarray, n_rows: int, tolerance: float
     C(theta) is dual' K_theta(z, z) dual.
     """
     points, to_monomials = _monomials()
+    squares = _squares(nodes, nodes)
     sizes, tables = [], []
     for cell in range(CELLS):
         theta = LOWEST_THETA * np.exp(cell * CELL_WIDTH)
-        parts = dual.T @ _kernel(nodes, nodes, theta) / np.sqrt(n_rows)
+        parts = dual.T @ _kernel(squares, theta) / np.sqrt(n_rows)
         left = np.sqrt(np.cumsum((parts**2)[::-1], axis=0)[::-1].max(axis=1))
         m = max(int((left > tolerance).sum()), 1)
         own, lower = dual[:, :m], np.tril_indices(m)
         values = []
         for t in points:
-            kernel = own.T @ _kernel(nodes, nodes, theta * np.exp(0.5 * (t + 1.0) * CELL_WIDTH)) @ own
+            kernel = own.T @ _kernel(squares, theta * np.exp(0.5 * (t + 1.0) * CELL_WIDTH)) @ own
             kernel[np.diag_indices(m)] += _RIDGE * n_rows
             values.append(np.linalg.cholesky(kernel)[lower])
         sizes.append(m)
@@ -169,8 +183,9 @@ class Basis:
     values : ndarray of shape (rows, variables)
         The standardised table.
     tolerance : float, default 1e-6
-        How much columns of the kernel matrix may be off, relative to the rows' number times this. Log likelihoods are
-        then off by less than a hundred times as much, most by far less; 1e-10 is as fine as rounding allows.
+        How much the columns of the kernel matrix may be off, over the number of rows (or `MANY_ROWS`, if there are
+        more). Log likelihoods are then off by less than a hundred times as much, most by far less; 1e-10 is as fine as
+        rounding allows.
     mu : pair of float
         Prior mean and standard deviation of the node's mean.
 
@@ -231,7 +246,7 @@ class Basis:
 
     def _read_variables(self) -> None:
         n_rows, n = self.values.shape
-        tolerance = self.tolerance / n_rows
+        tolerance = self.tolerance / min(n_rows, MANY_ROWS)
         variables = [_Variable(self._rows.nodes(i)[0], self._rows.gram(i, i), n_rows, tolerance) for i in range(n)]
         self._coefficients = np.concatenate([variable.coefficients for variable in variables])
         self._cells = np.empty((n, CELLS, 2), np.int64)

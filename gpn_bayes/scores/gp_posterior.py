@@ -9,12 +9,11 @@ from gpn_bayes.kernels.gp import Moments, new_workspace
 from gpn_bayes.kernels.gp_modes import climb, hessian_at, log_posterior_and_gradient, log_posteriors
 from gpn_bayes.kernels.priors import Priors
 from gpn_bayes.scores.mode_search import (
-    FINE,
     NEAR,
-    ROUGH,
     SAME,
     first_inverse,
     is_known,
+    smallest_gains,
     starts_of_search,
     within_bounds,
 )
@@ -111,10 +110,11 @@ class LowRankPosterior:
         """Climb to a mode and add it if it is new: on the rougher likelihood first, which is quicker."""
         phi = start.copy()
         inverse = first_inverse(len(phi), self.moments.sizes[0])
-        climb(phi, inverse, self._rough, self._rough_work, self.priors, ROUGH, 30)
+        rough, fine = smallest_gains(self.moments.sizes[0])
+        climb(phi, inverse, self._rough, self._rough_work, self.priors, rough, 30)
         if is_known(phi, modes, NEAR):
             return
-        phi, height = self.climb_from(phi, inverse, FINE)
+        phi, height = self.climb_from(phi, inverse, fine)
         if np.isfinite(height) and not is_known(phi, modes, SAME):
             modes.append(phi)
             heights.append(height)

@@ -14,8 +14,10 @@ from gpn_bayes.kernels.priors import Priors
 MIDDLE, SHORT, LONG = 1.0, 0.3, 3.0
 START_SIGMA = 0.6
 # A first climb ends when it promises to gain less than ROUGH; if a known mode is within NEAR, it leads there. The final
-# climb ends at FINE, and two ends within SAME are one mode. All in e-folds of the hyperparameters.
+# climb ends at FINE, and two ends within SAME are one mode. Distances are in e-folds of the hyperparameters.
 ROUGH, NEAR, FINE, SAME = 0.05, 0.25, 1e-10, 0.05
+# From so many rows on, gains are worth less: the density is steeper, and a low-rank likelihood less smooth.
+_MANY_ROWS = 1000
 
 
 def starts_of_search(parents: int) -> np.ndarray:
@@ -45,9 +47,15 @@ def within_bounds(points: np.ndarray, priors: Priors) -> np.ndarray:
     return moved[np.sort(np.unique(moved, axis=0, return_index=True)[1])]
 
 
+def smallest_gains(n_rows: float) -> tuple[float, float]:
+    """Return the gains at which a first and a final climb end."""
+    more = max(1.0, n_rows / _MANY_ROWS)
+    return ROUGH * more, FINE * more**2
+
+
 def first_inverse(size: int, n_rows: float) -> np.ndarray:
     """Return a first guess of the inverse of minus the Hessian: log sigma is known best, to about 1 / sqrt(2 N)."""
-    inverse = 0.25 * np.eye(size)
+    inverse = 0.25 / max(1.0, n_rows / _MANY_ROWS) * np.eye(size)
     inverse[0, 0] = 0.5 / n_rows
     return inverse
 
