@@ -228,12 +228,12 @@ def test_weights_from_another_score():
     assert weighted.ok
     assert str(weighted).endswith(
         "log score; weighted from the rough score to the accurate one, worth 5000 draws (Pareto k 0.30); "
-        "scores have errors of up to 0.02."
+        "95% of the scores have errors of up to 0.02."
     )
     few = dataclasses.replace(weighted, pareto_k=np.nan, sampler="exact")
     assert str(few) == (
         "8000 independent draws; weighted from the rough score to the accurate one, worth 5000 draws (too few distinct "
-        "draws for a Pareto k); scores have errors of up to 0.02."
+        "draws for a Pareto k); 95% of the scores have errors of up to 0.02."
     )
     for poor in ({"pareto_k": 0.9}, {"pareto_k": np.inf}, {"weight_ess": 35.0}):
         (told,) = dataclasses.replace(weighted, **poor).warnings()

@@ -52,7 +52,7 @@ class Diagnostics:
         "no", "yes" for draws weighted from a rough score to an accurate one, or "interrupted" for draws still under the
         rough score.
     score_error : float
-        The largest standard error of a score of a drawn parent set; NaN where one is unknown.
+        What the standard errors of 95 % of the scores behind the draws are below; NaN where one is unknown.
     poor_scores : int
         How many scores of drawn parent sets aren't as precise as they were meant to be.
     """
@@ -123,7 +123,7 @@ class Diagnostics:
             found.append(REWEIGHTING_INTERRUPTED)
         if self.poor_scores:
             found.append(
-                f"{self.poor_scores} scores are less precise than they were meant to be (largest error "
+                f"{self.poor_scores} scores are less precise than they were meant to be (95% have errors of up to "
                 f"{self.score_error:.2f}): the errors told here count that in; try another estimator of the score."
             )
         if self.order_bias:
@@ -157,7 +157,7 @@ class Diagnostics:
     def _told_noise(self) -> str:
         if np.isnan(self.score_error):
             return "; scores are approximations of unknown error"
-        return f"; scores have errors of up to {self.score_error:.2g}" if self.score_error > 0 else ""
+        return f"; 95% of the scores have errors of up to {self.score_error:.2g}" if self.score_error > 0 else ""
 
     def _told_weights(self) -> str:
         if self.reweighted != "yes":
@@ -186,9 +186,13 @@ def diagnose(post: "GraphPosterior") -> Diagnostics:
         sampler=post.settings.get("sampler", "unknown"),
         order_bias=post.settings.get("order_bias") == "kept",
         reweighted="no" if reweight is None else INTERRUPTED if reweight == INTERRUPTED else "yes",
-        score_error=0.0 if post.score_errors is None else float(post.score_errors.max()),
+        score_error=0.0 if post.score_errors is None else _most_errors(post.score_errors),
         poor_scores=int(post.settings.get("poor_scores", 0)),
     )
+
+
+def _most_errors(errors: np.ndarray) -> float:
+    return float(np.nan if np.isnan(errors).any() else np.quantile(errors, 0.95, method="inverted_cdf"))
 
 
 def edge_r_hats(post: "GraphPosterior", varies: np.ndarray) -> np.ndarray:

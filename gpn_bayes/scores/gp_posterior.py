@@ -20,6 +20,8 @@ from gpn_bayes.scores.mode_search import (
 
 # A relation this rough, with this little noise, is looked at besides, a parent at a time.
 _ROUGHEST, _LITTLE_NOISE = 0.12, 0.3
+# A mode so many nats below the best holds nothing of the posterior.
+_NEGLIGIBLE = 15.0
 
 
 class Modes(NamedTuple):
@@ -38,6 +40,14 @@ class Modes(NamedTuple):
     points: np.ndarray
     heights: np.ndarray
     hessians: np.ndarray
+
+
+class _End(NamedTuple):
+    """Where a first climb ended: the place, the inverse of minus the Hessian as far as it is known, the log density."""
+
+    phi: np.ndarray
+    inverse: np.ndarray
+    height: float
 
 
 class HyperPosterior(Protocol):
@@ -86,19 +96,27 @@ class LowRankPosterior:
         return value, gradient
 
     def find_modes(self) -> Modes:
-        """Return all modes that a search from fixed starts finds."""
+        """Return all modes that a search from fixed starts finds, but for those that hold nothing of the posterior."""
         starts = within_bounds(starts_of_search(len(self.moments.cells)), self.priors)
-        modes: list[np.ndarray] = []
-        heights: list[float] = []
-        for start in starts:
-            self._climb(start, modes, heights)
+        ends = [self._first_climb(start) for start in starts]
+        best = max(end.height for end in ends)
         # From these no climb may lead to a relation as rough as can be, of little noise.
         roughest = np.repeat(starts[:1], starts.shape[1] - 1, axis=0)
         roughest[:, 0] = math.log(_LITTLE_NOISE)
         np.fill_diagonal(roughest[:, 1:], math.log(_ROUGHEST))
         values = log_posteriors(roughest, self._rough, self.priors)
-        for start in roughest[values > max(heights, default=-np.inf)]:
-            self._climb(start, modes, heights)
+        ends += [self._first_climb(start) for start in roughest[values > best]]
+        best = max(end.height for end in ends)
+        _, fine = smallest_gains(self.moments.sizes[0])
+        modes: list[np.ndarray] = []
+        heights: list[float] = []
+        for end in ends:
+            if not end.height > best - _NEGLIGIBLE or is_known(end.phi, modes, NEAR):
+                continue
+            phi, height = self.climb_from(end.phi, end.inverse, fine)
+            if np.isfinite(height) and not is_known(phi, modes, SAME):
+                modes.append(phi)
+                heights.append(height)
         order = np.argsort(-np.array(heights), kind="stable")
         return Modes(
             np.array(modes).reshape(-1, starts.shape[1])[order],
@@ -106,18 +124,12 @@ class LowRankPosterior:
             np.array([hessian_at(modes[k], self.moments, self._work, self.priors) for k in order]),
         )
 
-    def _climb(self, start: np.ndarray, modes: list[np.ndarray], heights: list[float]) -> None:
-        """Climb to a mode and add it if it is new: on the rougher likelihood first, which is quicker."""
-        phi = start.copy()
-        inverse = first_inverse(len(phi), self.moments.sizes[0])
-        rough, fine = smallest_gains(self.moments.sizes[0])
-        climb(phi, inverse, self._rough, self._rough_work, self.priors, rough, 30)
-        if is_known(phi, modes, NEAR):
-            return
-        phi, height = self.climb_from(phi, inverse, fine)
-        if np.isfinite(height) and not is_known(phi, modes, SAME):
-            modes.append(phi)
-            heights.append(height)
+    def _first_climb(self, start: np.ndarray) -> _End:
+        """Climb almost to a mode, on the rougher likelihood, which is quicker."""
+        phi, inverse = start.copy(), first_inverse(len(start), self.moments.sizes[0])
+        gain, _ = smallest_gains(self.moments.sizes[0])
+        height = climb(phi, inverse, self._rough, self._rough_work, self.priors, gain, 30)
+        return _End(phi, inverse, height)
 
     def climb_from(self, start: np.ndarray, inverse: np.ndarray, tolerance: float) -> tuple[np.ndarray, float]:
         """Return where a climb from a point ends, and the log density there.
