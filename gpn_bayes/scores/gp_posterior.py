@@ -9,10 +9,10 @@ from gpn_bayes.kernels.gp import Moments, new_workspace
 from gpn_bayes.kernels.gp_modes import climb, hessian_at, log_posterior_and_gradient, log_posteriors
 from gpn_bayes.kernels.priors import Priors
 from gpn_bayes.scores.mode_search import (
-    NEAR,
     SAME,
     first_inverse,
     is_known,
+    leads_to_known,
     smallest_gains,
     starts_of_search,
     within_bounds,
@@ -110,18 +110,21 @@ class LowRankPosterior:
         _, fine = smallest_gains(self.moments.sizes[0])
         modes: list[np.ndarray] = []
         heights: list[float] = []
+        hessians: list[np.ndarray] = []
         for end in ends:
-            if not end.height > best - _NEGLIGIBLE or is_known(end.phi, modes, NEAR):
+            if not end.height > best - _NEGLIGIBLE or leads_to_known(end.phi, modes, hessians):
                 continue
             phi, height = self.climb_from(end.phi, end.inverse, fine)
             if np.isfinite(height) and not is_known(phi, modes, SAME):
                 modes.append(phi)
                 heights.append(height)
+                hessians.append(hessian_at(phi, self.moments, self._work, self.priors))
         order = np.argsort(-np.array(heights), kind="stable")
+        size = starts.shape[1]
         return Modes(
-            np.array(modes).reshape(-1, starts.shape[1])[order],
+            np.array(modes).reshape(-1, size)[order],
             np.array(heights)[order],
-            np.array([hessian_at(modes[k], self.moments, self._work, self.priors) for k in order]),
+            np.array(hessians).reshape(-1, size, size)[order],
         )
 
     def _first_climb(self, start: np.ndarray) -> _End:

@@ -63,3 +63,11 @@ def first_inverse(size: int, n_rows: float) -> np.ndarray:
 def is_known(phi: np.ndarray, modes: list[np.ndarray], distance: float) -> bool:
     """Tell whether a mode is within a distance, in the largest coordinate."""
     return any(np.abs(phi - mode).max() < distance for mode in modes)
+
+
+def leads_to_known(end: np.ndarray, modes: list[np.ndarray], hessians: list[np.ndarray]) -> bool:
+    """Tell whether a first climb ended near a mode, or within one standard deviation of it as its Hessian has it."""
+    if is_known(end, modes, NEAR):
+        return True
+    gaps = [end - mode for mode in modes]
+    return any(gap @ hessian @ gap < 1.0 for gap, hessian in zip(gaps, hessians, strict=True))
