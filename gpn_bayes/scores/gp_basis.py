@@ -14,6 +14,7 @@ import numpy as np
 from scipy.linalg import cholesky, qr, solve_triangular
 
 from gpn_bayes.kernels.gp import CELL_WIDTH, CELLS, DEGREE, LOWEST_THETA, Moments
+from gpn_bayes.kernels.tiles import TILE_ROWS
 from gpn_bayes.scores.blas_threads import one_blas_thread
 
 # Length scales, relative to the shortest, whose columns the nodes must carry; a constant stands for all longer ones.
@@ -215,21 +216,23 @@ class Basis:
         """Return what the likelihood of a node given its parents needs of the rows."""
         with self._lock:
             self._prepare(parents)
-        starts = np.concatenate([[0], np.cumsum([self._variables[p].sizes.max() for p in parents])]).astype(np.int64)
-        gram = np.empty((starts[-1], starts[-1]))
-        for a, i in enumerate(parents):
-            for b, j in enumerate(parents):
+        sizes = np.array([self._variables[p].sizes.max() for p in parents], dtype=np.int64)
+        starts = np.concatenate([[0], np.cumsum(-(-sizes // TILE_ROWS) * TILE_ROWS)])
+        spans = [slice(start, start + size) for start, size in zip(starts[:-1], sizes, strict=True)]
+        gram, with_one, with_y = np.zeros((starts[-1], starts[-1])), np.zeros(starts[-1]), np.zeros(starts[-1])
+        for i, span in zip(parents, spans, strict=True):
+            with_one[span], with_y[span] = self._with_all[i][:, -1], self._with_all[i][:, node]
+            for j, other in zip(parents, spans, strict=True):
                 if i != j:
-                    block = self._grams[i, j] if i < j else self._grams[j, i].T
-                    gram[starts[a] : starts[a + 1], starts[b] : starts[b + 1]] = block
+                    gram[span, other] = self._grams[i, j] if i < j else self._grams[j, i].T
         y = self.values[:, node] - self.mu[0]
         return Moments(
             cells=self._cells[list(parents)],
             coefficients=self._coefficients,
             starts=starts,
             gram=gram,
-            with_one=np.concatenate([self._with_all[p][:, -1] for p in parents]),
-            with_y=np.concatenate([self._with_all[p][:, node] for p in parents]),
+            with_one=with_one,
+            with_y=with_y,
             sizes=np.array([len(y), y @ y, y.sum(), self.mu[1]], dtype=float),
         )
 
