@@ -14,7 +14,7 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
-from gpn_bayes.scores import cache as cache_module
+from gpn_bayes.scores import spreading
 from gpn_bayes.scores.base import ScoreBatch
 from gpn_bayes.scores.cache import ScoreCache, ScoreRecord
 
@@ -36,6 +36,9 @@ class FakeScorer:
         self.score_fingerprint = score
         self.label = label
         self.delay = delay
+
+    def cost(self, size):
+        return 1.0
 
     def score_sets(self, node, parent_sets):
         assert isinstance(parent_sets, list)
@@ -176,7 +179,7 @@ def test_batches_hold_one_node_and_do_not_depend_on_the_executor():
 
 
 def test_batches_in_flight_are_bounded(monkeypatch):
-    monkeypatch.setattr(cache_module, "MAX_IN_FLIGHT", 6)
+    monkeypatch.setattr(spreading, "MAX_IN_FLIGHT", 6)
     outstanding, peaks, guard = [0], [0], threading.Lock()
 
     class Watching(Executor):
@@ -235,7 +238,9 @@ def test_interrupt_or_failure_keeps_earlier_batches(path, error):
     assert len(again.scored) == 80 - 8
 
 
-def test_batches_that_finished_next_to_a_failing_one_are_kept(path):
+def test_batches_that_finished_next_to_a_failing_one_are_kept(path, monkeypatch):
+    monkeypatch.setattr(spreading, "_FIRST_IN_FLIGHT", 80)
+
     class Inline(Executor):
         """Finishes every batch before the next is sent."""
 

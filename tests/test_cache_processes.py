@@ -46,6 +46,9 @@ class FakeScorer:
     def __init__(self, log=None):
         self.log = log
 
+    def cost(self, size):
+        return 1.0
+
     def score_sets(self, node, parent_sets):
         if self.log is not None:
             time.sleep(0.002)

@@ -34,7 +34,7 @@ def _start(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit: 0 done, 2 for bad input, 130 after Ctrl-C."""
+    """Run the command line and exit: 0 done, 1 for lost workers, 2 for bad input, 130 after Ctrl-C."""
     for stream in (sys.stdout, sys.stderr):
         # A terminal that can't show a variable's name still gets the answer.
         if hasattr(stream, "reconfigure"):

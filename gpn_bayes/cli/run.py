@@ -1,5 +1,7 @@
 """``gpn-bayes run`` and ``gpn-bayes demo``: from a table to the folder of its results."""
 
+from concurrent.futures import Executor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -7,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gpn_bayes.cli import inputs, screen
+from gpn_bayes.cli.cluster import Cluster, read_cluster
 from gpn_bayes.cli.folder import ResultFolder
 from gpn_bayes.cli.questions import Question, ask
 
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 
-_SAMPLING, _KNOWLEDGE = "Sampling", "Prior knowledge"
+_SAMPLING, _KNOWLEDGE, _CLUSTER = "Sampling", "Prior knowledge", "More than one machine"
 Score = Annotated[
     str,
     typer.Option(help="How to score a variable given its parents: bge (linear relations) or gp (unknown smooth ones)."),
@@ -53,6 +56,7 @@ class _Job:
     options: dict[str, Any]
     out: Path
     quiet: bool
+    cluster: Cluster | None = None
 
 
 def run_file(
@@ -114,6 +118,22 @@ def run_file(
             rich_help_panel=_SAMPLING,
         ),
     ] = "keep",
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            help="Address of a dask scheduler, tcp://host:8786, whose workers compute the scores.",
+            show_default=False,
+            rich_help_panel=_CLUSTER,
+        ),
+    ] = None,
+    tls_ca: Annotated[
+        Path | None,
+        typer.Option(help="Whose signature makes a certificate valid there (PEM).", rich_help_panel=_CLUSTER),
+    ] = None,
+    tls_cert: Annotated[
+        Path | None, typer.Option(help="The certificate to show there.", rich_help_panel=_CLUSTER)
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="Its private key.", rich_help_panel=_CLUSTER)] = None,
     quiet: Quiet = False,
 ) -> None:
     """Draw networks from the posterior given a table, and write the probability of every edge.
@@ -124,6 +144,7 @@ def run_file(
     with screen.plain_messages():
         from gpn_bayes.data import Dataset
 
+        cluster = read_cluster(dask, tls_ca, tls_cert, tls_key)
         dataset = Dataset.read(data)
         names = dataset.names
         options = {
@@ -144,7 +165,7 @@ def run_file(
             "reweight": None if reweight.lower() == "none" else reweight,
             "order_bias": order_bias,
         }
-        _carry_out(_Job(dataset, options, out, quiet))
+        _carry_out(_Job(dataset, options, out, quiet, cluster))
 
 
 def run_demo(
@@ -198,10 +219,11 @@ def _carry_out(job: _Job) -> "GraphPosterior":
         screen.note(f"{job.out} holds this run, finished; nothing was computed again")
     elif ours:
         screen.note(f"{job.out} holds this run, unfinished; going on")
-    if not ours:
-        folder.claim(run, job.data.n_rows)
     try:
-        post = _finish(folder, run, progressbar=not job.quiet)
+        with nullcontext() if job.cluster is None or folder.drawn else job.cluster.executor() as executor:
+            if not ours:
+                folder.claim(run, job.data.n_rows)
+            post = _finish(folder, run, executor, progressbar=not job.quiet)
     except KeyboardInterrupt:
         _say_interrupted("before the first draw")
         raise typer.Exit(INTERRUPTED) from None
@@ -215,7 +237,7 @@ def _carry_out(job: _Job) -> "GraphPosterior":
     return post
 
 
-def _finish(folder: ResultFolder, run: "PreparedRun", progressbar: bool) -> "GraphPosterior":
+def _finish(folder: ResultFolder, run: "PreparedRun", executor: Executor | None, progressbar: bool) -> "GraphPosterior":
     """Draw and write whatever isn't there yet; only the draws when Ctrl-C cut them short."""
     from gpn_bayes.checkpoint import CheckpointStore
     from gpn_bayes.posterior import load
@@ -225,7 +247,7 @@ def _finish(folder: ResultFolder, run: "PreparedRun", progressbar: bool) -> "Gra
         post = load(folder.posterior)
     else:
         # The draws stay in the store till they are safe in the posterior's own file.
-        post = draw(run, cache=folder.store, progressbar=progressbar, keep_checkpoints=True)
+        post = draw(run, cache=folder.store, executor=executor, progressbar=progressbar, keep_checkpoints=True)
         if _stopped(post, run):
             return post
         post.save(folder.posterior)

@@ -52,7 +52,7 @@ def in_options(text: str) -> str:
 
 @contextmanager
 def plain_messages() -> Iterator[None]:
-    """Show errors of input as ``error: …`` and exit with 2, and warnings as ``warning: …``."""
+    """Show errors as ``error: …`` and exit, with 2 for bad input and 1 for lost workers; warnings as ``warning: …``."""
 
     def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
         if issubclass(category, UserWarning):
@@ -66,6 +66,10 @@ def plain_messages() -> Iterator[None]:
         except ValueError as error:
             tell("error", str(error))
             raise typer.Exit(2) from None
+        except ConnectionError as error:
+            # Workers are gone; the same command goes on.
+            tell("error", str(error))
+            raise typer.Exit(1) from None
         except OSError as error:
             # Without a file it is about, it is nothing the user could mend; but for a full disk.
             if error.filename is None and error.errno != errno.ENOSPC:

@@ -79,7 +79,7 @@ class Scorer(ABC):
     A subclass implements `score_sets`, and `_table` where it can do better than one set at a time; it sets
     `closed_form` where a whole table takes no time worth storing it for, and `default_max_parents` where the scores of
     large parent sets would take too long to compute them unasked. Where scores are slow, `proposal` returns a quicker
-    scorer.
+    scorer, and `cost` tells how much longer large sets take. Other processes get it pickled.
     """
 
     closed_form = False
@@ -98,6 +98,10 @@ class Scorer(ABC):
     def proposal(self) -> "Scorer | None":
         """Return a quicker, rougher scorer of the same data to draw DAGs under; None where there is no need of one."""
         return None
+
+    def cost(self, size: int) -> float:
+        """Return how long a score of so many parents takes, in any unit; the remaining time is estimated from it."""
+        return 1.0
 
     def local(self, node: Node, parents: Iterable[Node] = ()) -> float:
         """Return log S(node | parents).

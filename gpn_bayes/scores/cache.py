@@ -5,29 +5,23 @@ import math
 import os
 import sqlite3
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import suppress
-from itertools import batched, islice
-from queue import SimpleQueue
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from itertools import batched
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
 from gpn_bayes import storage
 from gpn_bayes.progress import progress_bar
+from gpn_bayes.scores.spreading import Batch, ParentSet, WorkersLost, describe, parents_text, score_batch, spread
 
 if TYPE_CHECKING:
     from gpn_bayes.scores.base import ScoreBatch, Scorer
 
-ParentSet = tuple[int, ...]
-
 # A batch is what a kill can lose, so it is small. Its size follows from the number of sets, never the cores.
 MAX_BATCH_SIZE = 64
 MIN_BATCHES = 256
-MAX_IN_FLIGHT = 256
-
-_to_json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would build an encoder every time
 
 # The score that was asked for, and the rougher one that DAGs are drawn under.
 TABLES = ("scores", "proposal_scores")
@@ -139,7 +133,7 @@ class ScoreCache:
             keys = [self._key(node, s) for s in sets]
         unknown = dict.fromkeys(key for key in keys if key not in known)
         for batch in batched(unknown, MAX_BATCH_SIZE):
-            self._keep(node, batch, _score_batch(self.scorer, node, batch))
+            self._keep(Batch(node, batch), score_batch(self.scorer, node, batch))
         return np.fromiter((known[key].value for key in keys), np.float64, len(keys))
 
     def records(self, requests: Iterable[tuple[int, ParentSet]]) -> list[ScoreRecord]:
@@ -182,15 +176,16 @@ class ScoreCache:
         if batch_size is not None and batch_size < 1:
             raise ValueError(f"batch_size must be 1 or more; received {batch_size}")
         missing = self._missing(requests)
-        total = sum(map(len, missing.values()))
-        if not total:
+        if not missing:
             return
-        size = batch_size or min(MAX_BATCH_SIZE, math.ceil(total / MIN_BATCHES))
-        batches = ((node, batch) for node, sets in missing.items() for batch in batched(sets, size))
+        size = batch_size or min(MAX_BATCH_SIZE, math.ceil(sum(map(len, missing.values())) / MIN_BATCHES))
+        batches = (Batch(node, batch) for node, sets in missing.items() for batch in batched(sets, size))
         pool = ThreadPoolExecutor(os.cpu_count()) if executor is None else executor
         try:
-            with progress_bar(description, total, progressbar) as advance:
-                self._work_through(batches, pool, advance)
+            with progress_bar(description, sum(map(self._cost, missing.values())), progressbar) as advance:
+                spread(self.scorer, batches, pool, self._keep, lambda batch: advance(self._cost(batch.sets)))
+        except WorkersLost as lost:
+            raise WorkersLost(f"{lost}; {self._where_kept()}") from lost
         except BaseException:
             if executor is None:
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -229,49 +224,21 @@ class ScoreCache:
                 missing.setdefault(int(node), {})[key] = None
         return missing
 
-    def _work_through(
-        self,
-        batches: Iterator[tuple[int, tuple[ParentSet, ...]]],
-        executor: Executor,
-        advance: Callable[[float], None],
-    ) -> None:
-        finished: SimpleQueue[Future] = SimpleQueue()
-        in_flight: dict[Future, tuple[int, tuple[ParentSet, ...]]] = {}
-        try:
-            while True:
-                for node, sets in islice(batches, MAX_IN_FLIGHT - len(in_flight)):
-                    future = executor.submit(_score_batch, self.scorer, node, sets)
-                    in_flight[future] = node, sets
-                    future.add_done_callback(finished.put)
-                if not in_flight:
-                    return
-                future = finished.get()
-                node, sets = in_flight[future]
-                self._collect(future, node, sets)
-                del in_flight[future]  # only now: an interrupt up to here still finds it among the unkept
-                advance(len(sets))
-        except BaseException:
-            for future in in_flight:
-                future.cancel()
-            for future, (node, sets) in in_flight.items():
-                if future.done():
-                    with suppress(BaseException):  # the first failure is the one to report
-                        self._keep(node, sets, future.result())
-            raise
+    def _cost(self, sets: Iterable[ParentSet]) -> float:
+        return sum(self.scorer.cost(len(parents)) for parents in sets)
 
-    def _collect(self, future: Future, node: int, sets: Sequence[ParentSet]) -> None:
-        try:
-            self._keep(node, sets, future.result())
-        except Exception as error:
-            error.add_note(f"while scoring {_describe(self.scorer.names, node, sets)}")
-            raise
+    def _where_kept(self) -> str:
+        if self.connection is None:
+            return "start the run again, with cache='run.sqlite' to keep the scores that are finished"
+        return f"the finished scores are kept in '{_file_of(self.connection)}': start the run again to go on from there"
 
-    def _keep(self, node: int, sets: Sequence[ParentSet], batch: "ScoreBatch") -> None:
+    def _keep(self, batch: Batch, scores: "ScoreBatch") -> None:
         """Check a finished batch and remember it, in the file first."""
-        records = _checked_records(self.scorer.names, node, sets, batch)
+        node, sets = batch
+        records = _checked_records(self.scorer.names, node, sets, scores)
         if self.connection is not None:
             names = self.scorer.names
-            rows = [(names[node], _parents_text(names, s), *r) for s, r in zip(sets, records, strict=True)]
+            rows = [(names[node], parents_text(names, s), *r) for s, r in zip(sets, records, strict=True)]
             with storage.transaction(self.connection):
                 self.connection.executemany(f"INSERT OR REPLACE INTO {self._table} VALUES (?, ?, ?, ?, ?, ?)", rows)
         self._records[node].update(zip(sets, records, strict=True))
@@ -310,14 +277,9 @@ class ScoreCache:
             ) from problem
 
 
-def _score_batch(scorer: "Scorer", node: int, sets: Sequence[ParentSet]) -> "ScoreBatch":
-    """Score a batch; at module level so that other processes can find it."""
-    return scorer.score_sets(node, list(sets))
-
-
 def _adopt(connection: sqlite3.Connection, scorer: "Scorer", table: str) -> None:
     """Mark a new file, or a new table of it, as this scorer's; refuse one that is another's."""
-    data = {"data_fingerprint": scorer.data_fingerprint, "names": _to_json(scorer.names)}
+    data = {"data_fingerprint": scorer.data_fingerprint, "names": json.dumps(scorer.names, ensure_ascii=False)}
     score = {"score_fingerprint": scorer.score_fingerprint, "label": scorer.label}
     prefix = "" if table == "scores" else f"{table}:"
     theirs = dict(connection.execute("SELECT key, value FROM meta").fetchall())
@@ -347,30 +309,20 @@ def _summary(meta: dict[str, str]) -> str:
 
 
 def _checked_records(
-    names: Sequence[str], node: int, sets: Sequence[ParentSet], batch: "ScoreBatch"
+    names: Sequence[str], node: int, sets: Sequence[ParentSet], scores: "ScoreBatch"
 ) -> list[ScoreRecord]:
-    lengths = [len(column) for column in batch]
+    lengths = [len(column) for column in scores]
     if lengths != [len(sets)] * 4:
         raise ValueError(
             "a scorer must return one value, error, k-hat and status a parent set; "
-            f"{_describe(names, node, sets)}: received {lengths} for {len(sets)} sets"
+            f"{describe(names, Batch(node, tuple(sets)))}: received {lengths} for {len(sets)} sets"
         )
-    values, errors, k_hats = (np.asarray(column, np.float64).tolist() for column in batch[:3])
-    records = list(map(ScoreRecord, values, errors, k_hats, map(str, batch[3])))
+    values, errors, k_hats = (np.asarray(column, np.float64).tolist() for column in scores[:3])
+    records = list(map(ScoreRecord, values, errors, k_hats, map(str, scores[3])))
     for parents, record in zip(sets, records, strict=True):
         if not record.value < math.inf:  # also catches nan
             raise ValueError(
-                f"every score must be a number or minus infinity; {_describe(names, node, [parents])} "
+                f"every score must be a number or minus infinity; {describe(names, Batch(node, (parents,)))} "
                 f"scored {record.value} ({record.status})"
             )
     return records
-
-
-def _parents_text(names: Sequence[str], parents: ParentSet) -> str:
-    return _to_json([names[parent] for parent in parents])
-
-
-def _describe(names: Sequence[str], node: int, sets: Sequence[ParentSet]) -> str:
-    shown = " or ".join(_parents_text(names, parents) for parents in sets[:3])
-    more = f" or {len(sets) - 3} more" if len(sets) > 3 else ""
-    return f"{names[node]!r} given {shown}{more}"

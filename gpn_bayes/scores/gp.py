@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from copy import copy
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -28,6 +29,10 @@ _EDGE, _NEGLIGIBLE = 0.02, 15.0
 _LARGEST_LOSS = 1e-3
 # How much of a kernel matrix' columns the first steps of a mode search may neglect.
 _ROUGH_COLUMNS = 1e-5
+# An integral over a grid; the mode search of a single parent takes less.
+_COST_WITHOUT_PARENTS = 10
+# What was prepared of tables that came pickled: the scorers of a run share it, as they did where they came from.
+_prepared: WeakValueDictionary[tuple[str, tuple[float, float], float], Basis] = WeakValueDictionary()
 
 Row = tuple[float, float, float, str]
 
@@ -160,17 +165,22 @@ class GPScorer(Scorer):
         if self._dense:
             self._refuse_many_rows("interactions, dense=True and priors of very short length scales take")
         self.basis = Basis(self.values, mu=score.priors.mu)
-        self._rough = self.basis.rougher(_ROUGH_COLUMNS * min(len(self.values), MANY_ROWS))
+        self._rough = self.basis.rougher(self._rough_tolerance)
 
     def proposal(self) -> "GPScorer | None":
         """Return the scorer by Laplace's approximation, which shares the prepared rows."""
         if self.score.estimator == "laplace":
             return None
         rough = copy(self)
+        rough.basis, rough._rough = self.basis, self._rough
         rough.score = copy(self.score)
         rough.score.estimator = "laplace"
         rough.score_fingerprint, rough.label = rough.score.fingerprint, repr(rough.score)
         return rough
+
+    def cost(self, size: int) -> float:
+        """Return how long a score of so many parents takes, more or less, next to one of a single parent."""
+        return float(size**2 or _COST_WITHOUT_PARENTS)
 
     def score_sets(self, node: int, parent_sets: Sequence[tuple[int, ...]]) -> ScoreBatch:
         """Score several parent sets of one node, given by index."""
@@ -226,6 +236,23 @@ class GPScorer(Scorer):
 
         found = bridge_estimate(posterior, modes, rng, target_error=self.score.target_error, posterior_draws=draws)
         return found.value, found.error, float("nan"), found.status
+
+    @property
+    def _rough_tolerance(self) -> float:
+        return _ROUGH_COLUMNS * min(len(self.values), MANY_ROWS)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what was prepared, which takes hundreds of times the room of the table it is made of."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("basis", "_rough")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Share what other scorers of the same table have prepared in this process, or will."""
+        self.__dict__.update(state)
+        fresh = Basis(self.values, mu=self.score.priors.mu)
+        place = self.data_fingerprint, fresh.mu
+        self.basis = _prepared.setdefault((*place, fresh.tolerance), fresh)
+        rough = self.basis.rougher(self._rough_tolerance)
+        self._rough = _prepared.setdefault((*place, rough.tolerance), rough)
 
     def _refuse_many_rows(self, what: str) -> None:
         if len(self.values) > LARGEST_DENSE:
