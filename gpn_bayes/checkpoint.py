@@ -122,10 +122,12 @@ class CheckpointStore:
         return Checkpoint(n_blocks, joined, _unpack(layout, state), _rng_from_json(rng_state))
 
     def forget(self, run_key: str) -> None:
-        """Remove a run's states and draws, all chains."""
+        """Remove a run's states and draws, all chains, and those of its rounds, whose keys go on with a colon."""
         with storage.transaction(self.connection) as connection:
-            connection.execute("DELETE FROM blocks WHERE run_key = ?", (run_key,))
-            connection.execute("DELETE FROM checkpoints WHERE run_key = ?", (run_key,))
+            for table in ("blocks", "checkpoints"):
+                connection.execute(
+                    f"DELETE FROM {table} WHERE run_key = ? OR run_key LIKE ?", (run_key, f"{run_key}:%")
+                )
 
     def close(self) -> None:
         """Close the file, if it was opened here."""

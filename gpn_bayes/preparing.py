@@ -10,13 +10,17 @@ import numpy as np
 
 import gpn_bayes
 from gpn_bayes import scores
+from gpn_bayes.chain import Plan
+from gpn_bayes.data import Dataset, SufficientStatistics, read_data
+from gpn_bayes.expanding import THRESHOLD
 from gpn_bayes.mcmc import exact_draws
-from gpn_bayes.running import Plan
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.prior import GraphPrior
-from gpn_bayes.space import candidate_lists
+from gpn_bayes.space import SearchSpace, read_space
 
 SAMPLERS = ("auto", "exact", "partition", "order")
+# Scores without a closed form of larger sets are too many where variables are many.
+_MANY_NODES, _PARENTS_OF_MANY = 16, 3
 # The exact sampler takes about half a minute and half a gigabyte here, and four times that for one more.
 AUTO_EXACT_NODES = 16
 # Counting the orders of a DAG walks through sets of nodes.
@@ -35,8 +39,14 @@ class PreparedRun:
         The rougher score that DAGs are drawn under, to be weighted to `scorer`; None to draw under that itself.
     prior : GraphPrior
         The graph prior.
-    candidates : list of list of int
-        The candidate parents of every node.
+    data : Dataset or SufficientStatistics
+        The data.
+    space : SearchSpace
+        The candidate parents of every node, or how to find them.
+    plus_one : bool
+        Whether a node may have one parent from outside its candidates.
+    expand : float or None
+        The probability from which on such a parent becomes a candidate; None to leave the space as it is.
     max_parents : int or None
         Largest number of parents of a node.
     plan : Plan
@@ -54,7 +64,10 @@ class PreparedRun:
     scorer: Scorer
     proposal: Scorer | None
     prior: GraphPrior
-    candidates: list[list[int]]
+    data: Dataset | SufficientStatistics
+    space: SearchSpace
+    plus_one: bool
+    expand: float | None
     max_parents: int | None
     plan: Plan
     chains: int
@@ -74,12 +87,16 @@ def prepare(
     cores: int | None = None,
     random_seed: int | None = None,
     thin: int | str = "auto",
+    until: str | None = None,
+    temperatures: int = 1,
     prior: Any = "uniform",
     required: Any = (),
     forbidden: Any = (),
     tiers: Any = None,
     max_parents: int | None = None,
     candidates: Any = None,
+    plus_one: bool | str = "auto",
+    expand: float | bool | str = "auto",
     reweight: str | None = "auto",
     order_bias: str = "keep",
 ) -> PreparedRun:
@@ -90,24 +107,44 @@ def prepare(
     ValueError
         For anything that would keep the run from its end.
     """
-    _check_counts(draws=draws, chains=chains, tune=tune, cores=cores, thin=thin, random_seed=random_seed)
+    _check_counts(
+        draws=draws,
+        chains=chains,
+        tune=tune,
+        cores=cores,
+        thin=thin,
+        random_seed=random_seed,
+        temperatures=temperatures,
+    )
     if reweight not in ("auto", None):
         raise ValueError(f"reweight must be 'auto' or None; received {reweight!r}")
-    scorer = scores.by_name(score).bind(data)
+    if until not in ("converged", None):
+        raise ValueError(f"until must be 'converged' or None; received {until!r}")
+    checked = read_data(data)
+    scorer = scores.by_name(score).bind(checked)
     proposal = None if reweight is None else scorer.proposal()
     n = len(scorer.names)
     graph_prior = GraphPrior.read(prior, scorer.names, required, forbidden, tiers)
     if max_parents is None:
         max_parents = scorer.default_max_parents
-    lists = candidate_lists(candidates, graph_prior, max_parents)
+        if max_parents is not None and n > _MANY_NODES:
+            max_parents = min(max_parents, _PARENTS_OF_MANY)
+    space = read_space(candidates, graph_prior, max_parents, checked, scorer if proposal is None else proposal)
+    plus_one, threshold = _read_growth(plus_one, expand, found_by_method=space.source not in ("all others", "given"))
     sampler = _choose_sampler(sampler, n, order_bias)
     exact = sampler == "exact"
+    if exact and plus_one:
+        raise ValueError("the exact sampler takes no parents from outside the candidates; use 'partition'")
+    if temperatures > 1 and sampler != "partition":
+        raise ValueError(f"more than one temperature takes the partition sampler; received {sampler!r}")
     plan = Plan(
         sampler=sampler,
         draws=draws,
         tune=0 if exact else tune,
         thin=1 if exact else 10 * n if thin == "auto" else int(thin),
         cores=min(cores or os.cpu_count() or 1, chains),
+        temperatures=temperatures,
+        until_converged=until is not None and not exact,
     )
     settings = {
         "score": scorer.label,
@@ -118,6 +155,10 @@ def prepare(
         "tune": plan.tune,
         "chains": chains,
         "thin": plan.thin,
+        "until": until,
+        "temperatures": temperatures,
+        "plus_one": plus_one,
+        "expand": threshold,
         "random_seed": random_seed,
         "reweight": None if proposal is None else "auto",
         "order_bias": None if sampler != "order" else "corrected" if order_bias == "correct" else "kept",
@@ -130,13 +171,16 @@ def prepare(
         scorer=scorer,
         proposal=proposal,
         prior=graph_prior,
-        candidates=lists,
+        data=checked,
+        space=space,
+        plus_one=plus_one,
+        expand=threshold,
         max_parents=max_parents,
         plan=plan,
         chains=chains,
         random_seed=random_seed,
         settings=settings,
-        key=_run_key(settings, scorer, lists),
+        key=_run_key(settings, scorer, space),
     )
 
 
@@ -158,8 +202,24 @@ def _choose_sampler(sampler: str, n: int, order_bias: str) -> str:
     return sampler
 
 
+def _read_growth(plus_one: Any, expand: Any, found_by_method: bool) -> tuple[bool, float | None]:
+    """Return whether parents from outside are allowed, and the probability from which on they become candidates."""
+    if plus_one not in (True, False, "auto"):
+        raise ValueError(f"plus_one must be True, False or 'auto'; received {plus_one!r}")
+    allowed = found_by_method if plus_one == "auto" else bool(plus_one)
+    if expand is False or (expand == "auto" and not allowed):
+        return allowed, None
+    if expand is True or expand == "auto":
+        expand = THRESHOLD
+    if isinstance(expand, str) or not 0 < expand < 1:
+        raise ValueError(f"expand must be True, False, 'auto' or a probability; received {expand!r}")
+    if not allowed:
+        raise ValueError("candidates can only grow by parents from outside; received expand with plus_one=False")
+    return True, float(expand)
+
+
 def _check_counts(**given: Any) -> None:
-    smallest = {"draws": 1, "chains": 1, "tune": 0, "cores": 1, "thin": 1, "random_seed": 0}
+    smallest = {"draws": 1, "chains": 1, "tune": 0, "cores": 1, "thin": 1, "random_seed": 0, "temperatures": 1}
     for name, value in given.items():
         if (value is None and name in ("cores", "random_seed")) or (value == "auto" and name == "thin"):
             continue
@@ -167,6 +227,6 @@ def _check_counts(**given: Any) -> None:
             raise ValueError(f"{name} must be a whole number, {smallest[name]} or more; received {value!r}")
 
 
-def _run_key(settings: dict[str, Any], scorer: Scorer, lists: list[list[int]]) -> str:
-    text = json.dumps([settings, scorer.score_fingerprint, lists], sort_keys=True, default=str)
+def _run_key(settings: dict[str, Any], scorer: Scorer, space: SearchSpace) -> str:
+    text = json.dumps([settings, scorer.score_fingerprint, space.parameters], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]

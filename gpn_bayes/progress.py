@@ -41,3 +41,15 @@ def progress_bar(description: str, total: float, show: bool) -> Iterator[Callabl
     with Progress(*columns, console=Console(file=sys.stderr), speed_estimate_period=1800) as progress:
         task = progress.add_task(description, total=total)
         yield lambda done: progress.advance(task, done)
+
+
+def shares(advance: Callable[[float], None]) -> Callable[[float], None]:
+    """Turn a bar that moves by steps into one that is told the share done."""
+    done = 0.0
+
+    def move_to(share: float) -> None:
+        nonlocal done
+        advance(share - done)
+        done = share
+
+    return move_to

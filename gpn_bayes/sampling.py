@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import replace
@@ -11,34 +11,29 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from gpn_bayes import graphs
-from gpn_bayes.checkpoint import CheckpointStore
-from gpn_bayes.kernels.subsets import members_of
-from gpn_bayes.mcmc import chains as chain_runs
-from gpn_bayes.mcmc import exact_draws
-from gpn_bayes.mcmc import order as orders
-from gpn_bayes.mcmc.exact_posterior import exact_probabilities
-from gpn_bayes.mcmc.tables import ScoreTables, build_tables
-from gpn_bayes.posterior import GraphPosterior
-from gpn_bayes.posterior.diagnostics import (
-    INTERRUPTED,
-    REWEIGHTING_INTERRUPTED,
-    WEIGHT_ESS_LIMIT,
-    weight_ess,
-    weight_warnings,
+from gpn_bayes.assembling import (
+    draws_under_score,
+    exact_answers,
+    order_correction,
+    under_proposal,
+    with_errors,
+    with_weights,
 )
-from gpn_bayes.posterior.exact import ExactAnswers
-from gpn_bayes.posterior.score_noise import drawn_sets
+from gpn_bayes.chain import Plan
+from gpn_bayes.checkpoint import CheckpointStore
+from gpn_bayes.expanding import DRAWS_OF_ROUND, Round, expand
+from gpn_bayes.mcmc import exact_draws
+from gpn_bayes.mcmc.tables import ScoreTables
+from gpn_bayes.posterior import GraphPosterior
+from gpn_bayes.posterior.diagnostics import INTERRUPTED, REWEIGHTING_INTERRUPTED, weight_ess, weight_warnings
 from gpn_bayes.preparing import PreparedRun, prepare
-from gpn_bayes.progress import progress_bar
-from gpn_bayes.reweighting import Reweighted, errors_of, poor_scores, reweight_draws
+from gpn_bayes.progress import progress_bar, shares
+from gpn_bayes.reweighting import reweight_draws
 from gpn_bayes.running import Draws, run_chains
-from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.prior import GraphPrior
-
-# Closed-form scores are stored up to here; beyond, computing them again is quicker than reading them.
-_MAX_STORED_CLOSED_FORM = 200_000
+from gpn_bayes.space import FoundCandidates, SpaceContext, find_candidates
+from gpn_bayes.tabulating import ParentSpace, Tabulator, most_candidates, with_outsiders
 
 
 def sample(
@@ -52,12 +47,16 @@ def sample(
     cores: int | None = None,
     random_seed: int | None = None,
     thin: int | str = "auto",
+    until: str | None = None,
+    temperatures: int = 1,
     prior: Any = "uniform",
     required: Any = (),
     forbidden: Any = (),
     tiers: Any = None,
     max_parents: int | None = None,
     candidates: Any = None,
+    plus_one: bool | str = "auto",
+    expand: float | bool | str = "auto",
     reweight: str | None = "auto",
     order_bias: str = "keep",
     cache: str | os.PathLike[str] | None = None,
@@ -87,6 +86,14 @@ def sample(
         The same seed gives the same draws. Without one, a killed run can't go on where it stopped.
     thin : int or "auto"
         Steps of a chain before each draw; ten a variable by default.
+    until : {None, "converged"}
+        "converged" looks at the chains after each quarter of the draws and stops as soon as they agree (on the log
+        score: R-hat up to 1.05 and 400 effective draws; on every edge: within 0.05). Where they don't at the end, it
+        keeps every second draw and goes on with twice the thinning, up to 32 times the planned length; memory stays as
+        planned. If even that isn't enough, a warning says so.
+    temperatures : int, default 1
+        More than one couples every chain of the partition sampler to copies of itself under flattened scores, which
+        cross what it can't; each takes as long as the chain. Try 4 to 8 where chains don't agree.
     prior : {"uniform", "fair"}, table of edge probabilities, or GraphPrior
         See `gpn_bayes.scores.GraphPrior`.
     required, forbidden : edges (parent, child)
@@ -95,8 +102,18 @@ def sample(
         No edge leads from a later tier to an earlier one.
     max_parents : int, optional
         Largest number of parents of a node; 5 by default for the "gp" score, no limit for "bge".
-    candidates : dict or networkx.DiGraph, optional
-        Candidate parents of each variable; all others by default. At most 20 each.
+    candidates : dict, networkx.DiGraph, fitted estimator, str, list of str, or int, optional
+        Candidate parents of each variable, at most 20 each; or an estimate, whose edges make both their ends candidates
+        of each other; or how to find them, up to 12 each: "pc", "dual-pc", "greedy" (forward selection under the
+        score), "correlation", "distance-correlation", or several of these; or the largest number to find. By default
+        all others where these are at most 20, else "pc" and "greedy", or only "greedy" for "gp". Parents that aren't
+        candidates have probability zero, unless `plus_one` lets them in.
+    plus_one : bool or "auto"
+        Whether every variable may also have one parent that isn't among its candidates; "auto" where candidates are
+        found by a method or an estimate.
+    expand : bool, float or "auto"
+        Whether to draw in rounds before: parents from outside whose probability reaches 0.05, or the number given,
+        become candidates, until a round finds no more. "auto" where `plus_one` is on.
     reweight : {"auto", None}
         "auto" draws DAGs under a quicker, rougher score where `score` offers one ("gp" offers Laplace's approximation),
         computes `score` itself only for the parent sets that were drawn, and weights the draws by the ratio of the two.
@@ -130,14 +147,12 @@ def sample(
     """
     run = prepare(
         data, score, sampler=sampler, draws=draws, tune=tune, chains=chains, cores=cores, random_seed=random_seed,
-        thin=thin, prior=prior, required=required, forbidden=forbidden, tiers=tiers, max_parents=max_parents,
-        candidates=candidates, reweight=reweight, order_bias=order_bias,
+        thin=thin, until=until, temperatures=temperatures, prior=prior, required=required, forbidden=forbidden,
+        tiers=tiers, max_parents=max_parents, candidates=candidates, plus_one=plus_one, expand=expand,
+        reweight=reweight, order_bias=order_bias,
     )  # fmt: skip
     post = draw(run, cache=cache, executor=executor, progressbar=progressbar)
-    kept = post.log_score.shape[1]
-    if kept < draws:
-        warnings.warn(f"interrupted: {kept} of {draws} draws of each chain were made", UserWarning, stacklevel=2)
-    for text in _weighting_warnings(post):
+    for text in run_warnings(post, draws):
         warnings.warn(text, UserWarning, stacklevel=2)
     return post
 
@@ -165,12 +180,15 @@ def draw(
         rough = store
         if run.proposal is not None:
             rough = ScoreCache(run.proposal, store.connection, table="proposal_scores")
-        tables = _score_tables(run, rough, executor, progressbar)
         checkpoints = None
         if store.connection is not None and run.random_seed is not None:
             checkpoints = CheckpointStore(store.connection)
+        found = find_candidates(run.space, SpaceContext(run.data, rough, executor, progressbar))
+        tabulator = Tabulator(rough, run.prior, executor, progressbar)
+        space, rounds = _expanded(run, found, tabulator, checkpoints, progressbar)
+        tables = tabulator.tables(space)
         drawn = _run_chains(run, tables, checkpoints, progressbar)
-        correction = _order_correction(drawn) if run.settings["order_bias"] == "corrected" else None
+        correction = order_correction(drawn) if run.settings["order_bias"] == "corrected" else None
         weighted = None
         if run.proposal is not None:
             with suppress(KeyboardInterrupt):  # what was drawn is worth more than an exception
@@ -178,139 +196,93 @@ def draw(
         complete = not drawn.interrupted and (run.proposal is None or weighted is not None)
         if checkpoints is not None and complete and not keep_checkpoints:
             checkpoints.forget(run.key)
-    post = GraphPosterior(
-        names=run.scorer.names,
-        parents=drawn.parents,
-        log_score=drawn.log_scores,
-        log_weights=correction,
-        stats={"state_log_score": drawn.targets},
-        settings={**run.settings, "moves": _move_table(run.plan.sampler, drawn.counters)},
-        scorer=_dag_scorer(run.scorer, run.prior),
-    )
+    told = found.report.parameters | {"sizes": list(map(len, space.lists)), "plus_one": any(space.outsiders)}
+    told |= {"max_with_outsider": space.max_with_outsider, "rounds": [done.parameters for done in rounds]}
+    post = draws_under_score(run, drawn, correction, told)
     if run.proposal is None:
-        answers = _exact_answers(tables, run.candidates, progressbar) if run.plan.sampler == "exact" else None
-        return replace(_with_errors(post, store), exact=answers)
+        answers = exact_answers(tables, space.lists, progressbar) if run.plan.sampler == "exact" else None
+        return replace(with_errors(post, store), exact=answers)
     if weighted is None:
-        return _under_proposal(post, run.proposal, run.prior)
-    return _with_weights(post, weighted)
+        return under_proposal(post, run.proposal, run.prior)
+    return with_weights(post, weighted)
 
 
-def _with_errors(post: GraphPosterior, store: ScoreCache) -> GraphPosterior:
-    """Return draws with the errors of the scores they were drawn under, where these have any."""
-    if store.scorer.closed_form:
-        return post
-    sets = drawn_sets(post.parents)
-    records = store.records(sets.keys)
-    errors = errors_of(sets, records)
-    settings = {**post.settings, "poor_scores": poor_scores(records)}
-    return replace(post, score_errors=errors if (errors != 0).any() else None, settings=settings)
+def run_warnings(post: GraphPosterior, draws: int) -> list[str]:
+    """Return in words what a user should hear at once.
 
-
-def _with_weights(post: GraphPosterior, weighted: Reweighted) -> GraphPosterior:
-    """Return draws under the rough score as weighted draws under the accurate one."""
-    return replace(
-        post,
-        log_score=post.log_score + weighted.log_ratios,
-        log_weights=weighted.log_weights,
-        score_errors=weighted.score_errors if (weighted.score_errors != 0).any() else None,
-        stats={**post.stats, "proposal_log_score": post.log_score},
-        settings={
-            **post.settings,
-            "pareto_k": None if np.isnan(weighted.pareto_k) else weighted.pareto_k,
-            "poor_scores": weighted.poor_scores,
-        },
-    )
-
-
-def _under_proposal(post: GraphPosterior, proposal: Scorer, prior: GraphPrior) -> GraphPosterior:
-    """Return draws that were never weighted as what they are: draws under the rough score."""
-    settings = {**post.settings, "score": proposal.label, "reweight": INTERRUPTED}
-    return replace(post, settings=settings, scorer=_dag_scorer(proposal, prior))
-
-
-def _weighting_warnings(post: GraphPosterior) -> list[str]:
-    """Return in words what speaks against the weights from one score to another."""
-    if post.settings["reweight"] is None:
-        return []
+    Parameters
+    ----------
+    post : GraphPosterior
+        What `draw` returned.
+    draws : int
+        How many draws of each chain were asked for.
+    """
+    told = []
+    if post.settings.get("interrupted"):
+        told.append(f"interrupted: {post.log_score.shape[1]} of {draws} draws of each chain were made")
+    elif post.settings.get("converged") is False:
+        told.append(f"not converged: {post.diagnostics()}")
     if post.settings["reweight"] == INTERRUPTED:
-        return [REWEIGHTING_INTERRUPTED]
-    pareto_k = post.settings["pareto_k"]
-    return weight_warnings(np.nan if pareto_k is None else pareto_k, weight_ess(post.weights), post.log_score.size)
+        told.append(REWEIGHTING_INTERRUPTED)
+    elif post.settings["reweight"] is not None:
+        pareto_k = post.settings["pareto_k"]
+        pareto_k = np.nan if pareto_k is None else pareto_k
+        told += weight_warnings(pareto_k, weight_ess(post.weights), post.log_score.size)
+    return told
 
 
-def _score_tables(run: PreparedRun, store: ScoreCache, executor: Executor | None, progressbar: bool) -> ScoreTables:
-    """Return the scores of all subsets of the candidates, prior included."""
-    lists = run.candidates
-    node_scores = _node_scores(store, lists, run.max_parents, executor, progressbar)
-    return build_tables(lists, [table + run.prior.log_table(i, lists[i]) for i, table in enumerate(node_scores)])
-
-
-def _run_chains(run: PreparedRun, tables: ScoreTables, checkpoints: CheckpointStore | None, progressbar: bool) -> Draws:
-    weights = _layered_weights(tables, progressbar) if run.plan.sampler == "exact" else None
-    rngs = [np.random.default_rng(seed) for seed in np.random.SeedSequence(run.random_seed).spawn(run.chains)]
-    return run_chains(run.plan, tables, rngs, _start_orders(run.prior), weights, checkpoints, run.key, progressbar)
-
-
-def _node_scores(
-    store: ScoreCache,
-    lists: list[list[int]],
-    max_parents: int | None,
-    executor: Executor | None,
+def _expanded(
+    run: PreparedRun,
+    found: FoundCandidates,
+    tabulator: Tabulator,
+    checkpoints: CheckpointStore | None,
     progressbar: bool,
-) -> list[np.ndarray]:
-    """Return for every node the scores of all subsets of its candidates."""
-    scorer = store.scorer
-    limits = [len(chosen) if max_parents is None else min(max_parents, len(chosen)) for chosen in lists]
-    wanted = sum(1 << len(chosen) for chosen in lists)
-    if scorer.closed_form and (store.connection is None or wanted > _MAX_STORED_CLOSED_FORM):
-        return [scorer.table(i, chosen, limit) for i, (chosen, limit) in enumerate(zip(lists, limits, strict=True))]
-    sets = [_subsets(chosen, limit) for chosen, limit in zip(lists, limits, strict=True)]
-    store.fill(((i, parents) for i, own in enumerate(sets) for parents in own.values()), executor, progressbar)
-    tables = []
-    for i, own in enumerate(sets):
-        table = np.full(1 << len(lists[i]), -np.inf)
-        table[list(own)] = store.values(i, list(own.values()))
-        tables.append(table)
-    return tables
+) -> tuple[ParentSpace, list[Round]]:
+    """Return the space to draw from, after the rounds that let it grow."""
+
+    def rebuild(lists: list[list[int]]) -> ParentSpace:
+        return with_outsiders(lists, run.prior, run.max_parents, tabulator.store.scorer, run.plus_one)
+
+    def draw_round(space: ParentSpace, number: int) -> np.ndarray:
+        plan = run.plan._replace(
+            draws=min(run.plan.draws, DRAWS_OF_ROUND),
+            tune=min(run.plan.tune, DRAWS_OF_ROUND),
+            thin=max(run.plan.thin // 2, 1),
+            until_converged=False,
+        )
+        name = f"Round {number + 1}"
+        parents = _run_chains(run, tabulator.tables(space), checkpoints, progressbar, plan, name).parents
+        return parents.reshape(-1, *parents.shape[2:])
+
+    space = rebuild(found.lists)
+    if run.expand is None or not any(space.outsiders):
+        return space, []
+    return expand(space, draw_round, rebuild, run.expand, most_candidates(len(found.lists)))
 
 
-def _subsets(chosen: Sequence[int], limit: int) -> dict[int, tuple[int, ...]]:
-    """Return the subsets of at most `limit` candidates, by local mask."""
-    return {
-        mask: tuple(chosen[bit] for bit in members_of(mask))
-        for mask in range(1 << len(chosen))
-        if mask.bit_count() <= limit
-    }
+def _run_chains(
+    run: PreparedRun,
+    tables: ScoreTables,
+    checkpoints: CheckpointStore | None,
+    progressbar: bool,
+    plan: Plan | None = None,
+    name: str = "Sampling",
+) -> Draws:
+    """Run the chains; under another name than that of the final run with randomness of their own."""
+    plan = run.plan if plan is None else plan
+    weights = _layered_weights(tables, progressbar) if plan.sampler == "exact" else None
+    entropy: int | list[int] | None = run.random_seed
+    if name != "Sampling" and run.random_seed is not None:
+        entropy = [run.random_seed, *name.encode()]
+    sequence = np.random.SeedSequence(entropy)
+    rngs = [np.random.default_rng(seed) for seed in sequence.spawn(run.chains)]
+    key = run.key if name == "Sampling" else f"{run.key}:{name}"
+    return run_chains(plan, tables, rngs, _start_orders(run.prior), weights, checkpoints, key, progressbar, name)
 
 
 def _layered_weights(tables: ScoreTables, progressbar: bool) -> exact_draws.LayeredWeights:
     with progress_bar("Summing", 1.0, progressbar) as advance:
-        return exact_draws.layered_weights(tables, _shares(advance))
-
-
-def _exact_answers(tables: ScoreTables, lists: list[list[int]], progressbar: bool) -> ExactAnswers:
-    with progress_bar("Edges", 1.0, progressbar) as advance:
-        found = exact_probabilities(tables, _shares(advance))
-    spans = list(zip(found.offsets[:-1], found.offsets[1:], strict=True))
-    return ExactAnswers(
-        edges=found.edge_probabilities,
-        log_z=found.log_z,
-        candidates=lists,
-        log_scores=[tables.values[begin:end].copy() for begin, end in spans],
-        parent_sets=[found.parent_set_probabilities[begin:end] for begin, end in spans],
-    )
-
-
-def _shares(advance: Callable[[float], None]) -> Callable[[float], None]:
-    """Turn a bar that moves by steps into one that is told the share done."""
-    done = 0.0
-
-    def move_to(share: float) -> None:
-        nonlocal done
-        advance(share - done)
-        done = share
-
-    return move_to
+        return exact_draws.layered_weights(tables, shares(advance))
 
 
 def _start_orders(prior: GraphPrior) -> Callable[[np.random.Generator], np.ndarray]:
@@ -322,43 +294,3 @@ def _start_orders(prior: GraphPrior) -> Callable[[np.random.Generator], np.ndarr
         return np.array(list(nx.lexicographical_topological_sort(required, key=lambda node: priority[node])))
 
     return start_order
-
-
-def _order_correction(drawn: Draws) -> np.ndarray:
-    """Return log weights of one over the number of orders of each DAG."""
-    flat = drawn.parents.reshape(drawn.log_scores.size, *drawn.parents.shape[2:])
-    distinct, inverse = np.unique(flat, axis=0, return_inverse=True)
-    log_weights = -graphs.log_linear_extensions(distinct)[inverse.reshape(-1)].reshape(drawn.log_scores.shape)
-    weights = np.exp(log_weights - log_weights.max())
-    share = weights.sum() ** 2 / (weights**2).sum() / weights.size
-    if share < WEIGHT_ESS_LIMIT:
-        warnings.warn(
-            f"correcting the order bias leaves {share:.1%} of the draws effective; sampler='partition' needs "
-            "no correction",
-            UserWarning,
-            stacklevel=4,
-        )
-    return log_weights
-
-
-def _move_table(sampler: str, counters: np.ndarray) -> dict[str, float]:
-    """Return the share of each move's steps that changed the state."""
-    if sampler == "exact":
-        return {}
-    moves = orders.MOVES if sampler == "order" else chain_runs.PARTITION_MOVES
-    tried, changed = counters.sum(axis=0).T
-    return {move: float(c / max(t, 1)) for move, t, c in zip(moves, tried, changed, strict=True)}
-
-
-def _dag_scorer(scorer: Scorer, prior: GraphPrior) -> Callable[[np.ndarray], float]:
-    """Return the function that gives any DAG the log score of the draws, prior included."""
-
-    def log_score(adjacency: np.ndarray) -> float:
-        if (prior.required & (adjacency == 0)).any():
-            return -np.inf
-        total = scorer.total(adjacency)
-        for i in range(len(prior.names)):
-            total += float(prior.log_table(i, np.flatnonzero(adjacency[:, i]).tolist())[-1])
-        return total
-
-    return log_score

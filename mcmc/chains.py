@@ -4,8 +4,9 @@ import numpy as np
 
 from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.mcmc import order as orders
-from gpn_bayes.mcmc.dag_moves import longest_paths, propose_dag
+from gpn_bayes.mcmc.dag_moves import longest_paths, propose_dag, restore_guests
 from gpn_bayes.mcmc.draw_dag import store_parents
+from gpn_bayes.mcmc.guests import redraw_guests_of_order, redraw_guests_of_partition
 from gpn_bayes.mcmc.order import OrderState, copy_order, draw_from_order, new_order, propose_order
 from gpn_bayes.mcmc.partition import (
     BLOCK,
@@ -48,12 +49,13 @@ def _copy(source: np.ndarray, target: np.ndarray) -> bool:
 
 
 @compiled
-def _accept(rng: np.random.Generator, log_ratio: float) -> bool:
+def accept(rng: np.random.Generator, log_ratio: float) -> bool:
+    """Decide by Metropolis-Hastings."""
     return log_ratio >= 0.0 or rng.random() < np.exp(log_ratio)
 
 
 @compiled
-def _walk_over_dags(
+def walk_over_dags(
     rng: np.random.Generator,
     script: np.ndarray,
     tables: ScoreTables,
@@ -67,36 +69,56 @@ def _walk_over_dags(
     """Draw a DAG, take some steps over DAGs, and put its layering in the state's place."""
     draw_from_partition(rng, script, tables, state, parents)
     _copy(parents, new_parents)
+    guests = np.empty(4, np.int64)
     for _ in range(length):
         move = _pick_move(rng, shares)
-        log_ratio = propose_dag(rng, script, tables, parents, new_parents, move)
+        log_ratio = propose_dag(rng, script, tables, parents, new_parents, move, guests)
         counters[_N_PARTITION_MOVES + move, 0] += 1
-        if _accept(rng, log_ratio):
+        if accept(rng, log_ratio):
             counters[_N_PARTITION_MOVES + move, 1] += _copy(new_parents, parents)
         else:
+            restore_guests(tables, guests)
             _copy(parents, new_parents)
     set_blocks(tables, state, longest_paths(tables, parents))
 
 
 @compiled
-def _step_of_partition(
+def steps_over_partitions(
     rng: np.random.Generator,
     script: np.ndarray,
     tables: ScoreTables,
     state: PartitionState,
     new: PartitionState,
     shares: np.ndarray,
+    steps: int,
+    beta: float,
     counters: np.ndarray,
 ) -> None:
-    move = _pick_move(rng, shares)
-    log_ratio = propose_partition(rng, script, tables, state, new, move)
-    counters[move, 0] += 1
-    if _accept(rng, log_ratio):
-        if move != RELOCATE or not np.array_equal(new.ints[BLOCK], state.ints[BLOCK]):
-            counters[move, 1] += 1
-        copy_partition(new, state)
-    else:
-        copy_partition(state, new)
+    """Redraw the guests, then take some steps over partitions; the target is the score to the power `beta`."""
+    redraw_guests_of_partition(rng, script, tables, state, beta)
+    copy_partition(state, new)
+    for _ in range(steps):
+        move = _pick_move(rng, shares)
+        log_ratio = propose_partition(rng, script, tables, state, new, move, beta)
+        counters[move, 0] += 1
+        if accept(rng, log_ratio):
+            if move != RELOCATE or not np.array_equal(new.ints[BLOCK], state.ints[BLOCK]):
+                counters[move, 1] += 1
+            copy_partition(new, state)
+        else:
+            copy_partition(state, new)
+
+
+@compiled
+def split_mix(mix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cumulative shares of the moves over partitions, and of those over DAGs."""
+    return mix[:_N_PARTITION_MOVES].cumsum(), mix[_N_PARTITION_MOVES:].cumsum()
+
+
+@compiled
+def share_of_walk(mix: np.ndarray, thin: int) -> int:
+    """Return how many of the steps before a draw go over DAGs."""
+    return int(round(thin * mix[_N_PARTITION_MOVES:].sum() / mix.sum()))
 
 
 @compiled
@@ -136,14 +158,12 @@ def run_partition(
     new = PartitionState(state.ints.copy(), state.score.copy())
     parents = np.empty(len(state.score), np.int64)
     spare = np.empty(len(state.score), np.int64)
-    partition_shares, dag_shares = mix[:_N_PARTITION_MOVES].cumsum(), mix[_N_PARTITION_MOVES:].cumsum()
-    walk = int(round(thin * dag_shares[-1] / (partition_shares[-1] + dag_shares[-1])))
+    partition_shares, dag_shares = split_mix(mix)
+    walk = share_of_walk(mix, thin)
     for draw in range(len(log_scores)):
-        for _ in range(thin - walk):
-            _step_of_partition(rng, script, tables, state, new, partition_shares, counters)
+        steps_over_partitions(rng, script, tables, state, new, partition_shares, thin - walk, 1.0, counters)
         if walk > 0:
-            _walk_over_dags(rng, script, tables, state, dag_shares, walk, parents, spare, counters)
-            copy_partition(state, new)
+            walk_over_dags(rng, script, tables, state, dag_shares, walk, parents, spare, counters)
         else:
             draw_from_partition(rng, script, tables, state, parents)
         store_parents(tables, parents, words[draw])
@@ -169,11 +189,13 @@ def run_order(
     parents = np.empty(len(state.score), np.int64)
     shares = mix.cumsum()
     for draw in range(len(log_scores)):
+        redraw_guests_of_order(rng, script, tables, state, 1.0)
+        copy_order(state, new)
         for _ in range(thin):
             move = _pick_move(rng, shares)
             log_ratio = propose_order(rng, script, tables, state, new, move)
             counters[move, 0] += 1
-            if _accept(rng, log_ratio):
+            if accept(rng, log_ratio):
                 if move != orders.RELOCATE or not np.array_equal(new.ints, state.ints):
                     counters[move, 1] += 1
                 copy_order(new, state)

@@ -16,19 +16,30 @@ from gpn_bayes.kernels.subsets import popcount
 from gpn_bayes.mcmc.choices import choose
 from gpn_bayes.mcmc.draw_dag import draw_parents
 from gpn_bayes.mcmc.order import INSIDE, ORDER, OrderState, new_order, relocate
+from gpn_bayes.mcmc.outsider_moves import can_be_parent, draw_free, log_sum_free
 from gpn_bayes.mcmc.tables import (
     ScoreTables,
     bit_of,
     candidate,
+    guest_place,
     heir,
     log_score,
-    log_sum_inside,
-    log_sum_meeting,
     n_candidates,
     n_heirs,
+    set_guest,
 )
 
 TOGGLE, RESAMPLE, REVERSE, REORDER = range(4)
+# No node: any parents will do, or no guest was changed.
+NO_ONE = -1
+
+
+@compiled
+def restore_guests(tables: ScoreTables, guests: np.ndarray) -> None:
+    """Undo what a refused move did to the guests."""
+    for pair in range(0, len(guests), 2):
+        if guests[pair] != NO_ONE and guests[pair + 1] >= 0:
+            set_guest(tables, guests[pair], guests[pair + 1])
 
 
 @compiled
@@ -104,14 +115,18 @@ def _resample_parents(
 ) -> float:
     """Give a node a parent set in proportion to its score, among those that close no cycle (Gibbs)."""
     node = choose(rng, script, len(parents))
-    free = _free_candidates(tables, parents, node)
-    new[node] = draw_parents(rng, script, tables, node, free, 0, log_sum_inside(tables, node, free))
+    new[node] = draw_free(rng, script, tables, node, _mark_descendants(tables, parents, node), NO_ONE)
     return 0.0
 
 
 @compiled
 def _reverse_edge(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, parents: np.ndarray, new: np.ndarray
+    rng: np.random.Generator,
+    script: np.ndarray,
+    tables: ScoreTables,
+    parents: np.ndarray,
+    new: np.ndarray,
+    guests: np.ndarray,
 ) -> float:
     """Reverse an edge i -> j and give both ends new parents (Grzegorczyk & Husmeier 2008).
 
@@ -123,25 +138,25 @@ def _reverse_edge(
         return -np.inf
     j, bit_of_i = _edge_at(tables, parents, choose(rng, script, edges))
     i = candidate(tables, j, bit_of_i)
-    bit_of_j = bit_of(tables, i, j)
-    if bit_of_j < 0:
+    if not can_be_parent(tables, i, j):
         return -np.inf
     new[i] = 0
     new[j] = 0
-    free_i = _free_candidates(tables, new, i)
-    log_z_i = log_sum_meeting(tables, i, free_i, 1 << bit_of_j)
+    below_i = _mark_descendants(tables, new, i)
+    log_z_i = log_sum_free(tables, i, below_i, j)
     if log_z_i == -np.inf:
         return -np.inf
-    log_back_j = log_sum_meeting(tables, j, _free_candidates(tables, new, j), 1 << bit_of_i)
+    log_back_j = log_sum_free(tables, j, _mark_descendants(tables, new, j), i)
     new[j] = parents[j]
-    log_back_i = log_sum_inside(tables, i, _free_candidates(tables, new, i))
+    log_back_i = log_sum_free(tables, i, _mark_descendants(tables, new, i), NO_ONE)
     new[j] = 0
-    new[i] = draw_parents(rng, script, tables, i, free_i, 1 << bit_of_j, log_z_i)
-    free_j = _free_candidates(tables, new, j)
-    log_z_j = log_sum_inside(tables, j, free_j)
+    guests[0], guests[1], guests[2], guests[3] = i, guest_place(tables, i), j, guest_place(tables, j)
+    new[i] = draw_free(rng, script, tables, i, below_i, j)
+    below_j = _mark_descendants(tables, new, j)
+    log_z_j = log_sum_free(tables, j, below_j, NO_ONE)
     if log_z_j == -np.inf:
         return -np.inf
-    new[j] = draw_parents(rng, script, tables, j, free_j, 0, log_z_j)
+    new[j] = draw_free(rng, script, tables, j, below_j, NO_ONE)
     return np.log(edges / _count_edges(new)) + log_z_i + log_z_j - log_back_j - log_back_i
 
 
@@ -161,7 +176,7 @@ def _reorder(
     log_r = _follow_or_draw(rng, script, tables, parents, order, False)
     before = new_order(tables, order)
     after = OrderState(before.ints.copy(), before.score.copy())
-    relocate(rng, script, tables, before, after)
+    relocate(rng, script, tables, before, after, 1.0)
     for node in range(n):
         inside = after.ints[INSIDE, node]
         if inside != before.ints[INSIDE, node]:
@@ -249,12 +264,17 @@ def propose_dag(
     parents: np.ndarray,
     new: np.ndarray,
     move: int,
+    guests: np.ndarray,
 ) -> float:
-    """Propose a move from `parents` into `new` (a copy of it); return the log acceptance ratio."""
+    """Propose a move from `parents` into `new` (a copy of it); return the log acceptance ratio.
+
+    A move that may be refused notes in `guests` whose guests it changed and what they were, for `restore_guests`.
+    """
+    guests[0] = guests[2] = NO_ONE
     if move == TOGGLE:
         return _toggle_edge(rng, script, tables, parents, new)
     if move == RESAMPLE:
         return _resample_parents(rng, script, tables, parents, new)
     if move == REVERSE:
-        return _reverse_edge(rng, script, tables, parents, new)
+        return _reverse_edge(rng, script, tables, parents, new, guests)
     return _reorder(rng, script, tables, parents, new)

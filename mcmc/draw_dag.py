@@ -3,8 +3,17 @@
 import numpy as np
 
 from gpn_bayes.kernels.compiled import compiled
-from gpn_bayes.mcmc.choices import is_scripted, note, prescribed
-from gpn_bayes.mcmc.tables import ScoreTables, candidate, log_score, n_candidates, ranked_mask
+from gpn_bayes.mcmc.choices import choose_weighted, is_scripted, note, prescribed
+from gpn_bayes.mcmc.sums import log_sum_inside, log_sum_meeting_with, log_sum_meeting_without, log_sum_with
+from gpn_bayes.mcmc.tables import (
+    ScoreTables,
+    candidate,
+    guest_place,
+    log_score,
+    n_candidates,
+    n_core,
+    ranked_mask,
+)
 
 # With at most this many nodes to choose from, their subsets are run through; else the ranked table is.
 _FEW = 6
@@ -40,10 +49,43 @@ def draw_parents(
     int
         The local mask of the parents.
     """
+    k = n_core(tables, node)
+    if not inside >> k:
+        return draw_among(rng, script, tables, node, inside, needed, log_total, False)
+    # First whether the guest is a parent, then the others.
+    place = guest_place(tables, node)
+    log_weights = np.empty(2)
+    if needed == 0:
+        log_weights[0] = log_sum_inside(tables, node, inside & ~(1 << k))
+        log_weights[1] = log_sum_with(tables, node, place, inside)
+    else:
+        log_weights[0] = log_sum_meeting_without(tables, node, inside, needed)
+        log_weights[1] = log_sum_meeting_with(tables, node, place, inside, needed, needed >> k)
+    with_guest = choose_weighted(rng, script, log_weights) == 1
+    if with_guest and needed >> k:
+        needed = 0
+    low = (1 << k) - 1
+    log_total = log_weights[1] if with_guest else log_weights[0]
+    return draw_among(rng, script, tables, node, inside & low, needed & low, log_total, with_guest)
+
+
+@compiled
+def draw_among(
+    rng: np.random.Generator,
+    script: np.ndarray,
+    tables: ScoreTables,
+    node: int,
+    inside: int,
+    needed: int,
+    log_total: float,
+    with_guest: bool,
+) -> int:
+    """Draw a parent set among those without the guest, or those with it; `inside` and `needed` don't hold it."""
     scripted = is_scripted(script)
     wanted = prescribed(script) if scripted else -1
     target = 0.0 if scripted else rng.random()
     few = _popcount_at_most(inside, _FEW)
+    guest = int(with_guest) << n_core(tables, node)
     reached = 0.0
     options = 0
     chosen = -1
@@ -51,18 +93,18 @@ def draw_parents(
     # Either all subsets of `inside` (counted down by the usual bit trick), or all masks by falling score.
     subset = inside
     rank = 0
-    last_rank = (1 << n_candidates(tables, node)) - 1
+    last_rank = (1 << n_core(tables, node)) - 1
     while True:
-        mask = subset if few else ranked_mask(tables, node, rank)
+        mask = subset if few else ranked_mask(tables, node, rank, with_guest)
         if (mask & ~inside) == 0 and (needed == 0 or mask & needed):
-            probability = np.exp(log_score(tables, node, mask) - log_total)
+            probability = np.exp(log_score(tables, node, mask | guest) - log_total)
             if probability > 0.0:
                 if not scripted or options == wanted:
-                    chosen, chosen_probability = mask, probability
+                    chosen, chosen_probability = mask | guest, probability
                 options += 1
                 reached += probability
                 if not scripted and target < reached:
-                    return mask
+                    return mask | guest
         if few:
             if subset == 0:
                 break

@@ -23,7 +23,8 @@ from gpn_bayes.mcmc.exact_posterior import (
     require_a_dag,
     spread_sums,
 )
-from gpn_bayes.mcmc.tables import ScoreTables, log_score_of, log_sum_meeting
+from gpn_bayes.mcmc.sums import log_sum_meeting
+from gpn_bayes.mcmc.tables import ScoreTables, log_score_of
 
 # 3^n doubles: 1 GB at the limit.
 MAX_NODES = 17

@@ -16,7 +16,8 @@ import numpy as np
 
 from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.kernels.subsets import superset_sums
-from gpn_bayes.mcmc.tables import ScoreTables, candidate, log_sum_inside, n_candidates, scores_of
+from gpn_bayes.mcmc.sums import log_sum_inside
+from gpn_bayes.mcmc.tables import ScoreTables, candidate, n_candidates, scores_of
 
 # 2^n n doubles: 170 MB at the limit.
 MAX_NODES = 20

@@ -11,7 +11,8 @@ import numpy as np
 from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.mcmc.choices import choose, choose_weighted
 from gpn_bayes.mcmc.draw_dag import draw_parents
-from gpn_bayes.mcmc.tables import ScoreTables, bit_of, candidate, log_sum_inside, n_candidates
+from gpn_bayes.mcmc.sums import log_sum_inside
+from gpn_bayes.mcmc.tables import ScoreTables, bit_of, candidate, n_candidates
 
 ADJACENT_SWAP, ANY_SWAP, RELOCATE = 0, 1, 2
 MOVES = ("adjacent swap", "any swap", "relocation")
@@ -94,12 +95,12 @@ def _swap(rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, new
 
 @compiled
 def relocate(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, current: OrderState, new: OrderState
+    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, current: OrderState, new: OrderState, beta: float
 ) -> None:
-    """Put a node at one of the n places, in proportion to the score of the resulting order (Gibbs)."""
+    """Put a node at one of the n places, in proportion to the score^beta of the resulting order (Gibbs)."""
     n = len(current.score)
     node = choose(rng, script, n)
-    target = choose_weighted(rng, script, _log_weights_of_places(tables, current, node))
+    target = choose_weighted(rng, script, beta * log_weights_of_places(tables, current, node))
     source = current.ints[PLACE, node]
     step = 1 if target > source else -1
     for p in range(source, target, step):
@@ -112,7 +113,7 @@ def relocate(
 
 
 @compiled
-def _log_weights_of_places(tables: ScoreTables, current: OrderState, node: int) -> np.ndarray:
+def log_weights_of_places(tables: ScoreTables, current: OrderState, node: int) -> np.ndarray:
     """Return the log score of the order with `node` at each place.
 
     At place p the others before it don't see the node, those after it do, and the node sees those before.
@@ -161,7 +162,7 @@ def propose_order(
 ) -> float:
     """Propose a move from `current` into `new` (a copy of it); return the log acceptance ratio."""
     if move == RELOCATE:
-        relocate(rng, script, tables, current, new)
+        relocate(rng, script, tables, current, new, 1.0)
         return 0.0
     if len(current.score) == 1:
         return -np.inf

@@ -12,7 +12,8 @@ import numpy as np
 
 from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.mcmc.draw_dag import draw_parents
-from gpn_bayes.mcmc.tables import ScoreTables, candidate, log_sum_inside, log_sum_meeting, n_candidates
+from gpn_bayes.mcmc.sums import log_sum_inside, log_sum_meeting
+from gpn_bayes.mcmc.tables import ScoreTables, candidate, n_candidates
 
 # Rows of `PartitionState.ints`.
 ORDER, START, BLOCK, INSIDE, NEEDED, COUNT = range(6)

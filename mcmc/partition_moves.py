@@ -120,6 +120,7 @@ def _relocate_node(
     tables: ScoreTables,
     current: PartitionState,
     new: PartitionState,
+    beta: float,
 ) -> float:
     """Take a node out and put it back, into any block or between any two, by Gibbs.
 
@@ -130,7 +131,7 @@ def _relocate_node(
     node = choose(rng, script, n)
     blocks, m = _blocks_without(current, node)
     log_weights = _log_weights_of_places(tables, current, node, blocks, m)
-    place = choose_weighted(rng, script, log_weights)
+    place = choose_weighted(rng, script, beta * log_weights)
     if place < m:
         blocks[node] = place
     else:
@@ -222,15 +223,19 @@ def propose_partition(
     current: PartitionState,
     new: PartitionState,
     move: int,
+    beta: float,
 ) -> float:
-    """Propose a move from `current` into `new` (a copy of it); return the log acceptance ratio."""
+    """Propose a move from `current` into `new` (a copy of it); return the log acceptance ratio.
+
+    The target is the score to the power `beta`: 1, or less for the chains that tempering couples to this one.
+    """
     if move == RELOCATE:
         # A Gibbs draw: the scores are in the proposal already.
-        return _relocate_node(rng, script, tables, current, new)
+        return _relocate_node(rng, script, tables, current, new, beta)
     if move == SPLIT_OR_JOIN:
         log_q = _split_or_join(rng, script, tables, new)
     else:
         log_q = _swap_nodes(rng, script, tables, new, move == ADJACENT_SWAP)
     if log_q == -np.inf:
         return log_q
-    return log_q + new.score.sum() - current.score.sum()
+    return log_q + beta * (new.score.sum() - current.score.sum())

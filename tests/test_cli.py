@@ -65,7 +65,7 @@ def test_run_writes_what_sample_finds(results, frame):
     assert {file.name for file in out.iterdir()} == {"posterior.nc", "edges.csv", "run.json", "run.sqlite"}
     identity = json.loads((out / "run.json").read_text(encoding="utf-8"))
     assert identity["variables"] == NAMES and identity["rows"] == 120
-    assert identity["settings"] == {k: v for k, v in kept.settings.items() if k != "moves"}
+    assert identity["settings"] == {k: v for k, v in kept.settings.items() if k not in ("moves", "candidates")}
 
 
 def test_a_finished_run_is_shown_again_and_not_done_again(results, table, capsys):

@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from tests.command_line import call, check_refused
@@ -22,10 +20,6 @@ BAD_DATA = {
     "constant": ("a,b\n1,2\n1,3\n1,4\n", "column 'a' is constant"),
     "twice the name": ("a,a,b\n1,2,3\n2,3,4\n3,3,5\n", "'a' appears more than once"),
     "nameless": ("a,\n1,2\n2,1\n3,3\n", "every column must have a name"),
-    "too many candidates": (
-        pd.DataFrame(np.random.default_rng(1).normal(size=(30, 22))).add_prefix("x").to_csv(index=False),
-        "at most 20 candidate parents a node are supported; 'x0' has 21: name fewer with --candidates FILE",
-    ),
 }
 BAD_OPTIONS = [
     (["--draws", "0"], "draws must be a whole number, 1 or more; received 0"),

@@ -41,7 +41,7 @@ def walk(problem: Problem, dag: Dag, move: int) -> Iterator[Path]:
 
     def run(script: np.ndarray) -> tuple[float, Dag]:
         new = parents.copy()
-        log_ratio = propose_dag(RNG, script, problem.tables, parents, new, move)
+        log_ratio = propose_dag(RNG, script, problem.tables, parents, new, move, np.empty(4, np.int64))
         assert tuple(parents.tolist()) == dag
         return log_ratio, tuple(new.tolist())
 
@@ -161,7 +161,7 @@ def partition_matrix(problem: Problem, move: int) -> np.ndarray:
 
         def run(script: np.ndarray) -> tuple[float, Partition]:
             new = PartitionState(current.ints.copy(), current.score.copy())
-            log_ratio = propose_partition(RNG, script, problem.tables, current, new, move)
+            log_ratio = propose_partition(RNG, script, problem.tables, current, new, move, 1.0)
             depth = new.ints[BLOCK, : problem.n]
             return log_ratio, tuple(frozenset(np.flatnonzero(depth == b).tolist()) for b in range(depth.max() + 1))
 

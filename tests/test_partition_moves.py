@@ -69,7 +69,7 @@ def walk(problem: Problem, partition: Partition, move: int) -> Iterator[Path]:
 
     def run(script: np.ndarray) -> tuple[float, Partition]:
         new = PartitionState(current.ints.copy(), current.score.copy())
-        log_ratio = propose_partition(RNG, script, problem.tables, current, new, move)
+        log_ratio = propose_partition(RNG, script, problem.tables, current, new, move, 1.0)
         end = blocks_of(new)
         if log_ratio > -np.inf:
             # What a move brings up to date must be what a fresh start gives.

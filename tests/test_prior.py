@@ -282,7 +282,7 @@ def test_required_edges_join_the_space_and_forbidden_ones_leave_it():
             ["a"],
             {},
             None,
-            "candidates must map each variable to its candidate parents, or be a DiGraph; received list",
+            "methods to find candidates are pc, dual-pc, greedy, correlation, distance-correlation; received 'a'",
         ),
         (
             {"a": 1},

@@ -80,7 +80,7 @@ class ResultFolder:
             "variables": list(run.scorer.names),
             "rows": rows,
             "settings": run.settings,
-            "candidates": run.candidates,
+            "candidates": run.space.parameters,
         }
         write_whole(self.identity, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 

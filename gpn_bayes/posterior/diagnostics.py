@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpn_bayes import graphs
 from gpn_bayes.posterior.estimate import ess_of, r_hat_of
 
 if TYPE_CHECKING:
@@ -230,6 +231,26 @@ def weight_warnings(pareto_k: float, effective: float, draws: int) -> list[str]:
         f"The draws' weights can't be relied on (worth {effective:.0f} of {draws} draws{tail}): the score they were "
         "drawn under is too rough. Use reweight=None to draw under the accurate score itself, or draw more."
     ]
+
+
+def have_converged(parents: np.ndarray, log_scores: np.ndarray) -> bool:
+    """Tell whether chains agree on the log score and on every edge, and have drawn enough.
+
+    Parameters
+    ----------
+    parents : ndarray of uint64, shape (chain, draw, n, words)
+        The DAGs, by parent bits.
+    log_scores : ndarray of shape (chain, draw)
+        Their log scores.
+    """
+    if log_scores.shape[1] < 4:
+        return False
+    chains = np.array([graphs.unpack(own, parents.shape[2]).mean(axis=0) for own in parents])
+    gap = (chains.max(axis=0) - chains.min(axis=0)).max()
+    # Where the log score never changes it has neither R-hat nor effective draws: then the edges alone tell.
+    if np.ptp(log_scores) == 0:
+        return bool(gap <= GAP_LIMIT)
+    return bool(gap <= GAP_LIMIT and r_hat_of(log_scores) <= R_HAT_POOR and ess_of(log_scores) >= ESS_LIMIT)
 
 
 def largest_gap(edge_by_chain: np.ndarray, names: tuple[str, ...]) -> tuple[float, str]:

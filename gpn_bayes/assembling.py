@@ -1,0 +1,146 @@
+"""From draws to a posterior: weights, errors of scores, exact answers, and what a reader should know of the run."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gpn_bayes import graphs
+from gpn_bayes.mcmc import chains as chain_runs
+from gpn_bayes.mcmc import order as orders
+from gpn_bayes.mcmc.exact_posterior import exact_probabilities
+from gpn_bayes.mcmc.tables import ScoreTables
+from gpn_bayes.posterior import GraphPosterior
+from gpn_bayes.posterior.diagnostics import INTERRUPTED, WEIGHT_ESS_LIMIT
+from gpn_bayes.posterior.exact import ExactAnswers
+from gpn_bayes.posterior.score_noise import drawn_sets
+from gpn_bayes.preparing import PreparedRun
+from gpn_bayes.progress import progress_bar, shares
+from gpn_bayes.reweighting import Reweighted, errors_of, poor_scores
+from gpn_bayes.running import Draws
+from gpn_bayes.scores.base import Scorer
+from gpn_bayes.scores.cache import ScoreCache
+from gpn_bayes.scores.prior import GraphPrior
+
+
+def draws_under_score(run: PreparedRun, drawn: Draws, correction: np.ndarray | None, found: Any) -> GraphPosterior:
+    """Return the draws as they are, before any weighting to another score.
+
+    Parameters
+    ----------
+    run : PreparedRun
+        What was asked for.
+    drawn : Draws
+        What was drawn.
+    correction : ndarray or None
+        Log weights that correct the order bias.
+    found : dict
+        How the search space came about, JSON-able.
+    """
+    settings = {**run.settings, "thin": drawn.thin, "candidates": found}
+    settings |= {"moves": _move_table(run.plan.sampler, drawn.counters)}
+    if drawn.converged is not None:
+        settings["converged"] = drawn.converged
+    if drawn.interrupted:
+        settings["interrupted"] = True
+    if run.plan.temperatures > 1:
+        tried, made = drawn.exchanges.sum(axis=0).T
+        settings |= {"betas": drawn.betas.mean(axis=0).tolist(), "exchange_rates": (made / tried).tolist()}
+    return GraphPosterior(
+        names=run.scorer.names,
+        parents=drawn.parents,
+        log_score=drawn.log_scores,
+        log_weights=correction,
+        stats={"state_log_score": drawn.targets},
+        settings=settings,
+        scorer=_dag_scorer(run.scorer, run.prior),
+    )
+
+
+def with_errors(post: GraphPosterior, store: ScoreCache) -> GraphPosterior:
+    """Return draws with the errors of the scores they were drawn under, where these have any."""
+    if store.scorer.closed_form:
+        return post
+    sets = drawn_sets(post.parents)
+    records = store.records(sets.keys)
+    errors = errors_of(sets, records)
+    settings = {**post.settings, "poor_scores": poor_scores(records)}
+    return replace(post, score_errors=errors if (errors != 0).any() else None, settings=settings)
+
+
+def with_weights(post: GraphPosterior, weighted: Reweighted) -> GraphPosterior:
+    """Return draws under the rough score as weighted draws under the accurate one."""
+    return replace(
+        post,
+        log_score=post.log_score + weighted.log_ratios,
+        log_weights=weighted.log_weights,
+        score_errors=weighted.score_errors if (weighted.score_errors != 0).any() else None,
+        stats={**post.stats, "proposal_log_score": post.log_score},
+        settings={
+            **post.settings,
+            "pareto_k": None if np.isnan(weighted.pareto_k) else weighted.pareto_k,
+            "poor_scores": weighted.poor_scores,
+        },
+    )
+
+
+def under_proposal(post: GraphPosterior, proposal: Scorer, prior: GraphPrior) -> GraphPosterior:
+    """Return draws that were never weighted as what they are: draws under the rough score."""
+    settings = {**post.settings, "score": proposal.label, "reweight": INTERRUPTED}
+    return replace(post, settings=settings, scorer=_dag_scorer(proposal, prior))
+
+
+def exact_answers(tables: ScoreTables, lists: list[list[int]], progressbar: bool) -> ExactAnswers:
+    """Return edge and parent-set probabilities without Monte Carlo error."""
+    with progress_bar("Edges", 1.0, progressbar) as advance:
+        found = exact_probabilities(tables, shares(advance))
+    spans = list(zip(found.offsets[:-1], found.offsets[1:], strict=True))
+    return ExactAnswers(
+        edges=found.edge_probabilities,
+        log_z=found.log_z,
+        candidates=lists,
+        log_scores=[tables.values[begin:end].copy() for begin, end in spans],
+        parent_sets=[found.parent_set_probabilities[begin:end] for begin, end in spans],
+    )
+
+
+def order_correction(drawn: Draws) -> np.ndarray:
+    """Return log weights of one over the number of orders of each DAG; warns where they leave few draws effective."""
+    flat = drawn.parents.reshape(drawn.log_scores.size, *drawn.parents.shape[2:])
+    distinct, inverse = np.unique(flat, axis=0, return_inverse=True)
+    log_weights = -graphs.log_linear_extensions(distinct)[inverse.reshape(-1)].reshape(drawn.log_scores.shape)
+    weights = np.exp(log_weights - log_weights.max())
+    share = weights.sum() ** 2 / (weights**2).sum() / weights.size
+    if share < WEIGHT_ESS_LIMIT:
+        warnings.warn(
+            f"correcting the order bias leaves {share:.1%} of the draws effective; sampler='partition' needs "
+            "no correction",
+            UserWarning,
+            stacklevel=4,
+        )
+    return log_weights
+
+
+def _move_table(sampler: str, counters: np.ndarray) -> dict[str, float]:
+    """Return the share of each move's steps that changed the state."""
+    if sampler == "exact":
+        return {}
+    moves = orders.MOVES if sampler == "order" else chain_runs.PARTITION_MOVES
+    tried, changed = counters.sum(axis=0).T
+    return {move: float(c / max(t, 1)) for move, t, c in zip(moves, tried, changed, strict=True)}
+
+
+def _dag_scorer(scorer: Scorer, prior: GraphPrior) -> Callable[[np.ndarray], float]:
+    """Return the function that gives any DAG the log score of the draws, prior included."""
+
+    def log_score(adjacency: np.ndarray) -> float:
+        if (prior.required & (adjacency == 0)).any():
+            return -np.inf
+        total = scorer.total(adjacency)
+        for i in range(len(prior.names)):
+            total += float(prior.log_table(i, np.flatnonzero(adjacency[:, i]).tolist())[-1])
+        return total
+
+    return log_score

@@ -1,0 +1,82 @@
+"""Let the search space grow: draw, take in the parents from outside that the draws use, and draw again."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpn_bayes import graphs
+from gpn_bayes.tabulating import ParentSpace
+
+# Rounds at most, and draws and tuning of each chain in a round: it needn't be precise.
+MAX_ROUNDS = 5
+DRAWS_OF_ROUND = 200
+# A parent from outside is taken in from this probability on.
+THRESHOLD = 0.05
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round: how many edges it took into the space, and how many found no room."""
+
+    added: int
+    no_room: int
+
+    @property
+    def parameters(self) -> dict[str, int]:
+        """The round, JSON-able."""
+        return {"added": self.added, "no room": self.no_room}
+
+
+def expand(
+    space: ParentSpace,
+    draw: Callable[[ParentSpace, int], np.ndarray],
+    rebuild: Callable[[list[list[int]]], ParentSpace],
+    threshold: float,
+    limit: int,
+) -> tuple[ParentSpace, list[Round]]:
+    """Take parents from outside into the candidates until a round finds no more.
+
+    Parameters
+    ----------
+    space : ParentSpace
+        Where to begin.
+    draw : callable
+        Takes a space and the number of the round; returns drawn DAGs by parent bits, (draws, n, words).
+    rebuild : callable
+        Takes candidate lists; returns their space.
+    threshold : float
+        The probability from which on a parent is taken in.
+    limit : int
+        Candidates that a node has at most; the most probable outsiders come first.
+
+    Returns
+    -------
+    ParentSpace
+        The space; the last one where it is not stable after five rounds.
+    list of Round
+        What every round did.
+    """
+    rounds: list[Round] = []
+    while len(rounds) < MAX_ROUNDS:
+        dags = draw(space, len(rounds))
+        probabilities = graphs.unpack(dags, len(space.lists)).mean(axis=0)
+        lists, done = _take_in(space, probabilities, threshold, limit)
+        rounds.append(done)
+        if done.added == 0:
+            break
+        space = rebuild(lists)
+    return space, rounds
+
+
+def _take_in(
+    space: ParentSpace, probabilities: np.ndarray, threshold: float, limit: int
+) -> tuple[list[list[int]], Round]:
+    lists, added, no_room = [], 0, 0
+    for i, (own, others) in enumerate(zip(space.lists, space.outsiders, strict=True)):
+        wanted = sorted((j for j in others if probabilities[j, i] >= threshold), key=lambda j: -probabilities[j, i])
+        taken = wanted[: max(limit - len(own), 0)]
+        lists.append(sorted(own + taken))
+        added += len(taken)
+        no_room += len(wanted) - len(taken)
+    return lists, Round(added, no_room)

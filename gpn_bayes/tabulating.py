@@ -1,0 +1,215 @@
+"""From scores to the samplers' tables: all parent sets of a search space, computed or looked up, prior included."""
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from math import comb
+
+import numpy as np
+
+from gpn_bayes.kernels.subsets import MAX_CANDIDATES, members_of
+from gpn_bayes.mcmc.tables import ScoreTables, build_tables
+from gpn_bayes.progress import progress_bar
+from gpn_bayes.scores.base import Scorer
+from gpn_bayes.scores.cache import ScoreCache
+from gpn_bayes.scores.prior import GraphPrior
+
+# Closed-form scores are stored up to here; beyond, computing them again is quicker than reading them.
+_MAX_STORED_CLOSED_FORM = 200_000
+# So many scores of sets with a parent from outside are worth their time where a score takes milliseconds, and so many
+# their memory, 20 bytes each, where it doesn't.
+_MAX_SLOW_OUTSIDE = 100_000
+_MAX_OUTSIDE = 42_000_000
+# Beyond, a table of all subsets takes longer than it is worth.
+_MOST_CANDIDATES = 14
+
+ParentSet = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ParentSpace:
+    """Which parent sets each node may have.
+
+    Attributes
+    ----------
+    lists : list of list of int
+        The candidate parents of every node.
+    outsiders : list of list of int
+        Nodes of which one may be a further parent.
+    max_parents : int or None
+        Largest number of parents.
+    max_with_outsider : int or None
+        Largest number of parents of sets with one from outside, that one counted.
+    """
+
+    lists: list[list[int]]
+    outsiders: list[list[int]]
+    max_parents: int | None = None
+    max_with_outsider: int | None = None
+
+    def limit(self, node: int) -> int:
+        """Return the largest number of candidates in a parent set of a node."""
+        own = len(self.lists[node])
+        return own if self.max_parents is None else min(self.max_parents, own)
+
+    def limit_beside(self, node: int) -> int:
+        """Return the largest number of candidates beside a parent from outside; -1 if there is room for none."""
+        limits = [limit - 1 for limit in (self.max_parents, self.max_with_outsider) if limit is not None]
+        return min([len(self.lists[node]), *limits])
+
+
+def most_candidates(n: int) -> int:
+    """Return how many candidates each of n nodes can have beside parents from outside, as far as memory goes.
+
+    Examples
+    --------
+    >>> most_candidates(40), most_candidates(100), most_candidates(256)
+    (14, 12, 9)
+    """
+    return min(_MOST_CANDIDATES, int(np.log2(_MAX_OUTSIDE / n**2)))
+
+
+def with_outsiders(
+    lists: list[list[int]], prior: GraphPrior, max_parents: int | None, scorer: Scorer, wanted: bool
+) -> ParentSpace:
+    """Return a space in which every node may have one parent more, of all that aren't its candidates.
+
+    Sets with such a parent are kept smaller where there would be too many of them.
+
+    Parameters
+    ----------
+    lists : list of list of int
+        The candidates.
+    prior : GraphPrior
+        Forbidden edges are never in the space.
+    max_parents : int or None
+        Largest number of parents.
+    scorer : Scorer
+        The score, which takes milliseconds unless it has a closed form.
+    wanted : bool
+        Whether to; otherwise no one has outsiders.
+    """
+    n = len(lists)
+    if not wanted or max_parents == 0:
+        return ParentSpace(lists, [[] for _ in lists], max_parents)
+    outsiders = [
+        [j for j in range(n) if j != i and j not in own and not prior.forbidden[j, i]] for i, own in enumerate(lists)
+    ]
+    # These have no local bit left for a guest.
+    outsiders = [others if len(own) < MAX_CANDIDATES else [] for own, others in zip(lists, outsiders, strict=True)]
+    stored = sum(len(others) << len(own) for own, others in zip(lists, outsiders, strict=True))
+    if stored > _MAX_OUTSIDE:
+        raise ValueError(
+            f"parents from outside the candidates take at most {_MAX_OUTSIDE} scores; received candidates that ask for "
+            f"{stored}: name fewer, or use plus_one=False"
+        )
+    largest = max(map(len, lists)) + 1 if max_parents is None else max_parents
+    if not scorer.closed_form:
+        while largest > 1 and _count_outside(ParentSpace(lists, outsiders, max_parents, largest)) > _MAX_SLOW_OUTSIDE:
+            largest -= 1
+    return ParentSpace(lists, outsiders, max_parents, largest)
+
+
+def _count_outside(space: ParentSpace) -> int:
+    """Return how many scores of sets with a parent from outside a space holds."""
+    return sum(
+        len(others) * sum(comb(len(own), size) for size in range(space.limit_beside(i) + 1))
+        for i, (own, others) in enumerate(zip(space.lists, space.outsiders, strict=True))
+    )
+
+
+@dataclass
+class Tabulator:
+    """Makes tables of one score and prior, and remembers those of nodes whose space stays as it was.
+
+    Parameters
+    ----------
+    store : ScoreCache
+        The scores.
+    prior : GraphPrior
+        The prior, added to them.
+    executor : Executor, optional
+        Where to compute scores that have no closed form.
+    progressbar : bool
+        Whether to show progress.
+    """
+
+    store: ScoreCache
+    prior: GraphPrior
+    executor: Executor | None = None
+    progressbar: bool = True
+    _known: dict[int, tuple[object, np.ndarray, np.ndarray]] = field(default_factory=dict, init=False)
+
+    def tables(self, space: ParentSpace) -> ScoreTables:
+        """Return the tables of a space."""
+        stale = [i for i in range(len(space.lists)) if i not in self._known or self._known[i][0] != _key(space, i)]
+        if self._closed_form(space):
+            self._compute(space, stale)
+        else:
+            requests = ((i, parents) for i in stale for parents in _all_sets(space, i))
+            self.store.fill(requests, self.executor, self.progressbar)
+            for i in stale:
+                self._known[i] = (_key(space, i), *self._look_up(space, i))
+        parts = [self._known[i][1:] for i in range(len(space.lists))]
+        return build_tables(space.lists, [own for own, _ in parts], space.outsiders, [beside for _, beside in parts])
+
+    def _closed_form(self, space: ParentSpace) -> bool:
+        wanted = sum((1 + len(others)) << len(own) for own, others in zip(space.lists, space.outsiders, strict=True))
+        storing = self.store.connection is not None and wanted <= _MAX_STORED_CLOSED_FORM
+        return self.store.scorer.closed_form and not storing
+
+    def _compute(self, space: ParentSpace, nodes: Sequence[int]) -> None:
+        """Compute whole tables, in threads: compiled code lets go of the interpreter."""
+        with (
+            progress_bar("Scoring", len(nodes), self.progressbar and any(space.outsiders)) as advance,
+            ThreadPoolExecutor(os.cpu_count()) as pool,
+        ):
+            for i, found in zip(nodes, pool.map(lambda i: self._table(space, i), nodes), strict=True):
+                self._known[i] = (_key(space, i), *found)
+                advance(1)
+
+    def _table(self, space: ParentSpace, i: int) -> tuple[np.ndarray, np.ndarray]:
+        scorer, own, others = self.store.scorer, space.lists[i], space.outsiders[i]
+        table = scorer.table(i, own, space.limit(i)) + self.prior.log_table(i, own)
+        beside = np.full((len(others), len(table)), -np.inf)
+        if space.limit_beside(i) >= 0:
+            for row, j in zip(beside, others, strict=True):
+                scores = scorer.table(i, [*own, j], space.limit_beside(i) + 1)
+                row[:] = (scores + self.prior.log_table(i, [*own, j]))[len(table) :]
+        return table, beside
+
+    def _look_up(self, space: ParentSpace, i: int) -> tuple[np.ndarray, np.ndarray]:
+        own, others = space.lists[i], space.outsiders[i]
+        table = np.full(1 << len(own), -np.inf)
+        sets = _subsets(own, space.limit(i))
+        table[list(sets)] = self.store.values(i, list(sets.values()))
+        beside = np.full((len(others), len(table)), -np.inf)
+        if space.limit_beside(i) >= 0:
+            sets = _subsets(own, space.limit_beside(i))
+            for row, j in zip(beside, others, strict=True):
+                values = self.store.values(i, [tuple(sorted((*parents, j))) for parents in sets.values()])
+                row[list(sets)] = values + self.prior.log_table(i, [*own, j])[len(table) :][list(sets)]
+        return table + self.prior.log_table(i, own), beside
+
+
+def _key(space: ParentSpace, i: int) -> object:
+    return space.lists[i], space.outsiders[i], space.limit(i), space.limit_beside(i)
+
+
+def _all_sets(space: ParentSpace, i: int) -> Iterator[ParentSet]:
+    """Yield every parent set that a node may have."""
+    yield from _subsets(space.lists[i], space.limit(i)).values()
+    if space.outsiders[i] and space.limit_beside(i) >= 0:
+        beside = _subsets(space.lists[i], space.limit_beside(i)).values()
+        for j in space.outsiders[i]:
+            yield from (tuple(sorted((*parents, j))) for parents in beside)
+
+
+def _subsets(chosen: Sequence[int], limit: int) -> dict[int, ParentSet]:
+    """Return the subsets of at most `limit` candidates, by local mask."""
+    return {
+        mask: tuple(chosen[bit] for bit in members_of(mask))
+        for mask in range(1 << len(chosen))
+        if mask.bit_count() <= limit
+    }

@@ -1,0 +1,87 @@
+"""Parent sets with any outsider, or none: what moves over DAGs need where nodes may have a parent from outside.
+
+These moves go over DAGs alone, and the guests follow: a node with a parent from outside has it as its guest, one
+without has any of its outsiders, all alike. So a move that draws a node's parents draws its guest as well.
+"""
+
+import numpy as np
+
+from gpn_bayes.kernels.compiled import compiled
+from gpn_bayes.kernels.subsets import log_add
+from gpn_bayes.mcmc.choices import choose, choose_weighted
+from gpn_bayes.mcmc.draw_dag import draw_among, draw_parents
+from gpn_bayes.mcmc.sums import log_sum_inside, log_sum_meeting_with, log_sum_meeting_without, log_sum_with
+from gpn_bayes.mcmc.tables import ScoreTables, bit_of, candidate, n_core, n_outsiders, outsider, set_guest
+
+
+@compiled
+def can_be_parent(tables: ScoreTables, node: int, other: int) -> bool:
+    """Tell whether another node is a candidate or an outsider of a node."""
+    if bit_of(tables, node, other) >= 0:
+        return True
+    for place in range(n_outsiders(tables, node)):
+        if outsider(tables, node, place) == other:
+            return True
+    return False
+
+
+@compiled
+def _free_core(tables: ScoreTables, node: int, marked: np.ndarray) -> int:
+    """Return the mask of a node's candidates for good that aren't marked."""
+    mask = 0
+    for bit in range(n_core(tables, node)):
+        mask |= int(not marked[candidate(tables, node, bit)]) << bit
+    return mask
+
+
+@compiled
+def _log_weights(tables: ScoreTables, node: int, marked: np.ndarray, parent: int) -> np.ndarray:
+    """Return log sums of S over the unmarked parent sets without an outsider, then with each; `parent` among them."""
+    inside = _free_core(tables, node, marked)
+    log_weights = np.full(n_outsiders(tables, node) + 1, -np.inf)
+    bit = bit_of(tables, node, parent) if parent >= 0 else -1
+    needed = 1 << bit if 0 <= bit < n_core(tables, node) else 0
+    if parent < 0:
+        log_weights[0] = log_sum_inside(tables, node, inside)
+    elif needed:
+        log_weights[0] = log_sum_meeting_without(tables, node, inside, needed)
+    log_count = np.log(max(n_outsiders(tables, node), 1))
+    for place in range(n_outsiders(tables, node)):
+        other = outsider(tables, node, place)
+        if marked[other]:
+            continue
+        if needed:
+            log_weights[1 + place] = log_sum_meeting_with(tables, node, place, inside, needed, 0) - log_count
+        elif parent < 0 or parent == other:
+            log_weights[1 + place] = log_sum_with(tables, node, place, inside) - log_count
+    return log_weights
+
+
+@compiled
+def log_sum_free(tables: ScoreTables, node: int, marked: np.ndarray, parent: int) -> float:
+    """Return the log sum of S over all parent sets of unmarked nodes, those that hold `parent` unless it is -1."""
+    total = -np.inf
+    for log_weight in _log_weights(tables, node, marked, parent):
+        total = log_add(total, log_weight)
+    return total
+
+
+@compiled
+def draw_free(
+    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, node: int, marked: np.ndarray, parent: int
+) -> int:
+    """Draw such a parent set in proportion to its score, and the guest with it; return its local mask."""
+    k = n_core(tables, node)
+    inside = _free_core(tables, node, marked)
+    bit = bit_of(tables, node, parent) if parent >= 0 else -1
+    needed = 1 << bit if 0 <= bit < k else 0
+    log_weights = _log_weights(tables, node, marked, parent)
+    if n_outsiders(tables, node) == 0:
+        return draw_parents(rng, script, tables, node, inside, needed, log_weights[0])
+    which = choose_weighted(rng, script, log_weights)
+    if which == 0:
+        set_guest(tables, node, choose(rng, script, n_outsiders(tables, node)))
+        return draw_among(rng, script, tables, node, inside, needed, log_weights[0], False)
+    set_guest(tables, node, which - 1)
+    log_total = log_weights[which] + np.log(n_outsiders(tables, node))
+    return draw_among(rng, script, tables, node, inside, needed, log_total, True)

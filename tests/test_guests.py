@@ -1,0 +1,430 @@
+"""One parent from outside the candidates: states with guests, their targets, and every move between them."""
+
+from collections.abc import Iterator
+from itertools import combinations, product
+
+import networkx as nx
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from gpn_bayes.mcmc.chains import PARTITION_MIX, run_order, run_partition, start_partition
+from gpn_bayes.mcmc.choices import no_script
+from gpn_bayes.mcmc.dag_moves import REORDER, RESAMPLE, REVERSE, TOGGLE, propose_dag, restore_guests
+from gpn_bayes.mcmc.draw_dag import draw_parents
+from gpn_bayes.mcmc.guests import redraw_guests_of_order, redraw_guests_of_partition
+from gpn_bayes.mcmc.order import DEFAULT_MIX, MOVES, OrderState, draw_from_order, new_order, propose_order
+from gpn_bayes.mcmc.partition import PartitionState, draw_from_partition, new_partition
+from gpn_bayes.mcmc.partition_moves import propose_partition
+from gpn_bayes.mcmc.sums import log_sum_inside, log_sum_meeting
+from gpn_bayes.mcmc.tables import (
+    ScoreTables,
+    bit_of,
+    build_tables,
+    candidate,
+    guest_place,
+    heir,
+    n_candidates,
+    n_heirs,
+    outsider,
+    set_guest,
+)
+from gpn_bayes.mcmc.tempering import Ladder, new_ladder, run_tempered
+from tests.scripts import assert_reversible, paths, transition_matrix
+
+RNG = np.random.default_rng(1)
+# A walk over DAGs before each draw would make up for what tempering might get wrong.
+ONLY_PARTITIONS = np.where(np.arange(8) < 4, PARTITION_MIX, 0.0)
+Parents = tuple[frozenset[int], ...]
+
+
+class World:
+    """Random scores over parent sets of some candidates and at most one other node, by brute force."""
+
+    def __init__(self, candidates: list[list[int]], scale: float = 1.5, seed: int = 1) -> None:
+        self.candidates = candidates
+        self.n = n = len(candidates)
+        self.outsiders = [[j for j in range(n) if j != i and j not in own] for i, own in enumerate(candidates)]
+        rng = np.random.default_rng(seed)
+        self.scores: list[dict[frozenset[int], float]] = [
+            {
+                frozenset(core) | extra: rng.normal(scale=scale) - 10.0
+                for size in range(len(own) + 1)
+                for core in combinations(own, size)
+                for extra in [frozenset(), *(frozenset([z]) for z in self.outsiders[i])]
+            }
+            for i, own in enumerate(candidates)
+        ]
+        self.dags = {
+            dag: sum(table[parents] for table, parents in zip(self.scores, dag, strict=True))
+            for dag in product(*self.scores)
+            if nx.is_directed_acyclic_graph(nx.DiGraph([(j, i) for i, own in enumerate(dag) for j in own]))
+        }
+
+    def tables(self) -> ScoreTables:
+        """Return fresh tables, whose first outsiders are the guests."""
+
+        def row(i: int, extra: frozenset[int]) -> list[float]:
+            own = self.candidates[i]
+            masks = range(1 << len(own))
+            return [self.scores[i][frozenset(j for b, j in enumerate(own) if mask >> b & 1) | extra] for mask in masks]
+
+        return build_tables(
+            self.candidates,
+            [np.array(row(i, frozenset())) for i in range(self.n)],
+            self.outsiders,
+            [
+                np.array([row(i, frozenset([z])) for z in others]).reshape(len(others), 1 << len(self.candidates[i]))
+                for i, others in enumerate(self.outsiders)
+            ],
+        )
+
+    def with_guests(self, places: tuple[int, ...]) -> ScoreTables:
+        tables = self.tables()
+        for i, place in enumerate(places):
+            if place >= 0:
+                set_guest(tables, i, place)
+        return tables
+
+    def guests(self) -> list[tuple[int, ...]]:
+        """Return all combinations of guests, by place; -1 where a node has none."""
+        return list(product(*(range(len(others)) if others else [-1] for others in self.outsiders)))
+
+    def log_weight(self, dag: Parents, places: tuple[int, ...]) -> float:
+        """Return the log target of a DAG together with guests; minus infinity if it needs another guest."""
+        total = self.dags[dag]
+        for i, parents in enumerate(dag):
+            extra = parents - set(self.candidates[i])
+            if extra and extra != {self.outsiders[i][places[i]]}:
+                return -np.inf
+            total += np.log(len(self.outsiders[i])) if extra else 0.0
+        return float(total)
+
+
+def layers(dag: Parents) -> tuple[frozenset[int], ...]:
+    graph = nx.DiGraph([(j, i) for i, own in enumerate(dag) for j in own])
+    graph.add_nodes_from(range(len(dag)))
+    return tuple(frozenset(layer) for layer in nx.topological_generations(graph))
+
+
+def places_of(tables: ScoreTables) -> tuple[int, ...]:
+    return tuple(int(guest_place(tables, i)) for i in range(len(tables.layout)))
+
+
+WORLDS = {
+    "mixed": World([[1], [0, 2], []]),
+    "none at all": World([[], [], []]),
+    "peaked": World([[1], [], [0]], scale=15.0),
+    "four": World([[1, 2], [0, 2], [3, 0], [1, 2]]),
+}
+
+
+def targets_of(world: World) -> dict[tuple, float]:
+    """Return the log target of every state (partition, guests) that has a DAG."""
+    terms: dict[tuple, list[float]] = {}
+    for dag in world.dags:
+        for places in world.guests():
+            weight = world.log_weight(dag, places)
+            if weight > -np.inf:
+                terms.setdefault((layers(dag), places), []).append(weight)
+    return {state: float(logsumexp(own)) for state, own in terms.items()}
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_each_dag_has_its_share_of_the_states(name):
+    world = WORLDS[name]
+    shares = [logsumexp([world.log_weight(dag, places) for places in world.guests()]) for dag in world.dags]
+    gaps = np.array(shares) - np.array(list(world.dags.values()))
+    np.testing.assert_allclose(gaps, gaps[0], atol=1e-10)
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_scores_of_states_are_sums_over_their_dags(name):
+    world = WORLDS[name]
+    for (blocks, places), target in targets_of(world).items():
+        state = new_partition(world.with_guests(places), [sorted(block) for block in blocks])
+        assert state.score.sum() == pytest.approx(target, abs=1e-9)
+
+
+def test_tables_keep_track_of_who_may_be_whose_parent():
+    world = WORLDS["four"]
+    tables = world.tables()
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        node = int(rng.integers(4))
+        set_guest(tables, node, int(rng.integers(len(world.outsiders[node]))))
+        for i in range(4):
+            own = [int(candidate(tables, i, b)) for b in range(n_candidates(tables, i))]
+            assert own == [*world.candidates[i], outsider(tables, i, guest_place(tables, i))]
+            assert [int(bit_of(tables, i, j)) for j in own] == list(range(len(own)))
+            heirs = [int(heir(tables, i, h)) for h in range(n_heirs(tables, i))]
+            assert heirs == [j for j in range(4) if bit_of(tables, j, i) >= 0]
+
+
+def test_sums_over_sets_with_the_guest_match_brute_force():
+    world = WORLDS["four"]
+    tables = world.with_guests((0, 0, 0, 0))
+    for node in range(4):
+        table = [draw_score(world, tables, node, mask) for mask in range(8)]
+        for inside in range(8):
+            expected = logsumexp([table[mask] for mask in range(8) if mask & ~inside == 0])
+            assert log_sum_inside(tables, node, inside) == pytest.approx(expected, abs=1e-10)
+            for needed in (mask for mask in range(1, 8) if mask & ~inside == 0):
+                met = [table[mask] for mask in range(8) if mask & ~inside == 0 and mask & needed]
+                assert log_sum_meeting(tables, node, inside, needed) == pytest.approx(logsumexp(met), abs=1e-10)
+
+
+def draw_score(world: World, tables: ScoreTables, node: int, mask: int) -> float:
+    parents = frozenset(int(candidate(tables, node, b)) for b in range(n_candidates(tables, node)) if mask >> b & 1)
+    outside = parents - set(world.candidates[node])
+    return world.scores[node][parents] + (np.log(len(world.outsiders[node])) if outside else 0.0)
+
+
+@pytest.mark.parametrize(("inside", "needed"), [(7, 0), (7, 4), (7, 3), (7, 1), (6, 4), (5, 5), (3, 1)])
+def test_parents_are_drawn_in_proportion_to_their_scores(inside, needed):
+    world = WORLDS["four"]
+    tables = world.with_guests((0, 0, 0, 0))
+    total = log_sum_meeting(tables, 1, inside, needed) if needed else log_sum_inside(tables, 1, inside)
+    found: dict[int, float] = {}
+    for probability, _, mask in paths(
+        lambda script: (0.0, draw_parents(RNG, script, tables, 1, inside, needed, total))
+    ):
+        found[mask] = found.get(mask, 0.0) + probability
+    allowed = [m for m in range(8) if m & ~inside == 0 and (needed == 0 or m & needed)]
+    scores = np.array([draw_score(world, tables, 1, mask) for mask in allowed])
+    expected = np.exp(scores - logsumexp(scores))
+    assert sorted(found) == allowed
+    np.testing.assert_allclose([found[mask] for mask in allowed], expected, rtol=1e-10)
+
+
+def partition_walk(world: World, state: tuple, move: int, beta: float) -> Iterator:
+    blocks, places = state
+
+    def run(script: np.ndarray) -> tuple[float, tuple]:
+        tables = world.with_guests(places)
+        current = new_partition(tables, [sorted(block) for block in blocks])
+        log_ratio = 0.0
+        if move < 0:
+            redraw_guests_of_partition(RNG, script, tables, current, beta)
+        else:
+            new = PartitionState(current.ints.copy(), current.score.copy())
+            log_ratio = propose_partition(RNG, script, tables, current, new, move, beta)
+            current = new
+        block = current.ints[2, : world.n]
+        end = tuple(frozenset(np.flatnonzero(block == b).tolist()) for b in range(block.max() + 1))
+        if move < 0:
+            fresh = new_partition(tables, [sorted(part) for part in end])
+            np.testing.assert_array_equal(current.ints[3:5, : world.n], fresh.ints[3:5, : world.n])
+            np.testing.assert_array_equal(current.score, fresh.score)
+        return log_ratio, (end, places_of(tables))
+
+    return paths(run)
+
+
+@pytest.mark.parametrize("beta", [1.0, 0.4])
+@pytest.mark.parametrize("name", ["mixed", "none at all", "peaked"])
+@pytest.mark.parametrize("move", [0, 1, 2, 3])
+def test_moves_over_partitions_are_reversible_given_guests_at_any_temperature(name, move, beta):
+    world = WORLDS[name]
+    targets = targets_of(world)
+    matrix = transition_matrix(list(targets), lambda state: partition_walk(world, state, move, beta))
+    assert_reversible(matrix, beta * np.array(list(targets.values())))
+
+
+@pytest.mark.parametrize("beta", [1.0, 0.4])
+@pytest.mark.parametrize("name", ["mixed", "none at all", "peaked"])
+def test_redrawing_guests_keeps_the_target_of_partitions(name, beta):
+    world = WORLDS[name]
+    targets = targets_of(world)
+    matrix = transition_matrix(list(targets), lambda state: partition_walk(world, state, -1, beta))
+    # One node after the other: not reversible as a whole, but the target stays.
+    share = np.exp(beta * np.array(list(targets.values())))
+    np.testing.assert_allclose(share @ matrix / share.sum(), share / share.sum(), atol=1e-12)
+    assert np.count_nonzero(matrix) > len(matrix)
+
+
+@pytest.mark.parametrize("move", [-1, *range(len(MOVES))])
+def test_orders_with_guests_keep_their_target(move):
+    world = WORLDS["mixed"]
+    states, log_target = [], []
+    for order in ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)):
+        for places in world.guests():
+            states.append((order, places))
+            log_target.append(new_order(world.with_guests(places), np.array(order)).score.sum())
+
+    def walk(state: tuple) -> Iterator:
+        def run(script: np.ndarray) -> tuple[float, tuple]:
+            tables = world.with_guests(state[1])
+            current = new_order(tables, np.array(state[0]))
+            if move < 0:
+                redraw_guests_of_order(RNG, script, tables, current, 1.0)
+                return 0.0, (tuple(current.ints[0].tolist()), places_of(tables))
+            new = OrderState(current.ints.copy(), current.score.copy())
+            log_ratio = propose_order(RNG, script, tables, current, new, move)
+            return log_ratio, (tuple(new.ints[0].tolist()), places_of(tables))
+
+        return paths(run)
+
+    matrix = transition_matrix(states, walk)
+    share = np.exp(np.array(log_target))
+    np.testing.assert_allclose(share @ matrix / share.sum(), share / share.sum(), atol=1e-12)
+
+
+@pytest.mark.parametrize("move", [TOGGLE, RESAMPLE, REVERSE, REORDER])
+@pytest.mark.parametrize("name", ["mixed", "none at all", "peaked"])
+def test_moves_over_dags_keep_the_target_of_dags_with_guests(name, move):
+    world = WORLDS[name]
+    pairs = [(dag, places) for dag in world.dags for places in world.guests()]
+    targets = {pair: world.log_weight(*pair) for pair in pairs if world.log_weight(*pair) > -np.inf}
+
+    def walk(state: tuple) -> Iterator:
+        dag, places = state
+
+        def run(script: np.ndarray) -> tuple[float, tuple]:
+            tables = world.with_guests(places)
+            parents = np.array([sum(1 << int(bit_of(tables, i, j)) for j in own) for i, own in enumerate(dag)])
+            new, guests = parents.copy(), np.empty(4, np.int64)
+            log_ratio = propose_dag(RNG, script, tables, parents, new, move, guests)
+            bits = range(max(n_candidates(tables, i) for i in range(world.n)))
+            end = (
+                tuple(
+                    frozenset(int(candidate(tables, i, b)) for b in bits if mask >> b & 1) for i, mask in enumerate(new)
+                ),
+                places_of(tables),
+            )
+            restore_guests(tables, guests)
+            assert move == RESAMPLE or places_of(tables) == places
+            return log_ratio, end
+
+        return paths(run)
+
+    matrix = transition_matrix(list(targets), walk)
+    # What a move does to the guests of a refused proposal must not count: those end where they began.
+    assert_reversible(matrix, np.array(list(targets.values())))
+    if move in (RESAMPLE, REVERSE) and name != "peaked":
+        moved = [(a, b) for x, a in enumerate(targets) for y, b in enumerate(targets) if matrix[x, y] > 0]
+        assert any(a[1] != b[1] for a, b in moved)
+
+
+def dag_key(words: np.ndarray) -> Parents:
+    return tuple(frozenset(j for j in range(len(words)) if int(own[0]) >> j & 1) for own in words)
+
+
+def assert_draws_follow(world: World, words: np.ndarray, log_scores: np.ndarray, extensions: bool = False) -> None:
+    """Assert that draws, taken as half as many independent ones, have the frequencies of the world's DAGs."""
+    log_target = dict(world.dags)
+    if extensions:
+        for dag in log_target:
+            graph = nx.DiGraph([(j, i) for i, own in enumerate(dag) for j in own])
+            graph.add_nodes_from(range(world.n))
+            log_target[dag] += np.log(sum(1 for _ in nx.all_topological_sorts(graph)))
+    keys = [dag_key(own) for own in words]
+    np.testing.assert_allclose(log_scores, [world.dags[key] for key in keys], atol=1e-9)
+    total = logsumexp(list(log_target.values()))
+    counts = {dag: 0 for dag in log_target}
+    for key in keys:
+        counts[key] += 1
+    effective = len(keys) / 2
+    for dag, log_score in log_target.items():
+        p = np.exp(log_score - total)
+        assert abs(counts[dag] / len(keys) - p) < 5 * np.sqrt(p * (1 - p) / effective) + 5 / effective
+
+
+def new_blocks(draws: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return np.zeros((draws, n, 1), np.uint64), np.empty(draws), np.empty(draws)
+
+
+@pytest.mark.parametrize("name", ["mixed", "four"])
+def test_a_partition_chain_draws_dags_in_proportion_to_their_scores(name):
+    world = WORLDS[name]
+    rng = np.random.default_rng(3)
+    tables = world.tables()
+    state = start_partition(rng, no_script(), tables, np.arange(world.n))
+    words, log_scores, targets = new_blocks(20_000, world.n)
+    counters = np.zeros((8, 2), np.int64)
+    run_partition(rng, no_script(), tables, state, PARTITION_MIX, 40, words, log_scores, targets, counters)
+    assert_draws_follow(world, words, log_scores)
+
+
+def test_an_order_chain_favours_dags_of_many_orders_and_nothing_else():
+    world = WORLDS["mixed"]
+    rng = np.random.default_rng(4)
+    tables = world.tables()
+    words, log_scores, targets = new_blocks(20_000, world.n)
+    state = new_order(tables, np.arange(world.n))
+    counters = np.zeros((3, 2), np.int64)
+    run_order(rng, no_script(), tables, state, DEFAULT_MIX, 20, words, log_scores, targets, counters)
+    assert_draws_follow(world, words, log_scores, extensions=True)
+
+
+def tempered_draws(world: World, ladder: Ladder, tables: ScoreTables, draws: int) -> tuple[np.ndarray, np.ndarray]:
+    words, log_scores, targets = new_blocks(draws, world.n)
+    counters = np.zeros((8, 2), np.int64)
+    rng = np.random.default_rng(5)
+    run_tempered(rng, no_script(), tables, ladder, ONLY_PARTITIONS, 40, False, words, log_scores, targets, counters)
+    return words, log_scores
+
+
+def test_coupled_chains_draw_the_same_dags():
+    world = WORLDS["mixed"]
+    rng = np.random.default_rng(6)
+    tables = world.tables()
+    ladder = new_ladder(tables, start_partition(rng, no_script(), tables, np.arange(world.n)), 3, ratio=0.5)
+    words, log_scores = tempered_draws(world, ladder, tables, 20_000)
+    assert_draws_follow(world, words, log_scores)
+    tried, made = ladder.exchanges.sum(axis=0)
+    assert 0.3 * tried < made < tried
+
+
+def test_the_test_of_coupled_chains_notices_a_chain_that_is_too_warm():
+    world = WORLDS["mixed"]
+    rng = np.random.default_rng(6)
+    tables = world.tables()
+    ladder = new_ladder(tables, start_partition(rng, no_script(), tables, np.arange(world.n)), 3, ratio=0.5)
+    ladder.betas[0] = 0.7
+    words, log_scores = tempered_draws(world, ladder, tables, 20_000)
+    with pytest.raises(AssertionError):
+        assert_draws_follow(world, words, log_scores)
+
+
+def test_every_guest_is_forgotten_again():
+    """A DAG drawn with a guest must be possible to leave: all guests occur, whatever the first were."""
+    world = WORLDS["four"]
+    tables = world.tables()
+    rng = np.random.default_rng(7)
+    state = new_partition(tables, [[0, 1], [2], [3]])
+    parents = np.empty(4, np.int64)
+    seen = set()
+    for _ in range(300):
+        redraw_guests_of_partition(rng, no_script(), tables, state, 1.0)
+        draw_from_partition(rng, no_script(), tables, state, parents)
+        seen.add(places_of(tables))
+    assert seen == set(world.guests())
+
+
+def test_drawing_from_an_order_uses_the_guest():
+    world = WORLDS["none at all"]
+    tables = world.with_guests((0, 0, 0))
+    state = new_order(tables, np.array([0, 1, 2]))
+    rng = np.random.default_rng(8)
+    parents = np.empty(3, np.int64)
+    seen = set()
+    for _ in range(200):
+        draw_from_order(rng, no_script(), tables, state, parents)
+        seen.add(tuple(parents.tolist()))
+    assert {(0, 1, 1), (0, 1, 0), (0, 0, 1)} <= seen
+
+
+@pytest.mark.parametrize(
+    ("outsiders", "shape", "message"),
+    [
+        ([[1], [0]], (1, 1), "candidates must be distinct .* node 0"),
+        ([[2], []], (1, 1), "candidates must be distinct .* node 0"),
+        ([[], []], (1, 2), r"node 0 needs guest scores of shape \(0, 2\)"),
+        ([[]], (0, 2), "every node needs a list of outsiders; received 1 for 2 nodes"),
+    ],
+)
+def test_bad_guest_tables_are_refused(outsiders, shape, message):
+    scores = [np.zeros(2), np.zeros(2)]
+    with pytest.raises(ValueError, match=message):
+        build_tables([[1], [0]], scores, outsiders, [np.zeros(shape), np.zeros((0, 2))])

@@ -1,0 +1,263 @@
+"""Search spaces with a parent from outside, rounds that let them grow, coupled chains, runs until convergence."""
+
+import warnings
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import logsumexp
+
+import gpn_bayes as gpn
+from gpn_bayes import graphs, preparing, sampling
+from gpn_bayes.checkpoint import CheckpointStore
+from gpn_bayes.scores import GraphPrior
+from gpn_bayes.tabulating import ParentSpace, Tabulator, most_candidates, with_outsiders
+from tests.draws import assert_same_draws
+
+REFERENCE = Path(__file__).parent / "reference" / "bge"
+FIVE = pd.read_csv(REFERENCE / "lin_n5_N200.csv")
+NAMES = list(FIVE.columns)
+CORE = {NAMES[0]: [NAMES[1]], NAMES[1]: [NAMES[0], NAMES[2]], NAMES[3]: [NAMES[0]], NAMES[4]: [NAMES[3], NAMES[2]]}
+
+
+def quick(data=FIVE, **settings):
+    return gpn.sample(data, **{"random_seed": 1, "progressbar": False, "sampler": "partition"} | settings)
+
+
+def enumerated(core: dict[str, list[str]], plus_one: bool) -> np.ndarray:
+    """Return edge probabilities over all DAGs with at most one parent a node from outside its candidates."""
+    scorer = gpn.scores.BGe().bind(FIVE)
+    dags = graphs.enumerate_dags(len(NAMES))
+    log_scores = np.zeros(len(dags))
+    for i, name in enumerate(NAMES):
+        outside = [other not in core.get(name, []) for other in NAMES]
+        masks = dags[:, :, i] @ (1 << np.arange(len(NAMES)))
+        table = np.full(1 << len(NAMES), -np.inf)
+        for mask in np.unique(masks):
+            own = [other for bit, other in enumerate(NAMES) if mask >> bit & 1]
+            if sum(out for bit, out in enumerate(outside) if mask >> bit & 1) <= plus_one:
+                table[mask] = scorer.local(name, own)
+        log_scores += table[masks]
+    weights = np.exp(log_scores - logsumexp(log_scores))
+    return np.clip(np.tensordot(weights, dags.astype(float), axes=1), 0.0, 1.0)
+
+
+def assert_edges_match(post: gpn.GraphPosterior, expected: np.ndarray) -> None:
+    found = post.edge_probabilities().to_numpy()
+    effective = post.diagnostics().ess / 2
+    assert effective > 500
+    bound = 4 * np.sqrt(expected * (1 - expected) / effective) + 4 / effective
+    assert (np.abs(found - expected) <= bound).all()
+
+
+@pytest.mark.parametrize("temperatures", [1, 3])
+def test_one_parent_from_outside_gives_exactly_the_posterior_over_that_space(temperatures):
+    expected = enumerated(CORE, plus_one=True)
+    post = quick(candidates=CORE, plus_one=True, expand=False, draws=3000, thin=400, temperatures=temperatures)
+    assert_edges_match(post, expected)
+    # The space matters: neither the one without outsiders nor the whole one would pass.
+    for other in (enumerated(CORE, plus_one=False), enumerated(dict.fromkeys(NAMES, NAMES), plus_one=True)):
+        with pytest.raises(AssertionError):
+            assert_edges_match(post, other)
+
+
+def test_with_all_candidates_the_result_is_that_of_the_exact_sampler():
+    everyone = {name: [other for other in NAMES if other != name] for name in NAMES}
+    exact = gpn.sample(FIVE, sampler="exact", random_seed=1, progressbar=False)
+    assert_edges_match(quick(candidates=everyone, draws=3000), exact.edge_probabilities().to_numpy())
+    assert_edges_match(quick(candidates=everyone, plus_one=True, draws=3000), exact.edge_probabilities().to_numpy())
+
+
+def test_a_slow_score_looks_up_what_a_closed_form_computes(tmp_path):
+    # With a cache the closed form goes through single scores, as a slow one does.
+    settings = {"candidates": CORE, "plus_one": True, "max_parents": 2, "draws": 200, "tune": 50}
+    assert_same_draws(quick(**settings), quick(cache=tmp_path / "run.sqlite", **settings))
+
+
+def test_parents_of_high_probability_are_taken_into_the_space():
+    post = quick(candidates={NAMES[0]: [NAMES[1]]}, plus_one=True, draws=300, tune=200)
+    told = post.settings["candidates"]
+    assert told["rounds"][0]["added"] > 0 and told["rounds"][-1]["added"] == 0
+    assert sum(told["sizes"]) == 1 + sum(done["added"] for done in told["rounds"])
+    rigid = quick(candidates={NAMES[0]: [NAMES[1]]}, plus_one=True, expand=False, draws=300, tune=200)
+    assert rigid.settings["candidates"]["rounds"] == []
+    assert post.log_score.max() > rigid.log_score.max() + 5
+    assert (
+        gpn.sample(FIVE, sampler="exact", random_seed=1, progressbar=False).log_score.max() - 1e-9
+        <= post.log_score.max()
+    )
+
+
+def test_forbidden_parents_stay_outside_and_required_ones_inside():
+    edges = {"required": [(NAMES[4], NAMES[0])], "forbidden": [(NAMES[0], NAMES[1]), (NAMES[2], NAMES[1])]}
+    post = quick(candidates={NAMES[2]: [NAMES[0]]}, plus_one=True, draws=200, tune=100, **edges)
+    found = post.edge_probabilities()
+    assert found.loc[NAMES[4], NAMES[0]] == 1.0
+    assert found.loc[NAMES[0], NAMES[1]] == found.loc[NAMES[2], NAMES[1]] == 0.0
+
+
+@pytest.mark.parametrize("settings", [{}, {"temperatures": 3}, {"sampler": "order"}, {"until": "converged"}])
+def test_runs_with_guests_and_ladders_resume_to_the_same_result(settings, tmp_path, monkeypatch):
+    settings = {"candidates": CORE, "plus_one": True, "draws": 600, "tune": 100, "chains": 2, "thin": 200} | settings
+    # From a cache as well: single scores and whole tables differ in the last digit.
+    whole = quick(cache=tmp_path / "whole.sqlite", **settings)
+    saved, stopped_at = CheckpointStore.save_block, []
+
+    def save_block(self, *arguments):
+        saved(self, *arguments)
+        stopped_at.append(arguments[0])
+        if len(stopped_at) in (3, 9):
+            raise RuntimeError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CheckpointStore, "save_block", save_block)
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="killed"):
+                quick(cache=tmp_path / "run.sqlite", **settings)
+    assert ":Round 1" in stopped_at[0]
+    resumed = quick(cache=tmp_path / "run.sqlite", **settings)
+    assert_same_draws(resumed, whole)
+    assert resumed.settings == whole.settings
+
+
+def test_a_run_until_it_has_converged_stops_early():
+    post = quick(until="converged", draws=8000, thin=200)
+    assert post.settings["converged"] is True
+    assert post.log_score.shape[1] in (2000, 4000, 6000)
+    assert_same_draws(post, quick(until="converged", draws=8000, thin=200, cores=1))
+
+
+def test_a_run_that_has_not_converged_goes_on_at_a_larger_thinning(monkeypatch):
+    checks = []
+
+    def judge(parents, log_scores):
+        checks.append(log_scores.shape)
+        return len(checks) == 7
+
+    monkeypatch.setattr("gpn_bayes.running.have_converged", judge)
+    post = quick(until="converged", draws=100, tune=10, thin=3, chains=2)
+    # Four looks on the way, then one at the end of each of three extensions.
+    assert [shape[1] for shape in checks] == [25, 50, 75, 100, 100, 100, 100]
+    assert post.settings["thin"] == 3 * 2**3 and post.settings["converged"] is True
+
+
+def test_a_run_that_never_converges_says_so(monkeypatch):
+    monkeypatch.setattr("gpn_bayes.running.have_converged", lambda parents, log_scores: False)
+    with pytest.warns(UserWarning, match="not converged: 2 chains"):
+        post = quick(until="converged", draws=20, tune=0, thin=1, chains=2)
+    assert post.settings["converged"] is False and post.settings["thin"] == 32
+
+
+def test_what_counts_as_converged():
+    from gpn_bayes.posterior.diagnostics import have_converged
+
+    rng = np.random.default_rng(1)
+    parents = np.zeros((2, 2000, 3, 1), np.uint64)
+    parents[..., 1, 0] = rng.random((2, 2000)) < 0.5
+    scores = rng.normal(size=(2, 2000))
+    assert have_converged(parents, scores)
+    assert not have_converged(parents, scores + np.array([[0.0], [1.0]]))
+    assert not have_converged(parents[:, :100], scores[:, :100])
+    apart = parents.copy()
+    apart[0, :200, 2, 0] = 1
+    assert not have_converged(apart, scores)
+    assert have_converged(parents, np.zeros((2, 2000)))
+
+
+def test_exchange_rates_are_told_and_tuned_towards_their_aim():
+    data = gpn.simulate.linear(gpn.simulate.random_dag(18, p=0.3, random_seed=1), 300, random_seed=2)
+    post = quick(data, candidates="correlation", plus_one=False, temperatures=4, draws=100, tune=300, chains=2)
+    betas, rates = post.settings["betas"], post.settings["exchange_rates"]
+    assert betas[0] == 1.0 and sorted(betas, reverse=True) == betas and len(betas) == 4
+    assert len(rates) == 3 and all(0.1 < rate < 0.6 for rate in rates)
+
+
+@pytest.mark.parametrize("n", [65, 130, 256])
+def test_networks_of_up_to_256_variables(n):
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=(60, n))
+    values[:, -1] += 2 * values[:, 0]
+    values[:, 1] += 2 * values[:, -2]
+    data = pd.DataFrame(values).add_prefix("x")
+    names = list(data.columns)
+    lists = {name: [names[(i + 1) % n], names[(i + n // 2) % n]] for i, name in enumerate(names)}
+    post = quick(data, candidates=lists, plus_one=True, draws=50, tune=50, chains=2, expand=False, max_parents=2)
+    either = post.edge_probabilities() + post.edge_probabilities().T
+    assert either.loc["x0", names[-1]] > 0.99 and either.loc["x1", names[-2]] > 0.99
+    scorer = gpn.scores.BGe().bind(data)
+    assert post.log_score[0, -1] == pytest.approx(scorer.total(graphs.unpack(post.parents[0, -1], n)), abs=1e-6)
+
+
+REFUSED = [
+    ({"until": "bored"}, "until must be 'converged' or None; received 'bored'"),
+    ({"temperatures": 0}, "temperatures must be a whole number, 1 or more; received 0"),
+    (
+        {"temperatures": 2, "sampler": "order"},
+        "more than one temperature takes the partition sampler; received 'order'",
+    ),
+    ({"plus_one": "maybe"}, "plus_one must be True, False or 'auto'; received 'maybe'"),
+    ({"plus_one": True, "sampler": "exact"}, "the exact sampler takes no parents from outside the candidates"),
+    ({"expand": True, "plus_one": False}, "candidates can only grow by parents from outside"),
+    ({"expand": 1.5, "plus_one": True}, "expand must be True, False, 'auto' or a probability; received 1.5"),
+    ({"expand": "often", "plus_one": True}, "expand must be True, False, 'auto' or a probability; received 'often'"),
+]
+
+
+@pytest.mark.parametrize(("settings", "message"), REFUSED)
+def test_what_cannot_be_is_refused(settings, message):
+    with pytest.raises(ValueError) as refusal:
+        quick(**settings)
+    assert message in str(refusal.value) and "\n" not in str(refusal.value)
+
+
+def test_too_many_sets_with_an_outsider_are_refused_or_kept_small():
+    prior = GraphPrior([f"x{i}" for i in range(200)])
+    rng = np.random.default_rng(1)
+    scorer = gpn.scores.BGe().bind(pd.DataFrame(rng.normal(size=(300, 200))).add_prefix("x"))
+    wide = [[j for j in range(13) if j != i] for i in range(200)]
+    with pytest.raises(ValueError, match="parents from outside the candidates take at most 42000000 scores"):
+        with_outsiders(wide, prior, None, scorer, True)
+    assert with_outsiders(wide, prior, None, scorer, False) == ParentSpace(wide, [[]] * 200)
+    few = [own[:4] for own in wide]
+    assert with_outsiders(few, prior, None, scorer, True).max_with_outsider == 5
+    scorer.closed_form = False
+    assert with_outsiders(few, prior, None, scorer, True).max_with_outsider == 1
+    assert [most_candidates(n) for n in (20, 100, 200, 256)] == [14, 12, 10, 9]
+
+
+def test_tables_of_nodes_that_did_not_change_are_kept(monkeypatch):
+    run = preparing.prepare(FIVE, candidates=CORE, plus_one=True, sampler="partition")
+    from gpn_bayes.scores.cache import ScoreCache
+
+    tabulator = Tabulator(ScoreCache(run.scorer), run.prior, progressbar=False)
+    lists = [[1], [0, 2], [], [0], [3, 2]]
+    space = with_outsiders(lists, run.prior, None, run.scorer, True)
+    first = tabulator.tables(space)
+    asked = []
+    table = run.scorer.table
+    monkeypatch.setattr(run.scorer, "table", lambda node, *rest: asked.append(node) or table(node, *rest))
+    grown = with_outsiders([[1], [0, 2, 3], [], [0], [3, 2]], run.prior, None, run.scorer, True)
+    second = tabulator.tables(grown)
+    assert set(asked) == {1}
+    fresh = Tabulator(ScoreCache(run.scorer), run.prior, progressbar=False).tables(grown)
+    np.testing.assert_array_equal(second.values, fresh.values)
+    assert len(first.values) < len(second.values)
+
+
+def test_gp_scores_take_a_search_space_and_its_outsiders(tmp_path):
+    dag = nx.DiGraph([("x0", "x1"), ("x2", "x1")])
+    dag.add_nodes_from([f"x{i}" for i in range(6)])
+    data = gpn.simulate.fourier(dag, 80, lam=1.0, random_seed=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        post = quick(
+            data, score=gpn.scores.GP(target_error=0.1), candidates=2, plus_one=True, max_parents=2, draws=100, tune=50,
+            chains=2,
+        )  # fmt: skip
+    assert post.settings["candidates"]["plus_one"] is True
+    assert post.settings["reweight"] == "auto"
+    either = post.edge_probabilities() + post.edge_probabilities().T
+    assert max(either.loc["x0", "x1"], either.loc["x2", "x1"]) > 0.5
+    assert sampling.run_warnings(post, 100) is not None

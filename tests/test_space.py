@@ -1,0 +1,385 @@
+"""The search space: every way to ask for it, what the methods find, and what is refused."""
+
+import warnings
+from types import SimpleNamespace
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpn_bayes as gpn
+from gpn_bayes import graphs, preparing, simulate
+from gpn_bayes.data import Dataset, SufficientStatistics
+from gpn_bayes.kernels.subsets import MAX_CANDIDATES
+from gpn_bayes.scores import BGe, GraphPrior
+from gpn_bayes.scores.cache import ScoreCache
+from gpn_bayes.screening import distance_correlations, forward_selection, strongest
+from gpn_bayes.skeletons import dual_pc_skeleton, pc_skeleton
+from gpn_bayes.space import DEFAULT_CANDIDATES, SpaceReport, candidate_lists, find_candidates, read_space
+from gpn_bayes.space_methods import ALPHA, METHODS, POOL, SpaceContext
+from tests.test_screening import SlowScore
+
+N = 25
+NAMES = [f"v{i + 1}" for i in range(N)]
+DAG = simulate.random_dag(N, edges_per_node=1.5, random_seed=1)
+DATA = simulate.linear(DAG, 400, random_seed=2)
+OFF = ~np.eye(N, dtype=bool)
+
+
+def context_of(data=DATA, score=None):
+    checked = data if isinstance(data, SufficientStatistics) else Dataset.read(data)
+    return SpaceContext(checked, ScoreCache((score or BGe()).bind(checked)), progressbar=False)
+
+
+def found_by(candidates, prior=None, data=DATA, score=None, **settings):
+    context = context_of(data, score)
+    space = read_space(candidates, prior or GraphPrior(NAMES), None, context.data, context.store.scorer, **settings)
+    return find_candidates(space, context)
+
+
+def as_sets(lists):
+    return [set(own) for own in lists]
+
+
+def expected_of(method):
+    correlation = np.corrcoef(DATA.to_numpy(), rowvar=False)
+    if method in ("pc", "dual-pc"):
+        skeleton = {"pc": pc_skeleton, "dual-pc": dual_pc_skeleton}[method](correlation, len(DATA), ALPHA)
+        return strongest(skeleton.strengths, skeleton.adjacent, DEFAULT_CANDIDATES)
+    if method == "greedy":
+        pools = [[j for j in range(N) if j != i] for i in range(N)]
+        return forward_selection(ScoreCache(BGe().bind(DATA)), pools, limit=DEFAULT_CANDIDATES, progressbar=False)
+    strengths = np.abs(correlation) if method == "correlation" else distance_correlations(DATA.to_numpy())
+    return strongest(strengths, OFF, DEFAULT_CANDIDATES)
+
+
+# What the methods find
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_methods_find_what_they_say(method):
+    found = found_by(method)
+    assert found.lists == [sorted(own) for own in expected_of(method)]
+    assert found.report.method == method
+    assert found.report.sizes == tuple(map(len, found.lists))
+    assert candidate_lists(method, GraphPrior(NAMES), context=context_of()) == found.lists
+
+
+@pytest.mark.parametrize("candidates", ["pc+greedy", " pc + greedy", ["pc", "greedy"], ("greedy", "pc", "pc")], ids=str)
+def test_several_methods_give_their_union(candidates):
+    found = found_by(candidates)
+    union = [set(a) | set(b) for a, b in zip(expected_of("pc"), expected_of("greedy"), strict=True)]
+    for name, own, both in zip(NAMES, as_sets(found.lists), union, strict=True):
+        assert own <= both
+        assert len(both) - len(own) == found.report.cut.get(name, 0) == max(len(both) - DEFAULT_CANDIDATES, 0)
+    assert sum(found.report.cut.values()) < 3
+    assert as_sets(found_by("pc").lists) != as_sets(found.lists) != as_sets(found_by("greedy").lists)
+
+
+def test_many_candidates_are_cut_to_the_strongest_of_each_method():
+    found = found_by(["correlation", "distance-correlation"])
+    first, second = expected_of("correlation"), expected_of("distance-correlation")
+    for i, name in enumerate(NAMES):
+        union = list(dict.fromkeys(j for pair in zip(first[i], second[i], strict=True) for j in pair))
+        assert found.lists[i] == sorted(union[:DEFAULT_CANDIDATES])
+        assert found.report.cut.get(name, 0) == len(union) - DEFAULT_CANDIDATES
+    assert found.report.cut
+
+
+def test_by_default_small_networks_have_all_and_large_ones_what_is_found():
+    assert found_by(None).lists == found_by("pc+greedy").lists
+    assert found_by(None).report.method == "pc+greedy"
+    few = GraphPrior(NAMES[: MAX_CANDIDATES + 1])
+    found = found_by(None, few, DATA[NAMES[: MAX_CANDIDATES + 1]])
+    assert found.report.method == "all others"
+    assert found.lists[3] == [j for j in range(MAX_CANDIDATES + 1) if j != 3]
+
+
+def test_the_default_holds_the_true_parents():
+    lists = found_by(None).lists
+    truth = graphs.as_adjacency(DAG, NAMES)
+    assert np.mean([i in lists[j] for i, j in np.argwhere(truth)]) > 0.97
+    # Negative control: the lists are no way near holding everyone.
+    assert np.mean(list(map(len, lists))) < N / 2
+
+
+@pytest.mark.parametrize("k", [1, 3, np.int64(5)])
+def test_a_number_is_the_longest_list_of_the_default_method(k):
+    found = found_by(k)
+    assert max(map(len, found.lists)) == k
+    assert found.report.method == "pc+greedy"
+    assert found.report.cut
+    full = found_by(None).lists
+    # Forward selection and the tests rank; what is kept was found without the limit too.
+    assert all(set(own) <= set(whole) for own, whole in zip(found.lists, full, strict=True))
+
+
+def test_a_number_that_holds_all_others_means_them():
+    found = found_by(4, GraphPrior(NAMES[:5]), DATA[NAMES[:5]])
+    assert found.report.method == "all others"
+    assert found.lists == [[j for j in range(5) if j != i] for i in range(5)]
+
+
+def test_slow_scores_choose_among_the_nearest():
+    found = found_by(None, score=SlowScore())
+    assert found.report.method == "greedy"
+    pools = strongest(distance_correlations(DATA.to_numpy()), OFF, POOL)
+    store = ScoreCache(BGe().bind(DATA))
+    expected = forward_selection(store, pools, limit=DEFAULT_CANDIDATES, progressbar=False)
+    assert as_sets(found.lists) == as_sets(expected)
+
+
+@pytest.mark.parametrize("method", [m for m in METHODS if m != "distance-correlation"])
+def test_statistics_are_enough_for_most_methods(method):
+    statistics = SufficientStatistics.of(Dataset.read(DATA))
+    assert found_by(method, data=statistics).lists == found_by(method).lists
+    assert found_by(method, data=statistics, score=SlowScore()).lists
+
+
+def test_text_is_left_to_the_score():
+    table = DATA.assign(v1=np.where(DATA["v1"] > 0, "high", "low"))
+    checked = Dataset.read(table)
+    # No score here reads text yet; one that does brings its own forward selection.
+    space = read_space(None, GraphPrior(NAMES), None, checked, BGe().bind(DATA))
+    assert space.methods == ("greedy",)
+    for method in ("pc", "distance-correlation"):
+        with pytest.raises(ValueError, match=f"^the method '{method}' needs numbers; column 'v1' holds text such as"):
+            read_space(method, GraphPrior(NAMES), None, checked, BGe().bind(DATA))
+
+
+@pytest.mark.parametrize("candidates", [*METHODS, None, 2, "pc+correlation"], ids=str)
+def test_required_edges_are_always_there_and_forbidden_ones_never(candidates):
+    truth = [(a, b) for a, b in DAG.edges][:5]
+    required = [("v1", name) for name in NAMES[1:] if (name, "v1") not in truth and ("v1", name) not in truth]
+    required = [edge for edge in required if not nx.has_path(DAG, edge[1], "v1")]
+    prior = GraphPrior(NAMES, required=required, forbidden=truth)
+    found = found_by(candidates, prior)
+    for j, own in enumerate(found.lists):
+        assert set(np.flatnonzero(prior.required[:, j])) <= set(own)
+        assert not set(np.flatnonzero(prior.forbidden[:, j])) & set(own)
+        assert own == sorted(set(own))
+        assert len(own) <= (2 if candidates == 2 else DEFAULT_CANDIDATES)
+    assert len(required) > 5
+
+
+def test_required_edges_stay_beyond_the_limit():
+    prior = GraphPrior(NAMES, required=[(name, "v1") for name in NAMES[1:6]])
+    assert found_by(2, prior).lists[0] == [1, 2, 3, 4, 5]
+
+
+# Estimators
+
+
+def estimator(**results):
+    return SimpleNamespace(**results)
+
+
+WEIGHTS = np.array([[0, 0.5, 0, 0], [0, 0, -2.0, 0], [0, 0, 0, 0], [0, 1e-9, 0, 0]])
+FOUR = ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    "fitted",
+    [
+        estimator(adjacency_=WEIGHTS),
+        estimator(adjacency_=(WEIGHTS != 0).astype(np.int8)),
+        estimator(adjacency_=pd.DataFrame(WEIGHTS, FOUR, FOUR).loc[::-1, ["b", "d", "a", "c"]]),
+        estimator(graph_=graphs.to_networkx(WEIGHTS != 0, FOUR)),
+        estimator(graph_=graphs.to_networkx(WEIGHTS != 0, FOUR), adjacency_="not looked at"),
+        estimator(graph_=graphs.to_networkx(WEIGHTS != 0, FOUR).to_undirected()),
+    ],
+    ids=["weights", "zeros and ones", "table", "graph", "both", "undirected"],
+)
+def test_both_ends_of_an_estimated_edge_are_candidates(fitted):
+    assert candidate_lists(fitted, GraphPrior(FOUR)) == [[1], [0, 2, 3], [1], [1]]
+    prior = GraphPrior(FOUR, required=[("a", "d")], forbidden=[("b", "a")])
+    assert candidate_lists(fitted, prior) == [[], [0, 2, 3], [1], [0, 1]]
+
+
+def test_hubs_of_an_estimate_keep_the_heaviest_and_parents_before_children():
+    weights = np.zeros((N, N))
+    weights[1:9, 0] = np.linspace(1, 2, 8)
+    weights[0, 9:] = np.linspace(3, 4, 16)
+    found = found_by(estimator(adjacency_=weights))
+    # All eight parents, and the four heaviest of sixteen children.
+    assert found.lists[0] == [*range(1, 9), *range(21, 25)]
+    assert found.report == SpaceReport("estimate by SimpleNamespace", (12, *[1] * 24), {"v1": 12})
+
+
+# What is refused
+
+
+class Unfitted:
+    def fit(self, data):
+        return self
+
+
+OTHER = "an estimator must be over the data's variables; for SimpleNamespace,"
+LIST = f"methods to find candidates are {', '.join(METHODS)}; received"
+COUNT = f"the number of candidates must be a whole number from 1 to {MAX_CANDIDATES}; received"
+KINDS = (
+    "candidates must be a number, methods, a mapping of each variable to its candidate parents, a DiGraph or a fitted "
+    "estimator; received"
+)
+NONE_LEFT = "candidates must leave at least one edge possible; these leave none"
+REFUSED = [
+    ("lasso", f"{LIST} 'lasso'"),
+    ("pc+", f"{LIST} ''"),
+    (["pc", "ges"], f"{LIST} 'ges'"),
+    (["pc", 3], f"{LIST} 3"),
+    ([["v1"], ["v2"]], f"{LIST} ['v1']"),
+    ([], f"{LIST} none"),
+    (0, f"{COUNT} 0"),
+    (-3, f"{COUNT} -3"),
+    (MAX_CANDIDATES + 1, f"{COUNT} 21"),
+    (True, f"{COUNT} True"),
+    (2.5, f"{KINDS} float"),
+    ({"v1", "v2"}, f"{KINDS} set"),
+    (nx.Graph([("v1", "v2")]), f"{KINDS} Graph"),
+    ({"v1": ["x9"]}, "every node must be one of the variables; 'x9' is not"),
+    ({"x9": ["v1"]}, "every node must be one of the variables; 'x9' is not"),
+    (nx.DiGraph([("v1", "x9")]), "every node must be one of the variables; 'x9' is not"),
+    ({"v1": ["v1"]}, "no variable can be its own candidate parent; 'v1' is"),
+    (nx.DiGraph([("v1", "v1")]), "no node may be its own parent; 'v1' is"),
+    (
+        {"v1": NAMES[1:]},
+        "at most 20 candidate parents a node are supported; 'v1' has 24: name fewer with candidates={child: [parents]}",
+    ),
+    ({}, NONE_LEFT),
+    ({"v1": []}, NONE_LEFT),
+    (nx.empty_graph(NAMES, nx.DiGraph), NONE_LEFT),
+    (estimator(adjacency_=np.zeros((N, N))), NONE_LEFT),
+    (Unfitted(), "an estimator must be fitted to give candidates; Unfitted isn't: call fit first"),
+    (estimator(graph_=None), "an estimator must be fitted to give candidates; SimpleNamespace isn't: call fit first"),
+    (estimator(graph_=nx.path_graph([*NAMES, "x9"], nx.DiGraph)), f"{OTHER} 'x9' is in only one of the two"),
+    (estimator(graph_=nx.path_graph(NAMES[:-1], nx.DiGraph)), f"{OTHER} 'v25' is in only one of the two"),
+    (
+        estimator(adjacency_=pd.DataFrame(np.eye(N), [*NAMES[1:], "x9"], NAMES)),
+        f"{OTHER} 'v1' is in only one of the two",
+    ),
+    (
+        estimator(adjacency_=WEIGHTS),
+        "an estimator must be over the data's variables; SimpleNamespace has a matrix of shape (4, 4) for 25 of them",
+    ),
+    (
+        estimator(adjacency_=np.full((N, N), np.nan)),
+        "an estimator's weights must be finite; SimpleNamespace has NaN or infinity",
+    ),
+    (estimator(adjacency_=np.diag([0, 0, -1, *[0] * 22])), "no variable can be its own candidate parent; 'v3' is"),
+]
+
+
+@pytest.mark.parametrize(("candidates", "message"), REFUSED, ids=[message[-40:] for _, message in REFUSED])
+def test_bad_candidates_are_refused_before_anything_is_computed(candidates, message):
+    with pytest.raises(ValueError) as error:
+        preparing.prepare(DATA, candidates=candidates)
+    assert str(error.value) == message
+
+
+def test_forbidding_all_that_was_named_leaves_nothing():
+    with pytest.raises(ValueError, match=f"^{NONE_LEFT}$"):
+        candidate_lists({"v1": ["v2"]}, GraphPrior(NAMES, forbidden=[("v2", "v1")]))
+
+
+def test_too_many_required_edges_are_refused():
+    prior = GraphPrior(NAMES, required=[(name, "v25") for name in NAMES[:21]])
+    message = "at most 20 candidate parents a node are supported; 'v25' has 21 required ones"
+    for candidates in ("correlation", {"v1": ["v2"]}):
+        with pytest.raises(ValueError) as error:
+            preparing.prepare(DATA, prior=prior, candidates=candidates)
+        assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("data", "candidates", "message"),
+    [
+        (
+            SufficientStatistics.of(Dataset.read(DATA)),
+            "greedy+distance-correlation",
+            "distance correlations need the rows; received SufficientStatistics",
+        ),
+        (
+            DATA[:26],
+            "dual-pc",
+            "the dual PC algorithm needs two rows more than variables; received 26 rows of 25 variables: use 'pc'",
+        ),
+        (DATA[:3], "pc", "the method 'pc' needs at least 4 rows; received 3"),
+        (DATA[:3], "distance-correlation", "the method 'distance-correlation' needs at least 4 rows; received 3"),
+    ],
+    ids=["rows", "few rows for complements", "few rows", "few rows for distances"],
+)
+def test_methods_that_the_data_do_not_allow_are_refused(data, candidates, message):
+    with pytest.raises(ValueError) as error:
+        preparing.prepare(data, candidates=candidates)
+    assert str(error.value) == message
+
+
+def test_methods_need_data():
+    with pytest.raises(ValueError, match="^candidates must be named where there are no data; received 'pc'$"):
+        candidate_lists("pc", GraphPrior(NAMES))
+    context = context_of()
+    space = read_space("pc", GraphPrior(NAMES), None, context.data, context.store.scorer)
+    with pytest.raises(ValueError, match="^the methods pc need data; received none$"):
+        find_candidates(space)
+
+
+def test_the_report_tells_it_in_a_line():
+    assert str(SpaceReport("all others", (2, 2, 2), {})) == "candidate parents by all others: 2.0 a node, at most 2"
+    assert str(SpaceReport("pc", (1, 12), {"a": 2, "b": 1})) == (
+        "candidate parents by pc: 6.5 a node, at most 12; 3 were left out at 2 nodes"
+    )
+
+
+# The whole road
+
+
+def quick(candidates, **settings):
+    return gpn.sample(
+        DATA, candidates=candidates, draws=20, tune=20, chains=2, random_seed=1, progressbar=False, **settings
+    )
+
+
+@pytest.mark.parametrize(
+    "candidates", ["pc", 8, ["pc", "greedy"], None, estimator(graph_=DAG)], ids=["pc", "8", "two", "none", "estimate"]
+)
+def test_sampling_stays_within_the_space(candidates, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        post = quick(candidates, plus_one=False)
+    lists = found_by(candidates).lists
+    assert post.settings["candidates"]["sizes"] == list(map(len, lists))
+    for graph in post.graphs():
+        for parent, child in graph.edges:
+            assert NAMES.index(parent) in lists[NAMES.index(child)]
+    post.save(tmp_path / "run.nc")
+    assert gpn.load(tmp_path / "run.nc").settings["candidates"] == post.settings["candidates"]
+
+
+def test_runs_are_told_apart_by_what_was_asked_for():
+    keys = [
+        preparing.prepare(DATA, candidates=candidates, random_seed=1).key
+        for candidates in (None, 8, "pc", "greedy", {"v1": ["v2"]}, {"v1": ["v3"]})
+    ]
+    assert len(set(keys)) == len(keys)
+    assert keys[2] == preparing.prepare(DATA, candidates=["pc"], random_seed=1).key
+
+
+def test_a_run_that_found_its_space_goes_on_where_it_stopped(tmp_path, monkeypatch):
+    from gpn_bayes.checkpoint import CheckpointStore
+
+    whole = quick("pc+greedy")
+    save, seen = CheckpointStore.save_block, []
+
+    def save_block(self, *arguments):
+        save(self, *arguments)
+        seen.append(arguments)
+        raise RuntimeError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CheckpointStore, "save_block", save_block)
+        with pytest.raises(RuntimeError, match="killed"):
+            quick("pc+greedy", cache=tmp_path / "run.sqlite")
+    assert seen
+    resumed = quick("pc+greedy", cache=tmp_path / "run.sqlite")
+    np.testing.assert_array_equal(resumed.parents, whole.parents)
