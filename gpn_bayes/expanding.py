@@ -9,23 +9,26 @@ from gpn_bayes import graphs
 from gpn_bayes.tabulating import ParentSpace
 
 # Rounds at most, and draws and tuning of each chain in a round: it needn't be precise.
-MAX_ROUNDS = 5
+MAX_ROUNDS = 10
 DRAWS_OF_ROUND = 200
-# A parent from outside is taken in from this probability on.
+# A parent from outside is taken in from this probability on; where there is no room, a candidate makes some that is
+# less probable by this factor.
 THRESHOLD = 0.05
+_MUCH_LESS = 0.1
 
 
 @dataclass(frozen=True)
 class Round:
-    """One round: how many edges it took into the space, and how many found no room."""
+    """One round: how many edges it took into the space, how many left it for them, and how many found no room."""
 
     added: int
+    dropped: int
     no_room: int
 
     @property
     def parameters(self) -> dict[str, int]:
         """The round, JSON-able."""
-        return {"added": self.added, "no room": self.no_room}
+        return {"added": self.added, "dropped": self.dropped, "no room": self.no_room}
 
 
 def expand(
@@ -34,6 +37,7 @@ def expand(
     rebuild: Callable[[list[list[int]]], ParentSpace],
     threshold: float,
     limit: int,
+    required: np.ndarray,
 ) -> tuple[ParentSpace, list[Round]]:
     """Take parents from outside into the candidates until a round finds no more.
 
@@ -49,11 +53,13 @@ def expand(
         The probability from which on a parent is taken in.
     limit : int
         Candidates that a node has at most; the most probable outsiders come first.
+    required : ndarray of bool, shape (n, n)
+        Edges that stay in the space.
 
     Returns
     -------
     ParentSpace
-        The space; the last one where it is not stable after five rounds.
+        The space; the last one where it is not stable after ten rounds.
     list of Round
         What every round did.
     """
@@ -61,7 +67,7 @@ def expand(
     while len(rounds) < MAX_ROUNDS:
         dags = draw(space, len(rounds))
         probabilities = graphs.unpack(dags, len(space.lists)).mean(axis=0)
-        lists, done = _take_in(space, probabilities, threshold, limit)
+        lists, done = _take_in(space, np.where(required, 1.0, probabilities), threshold, limit)
         rounds.append(done)
         if done.added == 0:
             break
@@ -72,11 +78,18 @@ def expand(
 def _take_in(
     space: ParentSpace, probabilities: np.ndarray, threshold: float, limit: int
 ) -> tuple[list[list[int]], Round]:
-    lists, added, no_room = [], 0, 0
+    lists, added, dropped, no_room = [], 0, 0, 0
     for i, (own, others) in enumerate(zip(space.lists, space.outsiders, strict=True)):
-        wanted = sorted((j for j in others if probabilities[j, i] >= threshold), key=lambda j: -probabilities[j, i])
-        taken = wanted[: max(limit - len(own), 0)]
-        lists.append(sorted(own + taken))
-        added += len(taken)
-        no_room += len(wanted) - len(taken)
-    return lists, Round(added, no_room)
+        chances = probabilities[:, i]
+        staying = sorted(own, key=lambda j: chances[j])
+        for j in sorted((j for j in others if chances[j] >= threshold), key=lambda j: -chances[j]):
+            if len(staying) >= limit and chances[staying[0]] < _MUCH_LESS * chances[j]:
+                staying.pop(0)
+                dropped += 1
+            if len(staying) < limit:
+                staying.append(j)
+                added += 1
+            else:
+                no_room += 1
+        lists.append(sorted(staying))
+    return lists, Round(added, dropped, no_room)

@@ -257,7 +257,7 @@ def _expanded(
     space = rebuild(found.lists)
     if run.expand is None or not any(space.outsiders):
         return space, []
-    return expand(space, draw_round, rebuild, run.expand, most_candidates(len(found.lists)))
+    return expand(space, draw_round, rebuild, run.expand, most_candidates(len(found.lists)), run.prior.required)
 
 
 def _run_chains(

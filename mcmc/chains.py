@@ -25,7 +25,7 @@ PARTITION_MOVES = (
     "reordering",
 )  # fmt: skip
 _N_PARTITION_MOVES = 4
-PARTITION_MIX = np.array([0.18, 0.15, 0.08, 0.02, 0.24, 0.22, 0.08, 0.03])
+PARTITION_MIX = np.array([0.16, 0.13, 0.06, 0.02, 0.21, 0.19, 0.2, 0.03])
 
 
 @compiled

@@ -16,7 +16,7 @@ from gpn_bayes.kernels.subsets import popcount
 from gpn_bayes.mcmc.choices import choose
 from gpn_bayes.mcmc.draw_dag import draw_parents
 from gpn_bayes.mcmc.order import INSIDE, ORDER, OrderState, new_order, relocate
-from gpn_bayes.mcmc.outsider_moves import can_be_parent, draw_free, log_sum_free
+from gpn_bayes.mcmc.outsider_moves import can_be_parent, draw_free, log_sum, log_weights_of_outsiders
 from gpn_bayes.mcmc.tables import (
     ScoreTables,
     bit_of,
@@ -115,7 +115,9 @@ def _resample_parents(
 ) -> float:
     """Give a node a parent set in proportion to its score, among those that close no cycle (Gibbs)."""
     node = choose(rng, script, len(parents))
-    new[node] = draw_free(rng, script, tables, node, _mark_descendants(tables, parents, node), NO_ONE)
+    below = _mark_descendants(tables, parents, node)
+    log_weights = log_weights_of_outsiders(tables, node, below, NO_ONE)
+    new[node] = draw_free(rng, script, tables, node, below, NO_ONE, log_weights)
     return 0.0
 
 
@@ -143,20 +145,22 @@ def _reverse_edge(
     new[i] = 0
     new[j] = 0
     below_i = _mark_descendants(tables, new, i)
-    log_z_i = log_sum_free(tables, i, below_i, j)
+    weights_of_i = log_weights_of_outsiders(tables, i, below_i, j)
+    log_z_i = log_sum(weights_of_i)
     if log_z_i == -np.inf:
         return -np.inf
-    log_back_j = log_sum_free(tables, j, _mark_descendants(tables, new, j), i)
+    log_back_j = log_sum(log_weights_of_outsiders(tables, j, _mark_descendants(tables, new, j), i))
     new[j] = parents[j]
-    log_back_i = log_sum_free(tables, i, _mark_descendants(tables, new, i), NO_ONE)
+    log_back_i = log_sum(log_weights_of_outsiders(tables, i, _mark_descendants(tables, new, i), NO_ONE))
     new[j] = 0
     guests[0], guests[1], guests[2], guests[3] = i, guest_place(tables, i), j, guest_place(tables, j)
-    new[i] = draw_free(rng, script, tables, i, below_i, j)
+    new[i] = draw_free(rng, script, tables, i, below_i, j, weights_of_i)
     below_j = _mark_descendants(tables, new, j)
-    log_z_j = log_sum_free(tables, j, below_j, NO_ONE)
+    weights_of_j = log_weights_of_outsiders(tables, j, below_j, NO_ONE)
+    log_z_j = log_sum(weights_of_j)
     if log_z_j == -np.inf:
         return -np.inf
-    new[j] = draw_free(rng, script, tables, j, below_j, NO_ONE)
+    new[j] = draw_free(rng, script, tables, j, below_j, NO_ONE, weights_of_j)
     return np.log(edges / _count_edges(new)) + log_z_i + log_z_j - log_back_j - log_back_i
 
 

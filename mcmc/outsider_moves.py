@@ -7,7 +7,6 @@ without has any of its outsiders, all alike. So a move that draws a node's paren
 import numpy as np
 
 from gpn_bayes.kernels.compiled import compiled
-from gpn_bayes.kernels.subsets import log_add
 from gpn_bayes.mcmc.choices import choose, choose_weighted
 from gpn_bayes.mcmc.draw_dag import draw_among, draw_parents
 from gpn_bayes.mcmc.sums import log_sum_inside, log_sum_meeting_with, log_sum_meeting_without, log_sum_with
@@ -35,12 +34,14 @@ def _free_core(tables: ScoreTables, node: int, marked: np.ndarray) -> int:
 
 
 @compiled
-def _log_weights(tables: ScoreTables, node: int, marked: np.ndarray, parent: int) -> np.ndarray:
-    """Return log sums of S over the unmarked parent sets without an outsider, then with each; `parent` among them."""
+def log_weights_of_outsiders(tables: ScoreTables, node: int, marked: np.ndarray, parent: int) -> np.ndarray:
+    """Return log sums of S over parent sets of unmarked nodes: those without an outsider, then those with each.
+
+    Only sets that hold `parent` count, unless it is -1.
+    """
     inside = _free_core(tables, node, marked)
     log_weights = np.full(n_outsiders(tables, node) + 1, -np.inf)
-    bit = bit_of(tables, node, parent) if parent >= 0 else -1
-    needed = 1 << bit if 0 <= bit < n_core(tables, node) else 0
+    needed = _needed(tables, node, parent)
     if parent < 0:
         log_weights[0] = log_sum_inside(tables, node, inside)
     elif needed:
@@ -58,24 +59,40 @@ def _log_weights(tables: ScoreTables, node: int, marked: np.ndarray, parent: int
 
 
 @compiled
-def log_sum_free(tables: ScoreTables, node: int, marked: np.ndarray, parent: int) -> float:
-    """Return the log sum of S over all parent sets of unmarked nodes, those that hold `parent` unless it is -1."""
-    total = -np.inf
-    for log_weight in _log_weights(tables, node, marked, parent):
-        total = log_add(total, log_weight)
-    return total
+def _needed(tables: ScoreTables, node: int, parent: int) -> int:
+    """Return the mask of a parent that is a candidate for good, else zero."""
+    bit = bit_of(tables, node, parent) if parent >= 0 else -1
+    return 1 << bit if 0 <= bit < n_core(tables, node) else 0
+
+
+@compiled
+def log_sum(log_weights: np.ndarray) -> float:
+    """Return the log of the sum of the weights."""
+    top = log_weights.max()
+    if top == -np.inf:
+        return top
+    total = 0.0
+    for log_weight in log_weights:
+        total += np.exp(log_weight - top)
+    return top + np.log(total)
 
 
 @compiled
 def draw_free(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, node: int, marked: np.ndarray, parent: int
+    rng: np.random.Generator,
+    script: np.ndarray,
+    tables: ScoreTables,
+    node: int,
+    marked: np.ndarray,
+    parent: int,
+    log_weights: np.ndarray,
 ) -> int:
-    """Draw such a parent set in proportion to its score, and the guest with it; return its local mask."""
-    k = n_core(tables, node)
+    """Draw such a parent set in proportion to its score, and the guest with it; return its local mask.
+
+    `log_weights` are those of the same arguments.
+    """
     inside = _free_core(tables, node, marked)
-    bit = bit_of(tables, node, parent) if parent >= 0 else -1
-    needed = 1 << bit if 0 <= bit < k else 0
-    log_weights = _log_weights(tables, node, marked, parent)
+    needed = _needed(tables, node, parent)
     if n_outsiders(tables, node) == 0:
         return draw_parents(rng, script, tables, node, inside, needed, log_weights[0])
     which = choose_weighted(rng, script, log_weights)

@@ -80,10 +80,15 @@ def read_tiers(path: Path | None, names: Sequence[str]) -> dict[str, float] | No
     return tiers
 
 
-def read_candidates(path: Path | None, names: Sequence[str]) -> dict[str, list[str]] | None:
-    """Return the candidate parents of each variable from a CSV file of edges."""
-    if path is None:
+def read_candidates(given: str | None, names: Sequence[str]) -> dict[str, list[str]] | str | int | None:
+    """Return the candidate parents of each variable from a CSV file of edges, the name of a method, or a number."""
+    if given is None:
         return None
+    if given.lstrip("-").isdigit():
+        return int(given)
+    path = Path(given)
+    if not path.is_file() and not path.suffix:
+        return given
     candidates: dict[str, list[str]] = {}
     for parent, child in read_pairs(path, names, "--candidates"):
         candidates.setdefault(child, []).append(parent)

@@ -41,6 +41,14 @@ Cores = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same results.", rich_help_panel=_SAMPLING)]
 Thin = Annotated[str, typer.Option(help="Steps before each draw; auto is ten a variable.", rich_help_panel=_SAMPLING)]
+Until = Annotated[
+    str | None,
+    typer.Option(
+        help="converged stops early if the chains agree, and goes on, thinner and longer, if they don't.",
+        show_default=False,
+        rich_help_panel=_SAMPLING,
+    ),
+]
 MaxParents = Annotated[
     int | None,
     typer.Option(help="Largest number of parents of a variable.", show_default=False, rich_help_panel=_KNOWLEDGE),
@@ -70,6 +78,11 @@ def run_file(
     cores: Cores = None,
     seed: Seed = 1,
     thin: Thin = "auto",
+    until: Until = None,
+    temperatures: Annotated[
+        int,
+        typer.Option(help="Coupled copies of each chain, to cross what it can't.", rich_help_panel=_SAMPLING),
+    ] = 1,
     prior: Annotated[
         str,
         typer.Option(
@@ -98,9 +111,28 @@ def run_file(
     ] = None,
     max_parents: MaxParents = None,
     candidates: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            help="CSV file parent,child: all edges to consider; at most 20 a child.",
+            help="CSV file parent,child: all edges to consider, at most 20 a child; or how to find them: pc, dual-pc, "
+            "greedy, correlation, distance-correlation, joined by +; or how many.",
+            show_default=False,
+            rich_help_panel=_KNOWLEDGE,
+        ),
+    ] = None,
+    plus_one: Annotated[
+        bool | None,
+        typer.Option(
+            "--plus-one/--no-plus-one",
+            help="Whether a variable may have one parent from outside its candidates; by default if these were found.",
+            show_default=False,
+            rich_help_panel=_KNOWLEDGE,
+        ),
+    ] = None,
+    expand: Annotated[
+        float | None,
+        typer.Option(
+            help="Probability from which on such a parent becomes a candidate, 0.05 by default; 0 for never.",
+            show_default=False,
             rich_help_panel=_KNOWLEDGE,
         ),
     ] = None,
@@ -156,12 +188,16 @@ def run_file(
             "cores": cores,
             "random_seed": seed,
             "thin": _read_thin(thin),
+            "until": until,
+            "temperatures": temperatures,
             "prior": inputs.read_prior(prior, names),
             "required": inputs.read_edges(required or [], names, "--required"),
             "forbidden": inputs.read_edges(forbidden or [], names, "--forbidden"),
             "tiers": inputs.read_tiers(tiers, names),
             "max_parents": max_parents,
             "candidates": inputs.read_candidates(candidates, names),
+            "plus_one": "auto" if plus_one is None else plus_one,
+            "expand": "auto" if expand is None else expand or False,
             "reweight": None if reweight.lower() == "none" else reweight,
             "order_bias": order_bias,
         }
@@ -260,9 +296,8 @@ def _finish(folder: ResultFolder, run: "PreparedRun", executor: Executor | None,
 
 def _stopped(post: "GraphPosterior", run: "PreparedRun") -> str:
     """Return in words where Ctrl-C stopped a run; nothing if it didn't."""
-    kept = post.log_score.shape[1]
-    if kept < run.plan.draws:
-        return f"after {kept} of {run.plan.draws} draws of each chain"
+    if post.settings.get("interrupted"):
+        return f"after {post.log_score.shape[1]} of {run.plan.draws} draws of each chain"
     return "while weighting the draws" if post.settings["reweight"] == "interrupted" else ""
 
 
