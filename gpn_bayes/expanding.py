@@ -15,6 +15,8 @@ DRAWS_OF_ROUND = 200
 # less probable by this factor.
 THRESHOLD = 0.05
 _MUCH_LESS = 0.1
+# A space is stable when a round takes in no more than this share of it: edges at the threshold come and go by chance.
+_STABLE = 0.01
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ def expand(
     limit: int,
     required: np.ndarray,
 ) -> tuple[ParentSpace, list[Round]]:
-    """Take parents from outside into the candidates until a round finds no more.
+    """Take parents from outside into the candidates until a round finds hardly any more.
 
     Parameters
     ----------
@@ -69,9 +71,10 @@ def expand(
         probabilities = graphs.unpack(dags, len(space.lists)).mean(axis=0)
         lists, done = _take_in(space, np.where(required, 1.0, probabilities), threshold, limit)
         rounds.append(done)
-        if done.added == 0:
+        if done.added > 0:
+            space = rebuild(lists)
+        if done.added <= _STABLE * sum(map(len, space.lists)):
             break
-        space = rebuild(lists)
     return space, rounds
 
 
