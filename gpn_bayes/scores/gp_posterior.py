@@ -107,12 +107,12 @@ class LowRankPosterior:
         values = log_posteriors(roughest, self._rough, self.priors)
         ends += [self._first_climb(start) for start in roughest[values > best]]
         best = max(end.height for end in ends)
-        _, fine = smallest_gains(self.moments.sizes[0])
+        rough, fine = smallest_gains(self.moments.sizes[0])
         modes: list[np.ndarray] = []
         heights: list[float] = []
         hessians: list[np.ndarray] = []
         for end in ends:
-            if not end.height > best - _NEGLIGIBLE or leads_to_known(end.phi, modes, hessians):
+            if not end.height > best - _NEGLIGIBLE or leads_to_known(end.phi, modes, hessians, rough):
                 continue
             phi, height = self.climb_from(end.phi, end.inverse, fine)
             if np.isfinite(height) and not is_known(phi, modes, SAME):
