@@ -65,9 +65,7 @@ def is_known(phi: np.ndarray, modes: list[np.ndarray], distance: float) -> bool:
     return any(np.abs(phi - mode).max() < distance for mode in modes)
 
 
-def leads_to_known(
-    end: np.ndarray, modes: list[np.ndarray], hessians: list[np.ndarray], smallest_gain: float
-) -> bool:
+def leads_to_known(end: np.ndarray, modes: list[np.ndarray], hessians: list[np.ndarray], smallest_gain: float) -> bool:
     """Tell whether a first climb ended near a mode, or within one standard deviation of it as its Hessian has it.
 
     With many rows standard deviations are tiny, and a climb that ends at a larger gain ends some of them away.
