@@ -250,9 +250,10 @@ def _expanded(
             thin=max(run.plan.thin // 2, 1),
             until_converged=False,
         )
-        name = f"Round {number + 1}"
-        parents = _run_chains(run, tabulator.tables(space), checkpoints, progressbar, plan, name).parents
-        return parents.reshape(-1, *parents.shape[2:])
+        drawn = _run_chains(run, tabulator.tables(space), checkpoints, progressbar, plan, f"Round {number + 1}")
+        if drawn.interrupted:
+            raise KeyboardInterrupt("interrupted before the search space was found")
+        return drawn.parents.reshape(-1, *drawn.parents.shape[2:])
 
     space = rebuild(found.lists)
     if run.expand is None or not any(space.outsiders):

@@ -119,3 +119,17 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     found = pd.DataFrame(rows)
     report(found)
     return found
+
+
+def test_the_gaussian_process_pays_where_relations_bend_and_costs_little_where_they_do_not(table: pd.DataFrame) -> None:
+    """Under a prior as sparse as the networks; the uniform one, which favours dense DAGs, suits neither score."""
+    compared = alike(table)["gap DAG"]
+    bent, straight = compared[1.0, "odds 1/100"], compared[0.0, "odds 1/100"]
+    assert bent.value < -4 * bent.error
+    assert straight.value < 0.5 + 2 * straight.error
+
+
+def test_so_it_does_with_each_score_at_its_best(table: pd.DataFrame) -> None:
+    gaps = tuned(table)["gap DAG"]
+    assert gaps[1.0].value < -4 * gaps[1.0].error
+    assert gaps[0.0].value < 0.5 + 2 * gaps[0.0].error
