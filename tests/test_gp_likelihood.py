@@ -72,7 +72,7 @@ def test_low_rank_equals_dense(basis_of, kind, n_rows, parents, tolerance, error
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("tolerance", "error"), [(1e-5, 1e-3), (1e-10, 1e-6)])
+@pytest.mark.parametrize(("tolerance", "error"), [(1e-6, 1e-3), (1e-10, 1e-6)])
 @pytest.mark.parametrize("n_rows", [1000, 2000])
 @pytest.mark.parametrize("kind", ["normal", "heavy tails", "outlier", "ties"])
 def test_low_rank_equals_dense_on_many_rows(basis_of, kind, n_rows, tolerance, error):
@@ -83,7 +83,9 @@ def test_low_rank_equals_dense_on_many_rows(basis_of, kind, n_rows, tolerance, e
         for sigma in (0.2, 0.5):
             log_thetas = np.log(theta * np.array([1.0, 1.1, 1.3]))
             expected = dense(np.log(sigma), log_thetas, basis.values[:, :3], basis.values[:, 3])
-            assert log_likelihood(np.log(sigma), log_thetas, moments, work) == pytest.approx(expected, abs=error)
+            ours = log_likelihood(np.log(sigma), log_thetas, moments, work)
+            # Log-likelihoods reach -22,000 here: beyond ten digits neither form is exact.
+            assert ours == pytest.approx(expected, abs=error, rel=1e-10)
 
 
 def test_another_prior_of_the_mean():
