@@ -19,8 +19,6 @@ from gpn_bayes.scores.prior import GraphPrior
 from gpn_bayes.space import SearchSpace, read_space
 
 SAMPLERS = ("auto", "exact", "partition", "order")
-# Scores without a closed form of larger sets are too many where variables are many.
-_MANY_NODES, _PARENTS_OF_MANY = 16, 3
 # The exact sampler takes about half a minute and half a gigabyte here, and four times that for one more.
 AUTO_EXACT_NODES = 16
 # Counting the orders of a DAG walks through sets of nodes.
@@ -127,8 +125,6 @@ def prepare(
     graph_prior = GraphPrior.read(prior, scorer.names, required, forbidden, tiers)
     if max_parents is None:
         max_parents = scorer.default_max_parents
-        if max_parents is not None and n > _MANY_NODES:
-            max_parents = min(max_parents, _PARENTS_OF_MANY)
     space = read_space(candidates, graph_prior, max_parents, checked, scorer if proposal is None else proposal)
     plus_one, threshold = _read_growth(plus_one, expand, found_by_method=space.source not in ("all others", "given"))
     sampler = _choose_sampler(sampler, n, order_bias)
