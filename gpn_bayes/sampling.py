@@ -105,7 +105,7 @@ def sample(
     candidates : dict, networkx.DiGraph, fitted estimator, str, list of str, or int, optional
         Candidate parents of each variable, at most 20 each; or an estimate, whose edges make both their ends candidates
         of each other; or how to find them, up to 12 each: "pc", "dual-pc", "greedy" (forward selection under the
-        score), "correlation", "distance-correlation", or several of these; or the largest number to find. By default
+        score), "correlation", "distance-correlation", or several of these; or how many to begin with. By default
         all others where these are at most 20, else "pc" and "greedy", or only "greedy" for "gp". Parents that aren't
         candidates have probability zero, unless `plus_one` lets them in.
     plus_one : bool or "auto"

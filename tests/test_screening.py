@@ -83,12 +83,6 @@ def test_columns_without_a_centred_distance_say_nothing():
     np.testing.assert_allclose(found, [[0, 0], [0, 1]], atol=1e-12)
 
 
-def test_distance_correlations_of_a_hundred_variables_take_little_time():
-    begin = time.perf_counter()
-    distance_correlations(np.random.default_rng(1).normal(size=(1000, 100)))
-    print(f"distance correlations of 100 variables: {time.perf_counter() - begin:.2f} s")
-
-
 def test_the_strongest_come_first_and_only_those_allowed():
     strengths = np.array([[9, 1, 5.0], [2, 9, 5.0], [3, 4, 9.0]])
     allowed = ~np.eye(3, dtype=bool)
