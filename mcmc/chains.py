@@ -55,7 +55,7 @@ def accept(rng: np.random.Generator, log_ratio: float) -> bool:
 
 
 @compiled
-def walk_over_dags(
+def draw_dag(
     rng: np.random.Generator,
     script: np.ndarray,
     tables: ScoreTables,
@@ -66,8 +66,10 @@ def walk_over_dags(
     new_parents: np.ndarray,
     counters: np.ndarray,
 ) -> None:
-    """Draw a DAG, take some steps over DAGs, and put its layering in the state's place."""
+    """Draw a DAG, take some steps over DAGs, if any, and put its layering in the state's place."""
     draw_from_partition(rng, script, tables, state, parents)
+    if length == 0:
+        return
     _copy(parents, new_parents)
     guests = np.empty(4, np.int64)
     for _ in range(length):
@@ -162,10 +164,7 @@ def run_partition(
     walk = share_of_walk(mix, thin)
     for draw in range(len(log_scores)):
         steps_over_partitions(rng, script, tables, state, new, partition_shares, thin - walk, 1.0, counters)
-        if walk > 0:
-            walk_over_dags(rng, script, tables, state, dag_shares, walk, parents, spare, counters)
-        else:
-            draw_from_partition(rng, script, tables, state, parents)
+        draw_dag(rng, script, tables, state, dag_shares, walk, parents, spare, counters)
         store_parents(tables, parents, words[draw])
         log_scores[draw] = log_score_of(tables, parents)
         targets[draw] = state.score.sum()

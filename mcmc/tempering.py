@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from gpn_bayes.kernels.compiled import compiled
-from gpn_bayes.mcmc.chains import accept, share_of_walk, split_mix, steps_over_partitions, walk_over_dags
+from gpn_bayes.mcmc.chains import accept, draw_dag, share_of_walk, split_mix, steps_over_partitions
 from gpn_bayes.mcmc.draw_dag import store_parents
-from gpn_bayes.mcmc.partition import PartitionState, draw_from_partition
+from gpn_bayes.mcmc.partition import PartitionState
 from gpn_bayes.mcmc.tables import ScoreTables, log_score_of
 
 # Exchanges are tried so many times before each draw.
@@ -98,10 +98,7 @@ def run_tempered(
             _exchange(rng, ladder, adapt)
         coldest = ScoreTables(ladder.layouts[0], tables.values, tables.ranked)
         state = PartitionState(ladder.ints[0], ladder.scores[0])
-        if walk > 0:
-            walk_over_dags(rng, script, coldest, state, dag_shares, walk, parents, new_parents, counters)
-        else:
-            draw_from_partition(rng, script, coldest, state, parents)
+        draw_dag(rng, script, coldest, state, dag_shares, walk, parents, new_parents, counters)
         store_parents(coldest, parents, words[draw])
         log_scores[draw] = log_score_of(coldest, parents)
         targets[draw] = state.score.sum()
