@@ -167,7 +167,7 @@ def read_space(
         For anything that would keep `find_candidates` from its end.
     """
     if max_parents is not None:
-        _check_max_parents(max_parents, prior)
+        prior.check_max_parents(max_parents)
     _check_required(prior)
     methods, limit = _wanted_methods(candidates, len(prior.names))
     if methods is None:
@@ -340,15 +340,4 @@ def _check_required(prior: GraphPrior) -> None:
         if needed > MAX_CANDIDATES:
             raise ValueError(
                 f"at most {MAX_CANDIDATES} candidate parents a node are supported; {name!r} has {needed} required ones"
-            )
-
-
-def _check_max_parents(max_parents: int, prior: GraphPrior) -> None:
-    if isinstance(max_parents, bool) or not isinstance(max_parents, int | np.integer) or max_parents < 0:
-        raise ValueError(f"max_parents must be a whole number, 0 or more; received {max_parents!r}")
-    for name, needed in zip(prior.names, prior.required.sum(axis=0), strict=True):
-        if needed > max_parents:
-            raise ValueError(
-                f"max_parents must leave room for the required edges; {name!r} has {needed} required "
-                f"parents, max_parents is {max_parents}"
             )

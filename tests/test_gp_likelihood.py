@@ -72,7 +72,7 @@ def test_low_rank_equals_dense(basis_of, kind, n_rows, parents, tolerance, error
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("tolerance", "error"), [(1e-6, 1e-3), (1e-10, 1e-6)])
+@pytest.mark.parametrize(("tolerance", "error"), [(1e-6, 1e-3), (1e-11, 1e-6)])
 @pytest.mark.parametrize("n_rows", [1000, 2000])
 @pytest.mark.parametrize("kind", ["normal", "heavy tails", "outlier", "ties"])
 def test_low_rank_equals_dense_on_many_rows(basis_of, kind, n_rows, tolerance, error):
@@ -84,8 +84,7 @@ def test_low_rank_equals_dense_on_many_rows(basis_of, kind, n_rows, tolerance, e
             log_thetas = np.log(theta * np.array([1.0, 1.1, 1.3]))
             expected = dense(np.log(sigma), log_thetas, basis.values[:, :3], basis.values[:, 3])
             ours = log_likelihood(np.log(sigma), log_thetas, moments, work)
-            # Log-likelihoods reach -22,000 here: beyond ten digits neither form is exact.
-            assert ours == pytest.approx(expected, abs=error, rel=1e-10)
+            assert ours == pytest.approx(expected, abs=error)
 
 
 def test_another_prior_of_the_mean():

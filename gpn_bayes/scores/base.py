@@ -3,6 +3,7 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -166,6 +167,31 @@ class Scorer(ABC):
         table = np.full(1 << len(candidates), -np.inf)
         table[masks] = self.score_sets(node, sets).values
         return table
+
+    def scores_up_to(self, node: int, candidates: Sequence[int], max_parents: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return all sets of at most so many of the candidates, which may be too many for a table, and their scores.
+
+        Parameters
+        ----------
+        node : int
+            The variable's index.
+        candidates : sequence of int
+            Indices of other variables, distinct.
+        max_parents : int
+            Largest number of parents.
+
+        Returns
+        -------
+        sets : ndarray of int16, shape (sets, largest size)
+            The members of each, ascending, then -1; in any order.
+        scores : ndarray of float
+        """
+        limit = min(max_parents, len(candidates))
+        sets = [chosen for size in range(limit + 1) for chosen in combinations(sorted(candidates), size)]
+        padded = np.full((len(sets), limit), -1, dtype=np.int16)
+        for row, chosen in zip(padded, sets, strict=True):
+            row[: len(chosen)] = chosen
+        return padded, self.score_sets(node, sets).values
 
     def index(self, node: Node) -> int:
         """Return the index of a variable given by name or index."""

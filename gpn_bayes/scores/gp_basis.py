@@ -27,8 +27,8 @@ _CHUNK = 8192
 _CELLS_A_LEVEL = 2
 # Beyond so many rows, errors may grow in proportion to them: so do differences in log likelihood that matter.
 MANY_ROWS = 3000
-# Far below rounding of the kernel, this keeps C(theta) positive definite, relative to the number of rows.
-_RIDGE = 1e-15
+# About the rounding of the kernel, relative to the number of rows; more only where C(theta) isn't positive definite.
+_RIDGE = 3e-16
 
 
 def _squares(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -166,14 +166,21 @@ def _tabulate(nodes: np.ndarray, dual: np.ndarray, n_rows: int, tolerance: float
         left = np.sqrt(np.cumsum((parts**2)[::-1], axis=0)[::-1].max(axis=1))
         m = max(int((left > tolerance).sum()), 1)
         own, lower = dual[:, :m], np.tril_indices(m)
-        values = []
-        for t in points:
-            kernel = own.T @ _kernel(squares, theta * np.exp(0.5 * (t + 1.0) * CELL_WIDTH)) @ own
-            kernel[np.diag_indices(m)] += _RIDGE * n_rows
-            values.append(np.linalg.cholesky(kernel)[lower])
+        scales = theta * np.exp(0.5 * (points + 1.0) * CELL_WIDTH)
+        kernels = np.array([own.T @ _kernel(squares, scale) @ own for scale in scales])
+        values = _factors(kernels, _RIDGE * n_rows)[:, *lower]
         sizes.append(m)
-        tables.append((to_monomials @ np.array(values)).ravel())
+        tables.append((to_monomials @ values).ravel())
     return np.array(sizes), np.concatenate(tables)
+
+
+def _factors(kernels: np.ndarray, ridge: float) -> np.ndarray:
+    """Return the Cholesky factors of matrices that are positive definite but for rounding."""
+    while True:
+        try:
+            return np.linalg.cholesky(kernels + ridge * np.eye(kernels.shape[1]))
+        except np.linalg.LinAlgError:
+            ridge *= 2
 
 
 class Basis:
@@ -185,7 +192,7 @@ class Basis:
         The standardised table.
     tolerance : float, default 1e-6
         How much the columns of the kernel matrix may be off, over the number of rows (or `MANY_ROWS`, if there are
-        more). Log likelihoods are then off by less than a hundred times as much, most by far less; 1e-10 is as fine as
+        more). Log likelihoods are then off by less than a hundred times as much, most by far less; 1e-11 is as fine as
         rounding allows.
     mu : pair of float
         Prior mean and standard deviation of the node's mean.

@@ -99,6 +99,17 @@ class GraphPrior:
             "forbidden": np.argwhere(self.forbidden).tolist(),
         }
 
+    def check_max_parents(self, max_parents: Any) -> None:
+        """Refuse a largest number of parents that is no number, or leaves no room for the required edges."""
+        if isinstance(max_parents, bool) or not isinstance(max_parents, int | np.integer) or max_parents < 0:
+            raise ValueError(f"max_parents must be a whole number, 0 or more; received {max_parents!r}")
+        for name, needed in zip(self.names, self.required.sum(axis=0), strict=True):
+            if needed > max_parents:
+                raise ValueError(
+                    f"max_parents must leave room for the required edges; {name!r} has {needed} required "
+                    f"parents, max_parents is {max_parents}"
+                )
+
     def log_table(self, node: int, candidates: Sequence[int]) -> np.ndarray:
         """Return the log prior of every subset of a node's candidates, in bitmask order.
 

@@ -42,7 +42,8 @@ else:
 began = time.perf_counter()
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", UserWarning)
-    post = gpn.sample(data, request["score"], random_seed=1, progressbar=False, **request["settings"])
+    seed = request.get("seed", 1)
+    post = gpn.sample(data, request["score"], random_seed=seed, progressbar=False, **request["settings"])
 seconds = time.perf_counter() - began
 found = diagnose(post)
 told = {

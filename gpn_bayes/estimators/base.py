@@ -1,0 +1,137 @@
+"""What all point estimates have in common: a graph, and what any score says of it."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import networkx as nx
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from gpn_bayes import graphs, scores
+from gpn_bayes.data import Dataset, SufficientStatistics
+from gpn_bayes.estimators.problem import Problem, read_problem
+
+Data = Dataset | SufficientStatistics
+
+
+class GraphEstimator(BaseEstimator):
+    """A learner that returns one graph.
+
+    A subclass implements `fit`, which calls `_keep_graph` and returns itself.
+
+    Attributes
+    ----------
+    graph_ : networkx.DiGraph
+        The estimate.
+    adjacency_ : ndarray of int8, shape (n, n)
+        Entry (i, j) is 1 where i -> j.
+    feature_names_in_ : ndarray of str
+        The variables, in the user's order.
+    n_features_in_ : int
+        Their number.
+    """
+
+    graph_: nx.DiGraph
+    adjacency_: np.ndarray
+    feature_names_in_: np.ndarray
+    n_features_in_: int
+    _data: Data | None
+
+    def _keep_graph(self, adjacency: np.ndarray, names: Sequence[str], data: Data | None) -> None:
+        """Set what every fitted learner has; `data` is None where a learner never saw pooled rows."""
+        self.adjacency_ = np.ascontiguousarray(adjacency, dtype=np.int8)
+        self.graph_ = graphs.to_networkx(self.adjacency_, list(names))
+        self.feature_names_in_ = np.array(names, dtype=object)
+        self.n_features_in_ = len(names)
+        self._data = data
+
+    def log_score(self, score: Any, data: Any = None) -> float:
+        """Return what a score says of the estimate: the sum over its nodes.
+
+        Parameters
+        ----------
+        score : Score or str
+            Any score, such as "bge", "gp" or "bic".
+        data : DataFrame, optional
+            The data to score it on; by default those of `fit`.
+
+        Raises
+        ------
+        ValueError
+            If the learner isn't fitted, or keeps no data to score on.
+        """
+        label = type(self).__name__
+        if not hasattr(self, "adjacency_"):
+            raise ValueError(f"a learner must be fitted before it is scored; {label} isn't: call fit first")
+        if data is None and self._data is None:
+            raise ValueError(f"{label} keeps no data of its own; give some with log_score(score, data=…)")
+        scorer = scores.by_name(score).bind(self._data if data is None else data)
+        odd = set(scorer.names) ^ set(self.feature_names_in_)
+        if odd:
+            raise ValueError(f"the data must have the estimate's variables; {min(odd)!r} is in only one of the two")
+        return scorer.total(self.graph_)
+
+
+class ScoreBasedEstimator(GraphEstimator):
+    """A learner that looks for the DAG with the highest score.
+
+    A subclass implements `_search`. Its constructor keeps the settings below, and its own.
+
+    Parameters
+    ----------
+    score : Score or str
+        What to maximise.
+    max_parents : int, optional
+        Largest number of parents of a node; see `Problem.max_parents` for the default.
+    required, forbidden : iterable of (parent, child)
+        Edges that must, or must not, be there.
+    tiers : optional
+        No edge leads from a later tier to an earlier one; as in `gpn_bayes.sample`.
+    random_state : int, Generator or None
+        Where randomness comes from, in learners that use any.
+    progressbar : bool
+        Whether to show progress.
+
+    Attributes
+    ----------
+    log_score_ : float
+        The score of the estimate.
+    weights_ : ndarray of float, shape (n, n)
+        By how much the score would fall without each edge, the rest left as it is; 0 where there is none. A required
+        edge may have a negative one.
+    max_parents_ : int
+        The limit that was used.
+    """
+
+    score: Any
+    max_parents: int | None
+    required: Any
+    forbidden: Any
+    tiers: Any
+    random_state: Any
+    progressbar: bool
+    log_score_: float
+    weights_: np.ndarray
+    max_parents_: int
+
+    def fit(self, X: Any, y: None = None) -> Self:  # noqa: N803 (scikit-learn's name)
+        """Learn the graph.
+
+        Parameters
+        ----------
+        X : DataFrame, array, path, Dataset or SufficientStatistics
+            Variables are columns.
+        y : None
+            Ignored; for scikit-learn's sake.
+        """
+        problem = read_problem(X, self.score, self.max_parents, self.required, self.forbidden, self.tiers)
+        adjacency = self._search(problem)
+        self._keep_graph(adjacency, problem.names, problem.data)
+        self.max_parents_ = problem.max_parents
+        self.weights_ = problem.edge_gains(adjacency)
+        self.log_score_ = problem.total(adjacency)
+        return self
+
+    def _search(self, problem: Problem) -> np.ndarray:
+        """Return the adjacency matrix of the best DAG; may set attributes of its own."""
+        raise NotImplementedError

@@ -1,0 +1,99 @@
+"""All parent sets a node may have, with their scores: what searches over orders choose from."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from gpn_bayes.estimators.problem import Problem
+from gpn_bayes.kernels.parent_sets import ParentSets
+from gpn_bayes.progress import progress_bar
+
+# Members of each set, ascending, then -1; and the scores.
+ScoredSets = tuple[np.ndarray, np.ndarray]
+
+
+def all_parent_sets(problem: Problem, progressbar: bool = False) -> ParentSets:
+    """Score every parent set within the limit, and return those that hold the required edges.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to score.
+    progressbar : bool
+        Whether to show progress.
+    """
+    return gather([known for _, known in scored_nodes(problem, progressbar)], problem.n)
+
+
+def scored_nodes(problem: Problem, progressbar: bool = False) -> Iterator[tuple[int, ScoredSets]]:
+    """Yield each node with all of its parent sets that hold the required edges, and their scores."""
+    scorer = problem.store.scorer
+    with progress_bar("Scoring", problem.n, progressbar) as advance:
+        for node in range(problem.n):
+            sets, values = scorer.scores_up_to(node, problem.allowed(node), problem.max_parents)
+            complete = np.ones(len(sets), dtype=bool)
+            for parent in problem.required(node):
+                complete &= (sets == parent).any(axis=1)
+            yield node, (sets[complete], values[complete])
+            advance(1)
+
+
+def gather(scored: Sequence[ScoredSets], n: int) -> ParentSets:
+    """Put the scored sets of all nodes together, best first; of equal scores the smaller set, then the lower indices.
+
+    Examples
+    --------
+    >>> found = gather([(np.array([[-1], [1]]), np.array([-3.0, -2.0])), (np.array([[-1]]), np.array([-1.0]))], 2)
+    >>> found.starts.tolist(), found.words.ravel().tolist(), found.scores.tolist()
+    ([0, 2, 3], [2, 0, 0], [-2.0, -3.0, -1.0])
+    """
+    ranked = [_ranked(sets, values) for sets, values in scored]
+    starts = np.cumsum([0, *(len(values) for _, values in ranked)])
+    return ParentSets(
+        starts.astype(np.int64),
+        np.concatenate([as_words(sets, n) for sets, _ in ranked]),
+        np.concatenate([values for _, values in ranked]),
+    )
+
+
+def _ranked(sets: np.ndarray, values: np.ndarray) -> ScoredSets:
+    keys = [sets[:, column] for column in reversed(range(sets.shape[1]))]
+    order = np.lexsort([*keys, (sets >= 0).sum(axis=1), -values])
+    return sets[order], np.ascontiguousarray(values[order], dtype=np.float64)
+
+
+def as_words(sets: np.ndarray, n: int) -> np.ndarray:
+    """Return padded rows of indices as sets of nodes in 64-bit words.
+
+    Examples
+    --------
+    >>> as_words(np.array([[0, 1], [65, -1]]), 70).tolist()
+    [[3, 0], [0, 2]]
+    """
+    words = np.zeros((len(sets), (n + 63) // 64), dtype=np.uint64)
+    for column in sets.T:
+        (present,) = np.nonzero(column >= 0)
+        member = column[present].astype(np.int64)
+        words[present, member >> 6] |= np.uint64(1) << (member & 63).astype(np.uint64)
+    return words
+
+
+def members(words: np.ndarray) -> list[int]:
+    """Return the nodes in a set of nodes.
+
+    Examples
+    --------
+    >>> members(np.array([3, 2], dtype=np.uint64))
+    [0, 1, 65]
+    """
+    bits = np.unpackbits(np.ascontiguousarray(words, dtype="<u8").view(np.uint8), bitorder="little")
+    return np.flatnonzero(bits).tolist()
+
+
+def adjacency_of(sets: ParentSets, rows: np.ndarray) -> np.ndarray:
+    """Return the adjacency matrix of the DAG in which each node has the parent set of its row."""
+    n = len(rows)
+    adjacency = np.zeros((n, n), dtype=np.int8)
+    for node, row in enumerate(rows):
+        adjacency[members(sets.words[row]), node] = 1
+    return adjacency

@@ -1,0 +1,104 @@
+"""The problem that score-based learners solve: scores to maximise, and which edges may, must and must not be there."""
+
+from dataclasses import dataclass
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from gpn_bayes import scores
+from gpn_bayes.data import Dataset, SufficientStatistics, read_data
+from gpn_bayes.scores.cache import ScoreCache
+from gpn_bayes.scores.prior import GraphPrior
+
+# As many parents as keep a node's sets below this are allowed by default.
+DEFAULT_SETS = 50_000
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A checked problem.
+
+    Attributes
+    ----------
+    data : Dataset or SufficientStatistics
+        The data.
+    store : ScoreCache
+        The scores, remembered.
+    prior : GraphPrior
+        Holds `required` and `forbidden` as matrices, rows parents; it gives no weight to anything else.
+    max_parents : int
+        Largest number of parents of a node. By default as many as a score allows by itself, and as keep the parent sets
+        of a node below 50,000: all of them up to 16 variables, 3 of 37.
+    """
+
+    data: Dataset | SufficientStatistics
+    store: ScoreCache
+    prior: GraphPrior
+    max_parents: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables."""
+        return self.store.scorer.names
+
+    @property
+    def n(self) -> int:
+        """Their number."""
+        return len(self.names)
+
+    def allowed(self, node: int) -> list[int]:
+        """Return the parents a node may have, by index."""
+        return np.flatnonzero(~self.prior.forbidden[:, node]).tolist()
+
+    def required(self, node: int) -> list[int]:
+        """Return the parents a node must have, by index."""
+        return np.flatnonzero(self.prior.required[:, node]).tolist()
+
+    def local(self, node: int, parents: Any) -> float:
+        """Return log S(node | parents), by index, from memory where it is known."""
+        return self.store.get(node, (int(parent) for parent in parents))
+
+    def total(self, adjacency: np.ndarray) -> float:
+        """Return the score of a DAG."""
+        return sum(self.local(i, np.flatnonzero(adjacency[:, i])) for i in range(self.n))
+
+    def edge_gains(self, adjacency: np.ndarray) -> np.ndarray:
+        """Return by how much the score of a DAG would fall without each of its edges; 0 where there is none."""
+        gains = np.zeros(adjacency.shape)
+        for i in range(self.n):
+            parents = np.flatnonzero(adjacency[:, i]).tolist()
+            for parent in parents:
+                rest = [other for other in parents if other != parent]
+                gains[parent, i] = self.local(i, parents) - self.local(i, rest)
+        return gains
+
+
+def read_problem(
+    data: Any, score: Any, max_parents: int | None = None, required: Any = (), forbidden: Any = (), tiers: Any = None
+) -> Problem:
+    """Check what a learner was asked for.
+
+    Raises
+    ------
+    ValueError
+        For data that the score can't take, edges that contradict each other, or a limit below the required parents.
+    """
+    checked = read_data(data)
+    scorer = scores.by_name(score).bind(checked)
+    prior = GraphPrior(scorer.names, required=required, forbidden=forbidden, tiers=tiers)
+    n = len(scorer.names)
+    if max_parents is None:
+        most = n - 1 if scorer.default_max_parents is None else scorer.default_max_parents
+        max_parents = _default_max_parents(n, most)
+        max_parents = max(max_parents, int(prior.required.sum(axis=0).max()))
+    prior.check_max_parents(max_parents)
+    return Problem(checked, ScoreCache(scorer), prior, min(int(max_parents), n - 1))
+
+
+def _default_max_parents(n: int, most: int) -> int:
+    sets, size = 1, 0
+    while size < min(most, n - 1) and sets + comb(n - 1, size + 1) <= DEFAULT_SETS:
+        size += 1
+        sets += comb(n - 1, size)
+    return max(size, 1)

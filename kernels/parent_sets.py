@@ -1,0 +1,75 @@
+"""Scored parent sets of every node, best first, and the best of them within a set of nodes.
+
+A set of nodes is a row of 64-bit words, so that networks of up to 256 variables have room.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gpn_bayes.kernels.compiled import compiled
+
+
+class ParentSets(NamedTuple):
+    """The parent sets that each node may have.
+
+    Attributes
+    ----------
+    starts : ndarray of int64, shape (n + 1,)
+        The sets of node i are the rows ``starts[i]`` to ``starts[i + 1]``, best first; every node has at least one.
+    words : ndarray of uint64, shape (sets, words)
+        Their members: node j is bit ``j % 64`` of word ``j // 64``.
+    scores : ndarray of float64, shape (sets,)
+        Their scores.
+    """
+
+    starts: np.ndarray
+    words: np.ndarray
+    scores: np.ndarray
+
+
+@compiled
+def contains(nodes: np.ndarray, node: int) -> bool:
+    """Tell whether a node is in a set of nodes."""
+    return (nodes[node >> 6] >> np.uint64(node & 63)) & np.uint64(1) == np.uint64(1)
+
+
+@compiled
+def insert(nodes: np.ndarray, node: int) -> None:
+    """Put a node into a set of nodes."""
+    nodes[node >> 6] |= np.uint64(1) << np.uint64(node & 63)
+
+
+@compiled
+def remove(nodes: np.ndarray, node: int) -> None:
+    """Take a node out of a set of nodes."""
+    nodes[node >> 6] &= ~(np.uint64(1) << np.uint64(node & 63))
+
+
+@compiled
+def best_within(sets: ParentSets, node: int, allowed: np.ndarray) -> int:
+    """Return the row of a node's best parent set within the allowed nodes; -1 if it has none there."""
+    words = sets.words
+    for row in range(sets.starts[node], sets.starts[node + 1]):
+        outside = np.uint64(0)
+        for word in range(words.shape[1]):
+            outside |= words[row, word] & ~allowed[word]
+        if outside == np.uint64(0):
+            return row
+    return -1
+
+
+@compiled
+def best_of_order(sets: ParentSets, order: np.ndarray, rows: np.ndarray) -> float:
+    """Return the score of the best DAG of an order, earlier nodes first, and write the row of every node's set.
+
+    It is minus infinity where some node has no set among its predecessors.
+    """
+    before = np.zeros(sets.words.shape[1], dtype=np.uint64)
+    total = 0.0
+    for node in order:
+        row = best_within(sets, node, before)
+        rows[node] = row
+        total += sets.scores[row] if row >= 0 else -np.inf
+        insert(before, node)
+    return total
