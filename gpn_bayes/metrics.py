@@ -1,4 +1,4 @@
-"""How far an estimated graph, or a posterior over graphs, is from the truth."""
+"""How far an estimated graph, or a posterior over graphs, is from the truth; what a difference of scores is worth."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
@@ -8,6 +8,10 @@ import pandas as pd
 from scipy.special import logsumexp
 
 from gpn_bayes import graphs
+
+# Classes of evidence by the size of a difference of scores, and where each but the last ends.
+_EVIDENCE = ("neutral", "positive", "strong", "very strong")
+_EVIDENCE_ENDS = np.array([2.0, 6.0, 10.0])
 
 
 class Confusion(NamedTuple):
@@ -221,6 +225,49 @@ def auroc(scores: Any, truth: Any) -> float:
         raise ValueError("an ROC curve needs a true edge; received a truth without edges")
     pairs = ~np.eye(len(true), dtype=bool)
     return float(roc_auc_score(true[pairs], values[pairs]))
+
+
+def evidence(delta: Any) -> Any:
+    """Return how strongly a difference of scores speaks for the graph with the higher one.
+
+    A difference up to 2 is "neutral", up to 6 "positive", up to 10 "strong", above "very strong". Negative differences
+    speak for the other graph: "positive against", "strong against", "very strong against".
+
+    Scores here are natural logs, BIC = ln L - (ln m / 2) k, and comparisons of learners by delta-BIC put the classes on
+    the difference of such scores as it is. Kass and Raftery (1995), from whom the limits come, put them on twice the
+    log Bayes factor; a difference of BIC, BDeu, BGe or GP scores is the log Bayes factor, or near it: their class is
+    that of ``2 * delta``, and ours is the more cautious one.
+
+    Parameters
+    ----------
+    delta : float, array or Series
+        Score of one graph minus score of the other.
+
+    Returns
+    -------
+    str, array of str, or Series
+        As `delta`; a Series becomes an ordered categorical, from "very strong against" to "very strong".
+
+    Examples
+    --------
+    >>> evidence(4.2)
+    'positive'
+    >>> evidence(np.array([-11.0, 0.5, 8.0])).tolist()
+    ['very strong against', 'neutral', 'strong']
+    """
+    values = np.asarray(delta, dtype=float)
+    if np.isnan(values).any():
+        raise ValueError("differences of scores must be numbers; received NaN")
+    classes = [f"{name} against" for name in _EVIDENCE[:0:-1]] + list(_EVIDENCE)
+    neutral = len(_EVIDENCE) - 1
+    strength = np.searchsorted(_EVIDENCE_ENDS, np.abs(values), side="left")
+    places = neutral + np.where(values < 0, -strength, strength)
+    if isinstance(delta, pd.Series):
+        return pd.Series(
+            pd.Categorical.from_codes(places, pd.Index(classes), ordered=True), index=delta.index, name=delta.name
+        )
+    found = np.array(classes)[places]
+    return str(found) if values.ndim == 0 else found
 
 
 def _array(graph: Any) -> Any:

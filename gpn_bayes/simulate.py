@@ -1,7 +1,7 @@
-"""Random DAGs, and data drawn from them: linear, Fourier and neural-network relations."""
+"""Random DAGs, and data drawn from them: linear, Fourier, neural-network and discrete relations."""
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import networkx as nx
@@ -10,6 +10,15 @@ import pandas as pd
 from scipy.special import expit
 
 from gpn_bayes import graphs
+from gpn_bayes.bif import read_bif, write_bif
+from gpn_bayes.checking import check_whole
+from gpn_bayes.discrete_networks import DiscreteNetwork, check_table_size
+from gpn_bayes.discretising import discretise
+
+__all__ = [
+    "DiscreteNetwork", "discrete", "discretise", "fourier", "linear", "mlp", "random_dag", "random_network", "read_bif",
+    "write_bif",
+]  # fmt: skip
 
 Seed = int | np.random.SeedSequence | np.random.Generator | None
 _NOISES = ("gaussian", "exponential", "gumbel")
@@ -54,7 +63,7 @@ def random_dag(
     >>> random_dag(10, kind="sf", edges_per_node=2, random_seed=1).number_of_edges()
     17
     """
-    _check_whole("n", n, 1)
+    check_whole("n", n, 1)
     names = [f"v{i + 1}" for i in range(n)] if names is None else list(names)
     if len(set(names)) != n or len(names) != n:
         raise ValueError(f"names must be {n} different names; received {names}")
@@ -240,7 +249,7 @@ def mlp(dag: Any, n_rows: int, hidden: int = 100, random_seed: Seed = None) -> p
     >>> mlp(nx.DiGraph([("raf", "mek")]), n_rows=100, random_seed=1).columns.tolist()
     ['raf', 'mek']
     """
-    _check_whole("hidden", hidden, 1)
+    check_whole("hidden", hidden, 1)
     matrix, names, rng = _prepare(dag, n_rows, random_seed)
     errors = rng.normal(size=(n_rows, len(names)))
 
@@ -251,14 +260,99 @@ def mlp(dag: Any, n_rows: int, hidden: int = 100, random_seed: Seed = None) -> p
     return _generate(matrix, names, errors, effect)
 
 
+def random_network(
+    dag: Any, levels: int | Mapping[Hashable, int] = 2, concentration: float = 1.0, random_seed: Seed = None
+) -> DiscreteNetwork:
+    """Return a network of discrete variables with random tables: Dirichlet probabilities, all concentrations alike.
+
+    Parameters
+    ----------
+    dag : networkx.DiGraph, DataFrame or array
+        The DAG; the nodes of an array are named v1, v2, ….
+    levels : int or mapping of names to int
+        How many levels a variable has, two or more; 2 where a mapping doesn't say. They are named s1, s2, ….
+    concentration : float
+        Far below 1 most probabilities are near 0 or 1, far above it all levels are about equally likely.
+    random_seed : int, SeedSequence or Generator, optional
+        Source of randomness.
+
+    Examples
+    --------
+    >>> network = random_network(nx.DiGraph([("raf", "mek")]), levels={"mek": 3}, random_seed=1)
+    >>> network.tables["mek"].shape
+    (2, 3)
+    """
+    if not 0 < concentration < math.inf:
+        raise ValueError(f"concentration must be positive and finite; received {concentration}")
+    matrix, names = _read_dag(dag)
+    given = levels if isinstance(levels, Mapping) else dict.fromkeys(names, levels)
+    if unknown := [name for name in given if name not in names]:
+        raise ValueError(f"levels must be those of variables; {unknown[0]!r} is none")
+    counts = [given.get(name, 2) for name in names]
+    for name, count in zip(names, counts, strict=True):
+        check_whole(f"the number of levels of {name!r}", count, 2)
+    rng = np.random.default_rng(random_seed)
+    parents, tables = {}, {}
+    for child, name in enumerate(map(str, names)):
+        above = np.flatnonzero(matrix[:, child]).tolist()
+        shape = [counts[parent] for parent in above]
+        check_table_size(name, [*shape, counts[child]])
+        parents[name] = [str(names[parent]) for parent in above]
+        tables[name] = rng.dirichlet(np.full(counts[child], concentration), size=shape)
+    labels = {str(name): [f"s{k + 1}" for k in range(count)] for name, count in zip(names, counts, strict=True)}
+    return DiscreteNetwork(labels, parents, tables)
+
+
+def discrete(
+    dag: Any,
+    n_rows: int,
+    levels: int | Mapping[Hashable, int] = 2,
+    concentration: float = 1.0,
+    random_seed: Seed = None,
+) -> pd.DataFrame:
+    """Return data of discrete variables with random conditional probabilities; see `random_network`.
+
+    Parameters
+    ----------
+    dag : networkx.DiGraph, DataFrame or array
+        The DAG; the nodes of an array are named v1, v2, ….
+    n_rows : int
+        Number of rows.
+    levels : int or mapping of names to int
+        How many levels a variable has, two or more; 2 where a mapping doesn't say. They are named s1, s2, ….
+    concentration : float
+        Concentration of the Dirichlet distribution of the probabilities.
+    random_seed : int, SeedSequence or Generator, optional
+        Source of randomness.
+
+    Returns
+    -------
+    DataFrame of categoricals
+        All levels are kept, drawn or not.
+
+    Examples
+    --------
+    >>> df = discrete(nx.DiGraph([("raf", "mek")]), n_rows=100, levels=3, random_seed=1)
+    >>> df.shape, df["mek"].cat.categories.tolist()
+    ((100, 2), ['s1', 's2', 's3'])
+    """
+    rng = np.random.default_rng(random_seed)
+    return random_network(dag, levels, concentration, rng).sample(n_rows, rng)
+
+
 def _prepare(dag: Any, n_rows: int, random_seed: Seed) -> tuple[np.ndarray, list[Hashable], np.random.Generator]:
-    """Return the adjacency matrix, the names and the generator that every simulator needs."""
-    _check_whole("n_rows", n_rows, 1)
+    """Return the adjacency matrix, the names and the generator that every simulator of numbers needs."""
+    check_whole("n_rows", n_rows, 1)
+    return *_read_dag(dag), np.random.default_rng(random_seed)
+
+
+def _read_dag(dag: Any) -> tuple[np.ndarray, list[Hashable]]:
+    """Return the adjacency matrix and the names of a DAG."""
     names = graphs.graph_names(dag)
     if names is None:
         dag = np.asarray(dag)
         names = [f"v{i + 1}" for i in range(len(dag))]
-    return graphs.as_adjacency(dag, names), names, np.random.default_rng(random_seed)
+    return graphs.as_adjacency(dag, names), names
 
 
 def _generate(
@@ -287,8 +381,3 @@ def _signed_uniform(rng: np.random.Generator, shape: tuple[int, ...], magnitudes
     if not 0 <= low <= high < math.inf:
         raise ValueError(f"weight_range must be (low, high) with 0 <= low <= high; received {magnitudes}")
     return rng.uniform(low, high, size=shape) * rng.choice([-1.0, 1.0], size=shape)
-
-
-def _check_whole(name: str, value: int, least: int) -> None:
-    if not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} must be a whole number, at least {least}; received {value!r}")

@@ -97,4 +97,5 @@ def test_fifty_variables_of_non_linear_relations() -> None:
     request = {"n": 50, "rows": 500, "degree": 3, "fourier": True}
     gp, bge = run(score="gp", **request), run(**request)
     show("Fourier network, 50 variables, 500 rows", pd.DataFrame({"gp": gp, "bge": bge}).T)
-    assert gp["seconds"] < 1800 and gp["auroc"] > bge["auroc"] and gp["auroc_cpdag"] > bge["auroc_cpdag"]
+    # Non-linear relations tell directions: the DAGs of GP are held against whatever of BGe is better.
+    assert gp["seconds"] < 1800 and gp["auroc"] > max(bge["auroc"], bge["auroc_cpdag"])

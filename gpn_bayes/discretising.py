@@ -1,0 +1,80 @@
+"""Numbers -> levels: columns cut at their mean, or into parts of equal frequency."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpn_bayes.checking import check_whole
+from gpn_bayes.data import Dataset
+
+_METHODS = ("mean", "quantile")
+_LABELS = {2: ["low", "high"], 3: ["low", "middle", "high"]}
+
+
+def discretise(data: Any, method: str = "mean", levels: int = 2) -> pd.DataFrame:
+    """Return a table with every column of numbers cut into levels.
+
+    Parameters
+    ----------
+    data : DataFrame, array or path
+        The table. Categorical columns come back unchanged; text and truth values become categories as they are.
+    method : {"mean", "quantile"}
+        "mean": high above the column's mean, else low. "quantile": parts of equal frequency, as nearly as the number of
+        rows and ties allow: equal values always have the same level.
+    levels : int
+        Number of levels; "mean" gives 2.
+
+    Returns
+    -------
+    DataFrame of ordered categoricals
+        The levels are low and high; low, middle and high; or, if more, q1, q2, …. Every level holds a row.
+
+    Raises
+    ------
+    ValueError
+        For missing or infinite values, a constant column, or one with too few distinct values, or too many ties, to
+        give every level a row.
+
+    Examples
+    --------
+    >>> discretise(pd.DataFrame({"raf": [1.0, 2.0, 9.0], "mek": [1, 5, 3]}))["raf"].tolist()
+    ['low', 'low', 'high']
+    >>> discretise(pd.DataFrame({"raf": [1.0, 2.0, 9.0], "mek": [1, 5, 3]}), "quantile", 3)["raf"].tolist()
+    ['low', 'middle', 'high']
+    """
+    if method not in _METHODS:
+        raise ValueError(f"method must be one of {', '.join(_METHODS)}; received {method!r}")
+    check_whole("levels", levels, 2)
+    if method == "mean" and levels != 2:
+        raise ValueError(f"the mean cuts a column into 2 levels; received levels = {levels}: use method='quantile'")
+    read = Dataset.read(data)
+    given = data if isinstance(data, pd.DataFrame) else None
+    columns: dict[str, Any] = {}
+    for place, name in enumerate(read.names):
+        values, known = read.values[:, place], read.levels[place]
+        if given is not None and isinstance(given.dtypes.iloc[place], pd.CategoricalDtype):
+            columns[name] = given.iloc[:, place].array
+        elif known is not None and isinstance(known[0], str | bool):
+            columns[name] = pd.Categorical.from_codes(values.astype(int), pd.Index(known))
+        else:
+            columns[name] = _cut(name, values, method, levels)
+    return pd.DataFrame(columns, index=None if given is None else given.index)
+
+
+def _cut(name: str, values: np.ndarray, method: str, levels: int) -> "pd.Categorical[str]":
+    codes = (values > values.mean()).astype(int) if method == "mean" else _quantile_codes(values, levels)
+    if len(np.unique(codes)) < levels:
+        distinct = len(np.unique(values))
+        told = f"has {distinct} distinct values" if distinct < levels else "has too many equal values"
+        raise ValueError(f"each of the {levels} levels must hold a row; column {name!r} {told}")
+    labels = _LABELS.get(levels, [f"q{k + 1}" for k in range(levels)])
+    return pd.Categorical.from_codes(codes, pd.Index(labels), ordered=True)
+
+
+def _quantile_codes(values: np.ndarray, levels: int) -> np.ndarray:
+    """Return the part that the middle of a value's ranks falls into, so that ties at either end are treated alike."""
+    ordered = np.sort(values)
+    below, upto = (np.searchsorted(ordered, values, side=side) for side in ("left", "right"))
+    # Whole numbers: rounding could move a value that lies on a limit.
+    return (below + upto) * levels // (2 * len(values))
