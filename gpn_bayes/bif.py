@@ -296,14 +296,14 @@ def write_bif(network: DiscreteNetwork, path: str | Path, name: str = "unknown")
     network : DiscreteNetwork
         The network.
     path : str or Path
-        The file; one that is there is replaced.
+        The file, which must not be there yet.
     name : str
         The network's name.
 
     Raises
     ------
     ValueError
-        For a name or level with a quotation mark or a line break, which the format can't hold.
+        For a file that exists, or a name or level with a quotation mark or a line break, which the format can't hold.
 
     Examples
     --------
@@ -338,7 +338,11 @@ def write_bif(network: DiscreteNetwork, path: str | Path, name: str = "unknown")
             start = f"({given})" if parents else "table"
             lines.append(f"  {start} {', '.join(map(repr, table[place].tolist()))};")
         lines.append("}")
-    Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
+    try:
+        with Path(path).open("x", encoding="utf-8", newline="\n") as file:
+            file.write("\n".join(lines) + "\n")
+    except FileExistsError:
+        raise ValueError(f"nothing is overwritten; {str(path)!r} is there: choose another name") from None
 
 
 def _joined(names: Iterable[str]) -> str:

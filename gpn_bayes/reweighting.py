@@ -8,16 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpn_bayes.posterior.score_noise import DrawnSets, drawn_sets
+from gpn_bayes.rare_sets import PREDICTED, often_drawn, with_predictions
 from gpn_bayes.scores.cache import ScoreCache, ScoreRecord
 
 # Scores that are as precise as they were meant to be, or needn't be.
-PREDICTED = "predicted"
 _GOOD = ("exact", "ok", "bridge", PREDICTED)
-# Of many drawn sets, the rarest, which make up this share of a node's draws, aren't worth a score: what their
-# prediction is uncertain by changes no probability by more than a fraction of the draws' own error.
-_RARE_SHARE, _MANY_SETS = 0.05, 200
-# Predictions take the mean of so many sets of the same size, or of all if there are fewer.
-_FEWEST_EXAMPLES = 10
 # A shape fitted to fewer weights than this would mostly be its prior.
 _SHORTEST_TAIL = 20
 
@@ -56,8 +51,7 @@ def reweight_draws(
 ) -> Reweighted:
     """Compute the accurate scores of the parent sets that were drawn, and weight the draws to them.
 
-    Where many sets were drawn, the rarest take the rough score plus what accurate scores of sets of the same size are
-    above theirs in the mean, and what these scatter by as an error.
+    Where many sets were drawn, the accurate scores of the rarest are predicted; see `gpn_bayes.rare_sets`.
 
     Parameters
     ----------
@@ -84,54 +78,6 @@ def reweight_draws(
     chosen = [key for key, often in zip(sets.keys, wanted, strict=True) if often]
     accurate.fill(chosen, executor, progressbar, description="Reweighting")
     return weigh(sets, q, with_predictions(sets, q, wanted, accurate.records(chosen)), log_weights)
-
-
-def often_drawn(sets: DrawnSets) -> np.ndarray:
-    """Tell of every drawn set whether it is worth an accurate score; all are where there aren't many."""
-    if len(sets.keys) <= _MANY_SETS:
-        return np.ones(len(sets.keys), dtype=bool)
-    counts = np.bincount(sets.places.ravel(), minlength=len(sets.keys))
-    nodes = np.array([node for node, _ in sets.keys])
-    draws = counts[nodes == 0].sum()
-    often = np.empty(len(counts), dtype=bool)
-    for node in np.unique(nodes):
-        own = np.flatnonzero(nodes == node)
-        order = own[np.argsort(counts[own], kind="stable")]
-        often[order] = np.cumsum(counts[order]) > _RARE_SHARE * draws
-    return often
-
-
-def with_predictions(
-    sets: DrawnSets, rough: np.ndarray, known: np.ndarray, records: Sequence[ScoreRecord]
-) -> list[ScoreRecord]:
-    """Return the records of all sets, those of sets without one predicted from the rough score.
-
-    Parameters
-    ----------
-    sets : DrawnSets
-        The parent sets of the draws.
-    rough : ndarray
-        Their rough scores.
-    known : ndarray of bool
-        Which of them have a record.
-    records : sequence of ScoreRecord
-        The records of these.
-    """
-    sizes = np.array([len(parents) for _, parents in sets.keys])
-    gaps = np.full(len(sizes), np.nan)
-    gaps[known] = np.array([record.value for record in records]) - rough[known]
-    given = iter(records)
-    everything = []
-    for k, is_known in enumerate(known):
-        if is_known:
-            everything.append(next(given))
-            continue
-        alike = known & (sizes == sizes[k])
-        examples = gaps[alike if alike.sum() >= _FEWEST_EXAMPLES else known]
-        everything.append(
-            ScoreRecord(float(rough[k] + examples.mean()), float(examples.std(ddof=1)), float("nan"), PREDICTED)
-        )
-    return everything
 
 
 def weigh(

@@ -137,6 +137,8 @@ def test_what_is_written_is_read_again(seed, tmp_path):
     dag = simulate.random_dag(8, p=0.4, random_seed=seed)
     network = simulate.random_network(dag, levels={"v1": 4, "v3": 3}, concentration=0.5, random_seed=seed)
     write_bif(network, tmp_path / "net.bif")
+    with pytest.raises(ValueError, match=r"nothing is overwritten; '.*net\.bif' is there"):
+        write_bif(network, tmp_path / "net.bif")
     assert same(read_bif(tmp_path / "net.bif"), network)
     assert not same(simulate.random_network(dag, levels={"v1": 4, "v3": 3}, random_seed=seed + 9), network)
 

@@ -19,7 +19,7 @@ from gpn_bayes import assembling, graphs, sampling
 from gpn_bayes.checkpoint import CheckpointStore
 from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.preparing import prepare
-from gpn_bayes.reweighting import often_drawn, smooth, weigh, with_predictions
+from gpn_bayes.reweighting import smooth, weigh
 from gpn_bayes.scores.cache import ScoreCache, ScoreRecord
 from tests.draws import DAGS, NULL, assert_same_draws, quick, table
 from tests.rough_scores import Noisy, deviate, edge_probabilities
@@ -389,46 +389,3 @@ def test_the_two_routes_agree_for_gaussian_processes(tmp_path):
     # Negative control: Laplace's approximation alone gives another answer.
     assert worst(dataclasses.replace(weighted, log_weights=None), expected) > 6
     assert gpn.scores.GP(estimator="laplace").bind(data).proposal() is None
-
-
-def many_sets(rng, count=3000, n=8):
-    """Return DAGs whose parent sets differ in how often they were drawn, many of them rare."""
-    upper = np.triu(rng.random((1, count, n, n)) < np.linspace(0.05, 0.6, n), 1)
-    return drawn_sets(graphs.pack(upper.astype(int)))
-
-
-def test_of_many_sets_the_rarest_are_predicted():
-    sets = many_sets(np.random.default_rng(1))
-    often = often_drawn(sets)
-    counts = np.bincount(sets.places.ravel())
-    nodes = np.array([node for node, _ in sets.keys])
-    assert len(sets.keys) > 200 and not often.all()
-    for node in range(8):
-        own = nodes == node
-        assert counts[own & ~often].sum() <= 0.05 * 3000
-        # As many as can be: the next one would exceed the share.
-        assert (counts[own & ~often].sum() + counts[own & often].min()) > 0.05 * 3000
-        assert counts[own & often].min() >= counts[own & ~often].max(initial=0)
-
-
-def test_few_sets_are_all_scored():
-    assert often_drawn(many_sets(np.random.default_rng(1), count=40, n=4)).all()
-
-
-def test_predictions_are_as_uncertain_as_they_say():
-    rng = np.random.default_rng(2)
-    sets = many_sets(rng)
-    often = often_drawn(sets)
-    sizes = np.array([len(parents) for _, parents in sets.keys])
-    rough = rng.normal(size=len(sizes))
-    accurate = rough + 0.1 * sizes + 0.3 * rng.normal(size=len(sizes))
-    records = [ScoreRecord(value, 0.01, np.nan, "ok") for value in accurate[often]]
-    everything = with_predictions(sets, rough, often, records)
-    assert [r for r, known in zip(everything, often, strict=True) if known] == records
-    predicted = [r for r, known in zip(everything, often, strict=True) if not known]
-    assert {r.status for r in predicted} == {"predicted"}
-    z = (np.array([r.value for r in predicted]) - accurate[~often]) / np.array([r.error for r in predicted])
-    assert abs(z.mean()) < 4 / np.sqrt(len(z))
-    assert 0.8 < z.std() < 1.25
-    # Sets of another size have another mean: pooled, the predictions would be off.
-    assert len({r.error for r in predicted}) > 2
