@@ -19,6 +19,7 @@ _NAMES = {
     "Dataset": "gpn_bayes.data",
     "SufficientStatistics": "gpn_bayes.data",
     "GraphPosterior": "gpn_bayes.posterior",
+    "bootstrap": "gpn_bayes.bootstrapping",
     "load": "gpn_bayes.posterior",
     "sample": "gpn_bayes.sampling",
 }

@@ -1,18 +1,46 @@
-"""Checks of single arguments, with the one wording all share."""
+"""Checks of single settings, with the one wording all share."""
 
+from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 
-def check_whole(name: str, value: Any, least: int) -> None:
-    """Refuse what isn't a whole number, or is below the least.
+def check_count(name: str, value: Any, least: int = 0) -> None:
+    """Refuse a setting that isn't a whole number, or is below the least.
 
     Examples
     --------
-    >>> check_whole("n_rows", 0, 1)
+    >>> check_count("restarts", -1)
     Traceback (most recent call last):
-    ValueError: n_rows must be a whole number, at least 1; received 0
+    ValueError: restarts must be a whole number, 0 or more; received -1
     """
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} must be a whole number, at least {least}; received {value!r}")
+        raise ValueError(f"{name} must be a whole number, {least} or more; received {value!r}")
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    """Refuse a setting that isn't one of the choices.
+
+    Examples
+    --------
+    >>> check_choice("moves", "jump", ("insertion", "swap"))
+    Traceback (most recent call last):
+    ValueError: moves must be one of insertion, swap; received 'jump'
+    """
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(choices)}; received {value!r}")
+
+
+def check_seconds(name: str, value: Any) -> None:
+    """Refuse a time limit that isn't a positive number; None is no limit.
+
+    Examples
+    --------
+    >>> check_seconds("max_seconds", 0)
+    Traceback (most recent call last):
+    ValueError: max_seconds must be a positive number or None; received 0
+    """
+    if value is not None and (isinstance(value, bool) or not isinstance(value, Real) or not float(value) > 0):
+        raise ValueError(f"{name} must be a positive number or None; received {value!r}")

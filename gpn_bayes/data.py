@@ -14,6 +14,11 @@ import pandas as pd
 MAX_VARIABLES = 256
 # Integer columns with more distinct values than this are measurements, not categories.
 MAX_INTEGER_LEVELS = 64
+# What stands for a missing value in a CSV file. Unlike to pandas, "None" doesn't: it is a level, as of pain.
+_MISSING = (
+    ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"]
+    + ["<NA>", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"]
+)  # fmt: skip
 
 
 def _fingerprint(*parts: Any) -> str:
@@ -208,7 +213,14 @@ def _read_file(path: Path) -> pd.DataFrame:
         with warnings.catch_warnings():
             # Fields without a name would otherwise be taken for row labels, and dropped.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(path, skipinitialspace=True, encoding="utf-8-sig", index_col=False)
+            frame = pd.read_csv(
+                path,
+                skipinitialspace=True,
+                encoding="utf-8-sig",
+                index_col=False,
+                keep_default_na=False,
+                na_values=_MISSING,
+            )
     except pd.errors.ParserWarning:
         raise ValueError(f"{path.name} has more fields in its rows than names in its header") from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, csv.Error) as error:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpn_bayes import graphs
-from gpn_bayes.checking import check_whole
+from gpn_bayes.checking import check_count
 
 # Tables written with two or three decimals may miss 1 by this much; what is missing is shared out.
 SUM_TOLERANCE = 0.01 + 1e-9
@@ -109,7 +109,7 @@ class DiscreteNetwork:
         DataFrame of categoricals
             All levels are kept, drawn or not.
         """
-        check_whole("n_rows", n_rows, 1)
+        check_count("n_rows", n_rows, 1)
         rng = np.random.default_rng(random_seed)
         codes: dict[str, np.ndarray] = {}
         for place in graphs.topological_order(self._adjacency).tolist():

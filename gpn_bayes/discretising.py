@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpn_bayes.checking import check_whole
+from gpn_bayes.checking import check_count
 from gpn_bayes.data import Dataset
 
 _METHODS = ("mean", "quantile")
@@ -45,7 +45,7 @@ def discretise(data: Any, method: str = "mean", levels: int = 2) -> pd.DataFrame
     """
     if method not in _METHODS:
         raise ValueError(f"method must be one of {', '.join(_METHODS)}; received {method!r}")
-    check_whole("levels", levels, 2)
+    check_count("levels", levels, 2)
     if method == "mean" and levels != 2:
         raise ValueError(f"the mean cuts a column into 2 levels; received levels = {levels}: use method='quantile'")
     read = Dataset.read(data)

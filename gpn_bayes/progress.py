@@ -53,3 +53,26 @@ def shares(advance: Callable[[float], None]) -> Callable[[float], None]:
         done = share
 
     return move_to
+
+
+@contextmanager
+def status_line(show: bool) -> Iterator[Callable[[str], None]]:
+    """Show one line on stderr, for work whose end can't be foretold; yields the function that changes its text.
+
+    Parameters
+    ----------
+    show : bool
+        Nothing is shown, and rich isn't imported, when False.
+
+    Examples
+    --------
+    >>> with status_line(show=False) as tell:
+    ...     tell("gap 3.2 nats")
+    """
+    if not show:
+        yield lambda text: None
+        return
+    from rich.console import Console
+
+    with Console(file=sys.stderr).status("") as status:
+        yield status.update

@@ -70,7 +70,8 @@ def sample(
     data : DataFrame, ndarray, path, Dataset or SufficientStatistics
         Variables are columns.
     score : Score or str, default "bge"
-        How to score a node given its parents: "bge" for linear relations, "gp" for unknown smooth ones.
+        How to score a node given its parents: "bge" for linear relations, "gp" for unknown smooth ones; "bdeu" or "k2"
+        for categories; "bic", which is no marginal likelihood but close to one of many rows, for either.
     sampler : {"auto", "exact", "partition", "order"}
         "exact" draws independently and, unless the draws are weighted to another score, knows edge
         probabilities without Monte Carlo error, for up to 17 variables;
@@ -101,13 +102,15 @@ def sample(
     tiers : groups of names, or mapping of names to numbers, optional
         No edge leads from a later tier to an earlier one.
     max_parents : int, optional
-        Largest number of parents of a node; 5 by default for the "gp" score, no limit for "bge".
+        Largest number of parents of a node. By default 5 for the "gp" score and no limit for others, except that
+        scores of categories take as many as keep their time to minutes, and at least 3.
     candidates : dict, networkx.DiGraph, fitted estimator, str, list of str, or int, optional
         Candidate parents of each variable, at most 20 each; or an estimate, whose edges make both their ends candidates
         of each other; or how to find them, up to 12 each: "pc", "dual-pc", "greedy" (forward selection under the
         score), "correlation", "distance-correlation", or several of these; or how many to begin with. By default
-        all others where these are at most 20, else "pc" and "greedy", or only "greedy" for "gp". Parents that aren't
-        candidates have probability zero, unless `plus_one` lets them in.
+        all others where these are at most 20, else "pc" and "greedy", or only "greedy" for "gp" and for categories, for
+        which other methods have no numbers. Parents that aren't candidates have probability zero, unless `plus_one`
+        lets them in.
     plus_one : bool or "auto"
         Whether every variable may also have one parent that isn't among its candidates; "auto" where candidates are
         found by a method or an estimate.

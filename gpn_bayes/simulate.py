@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from gpn_bayes import graphs
 from gpn_bayes.bif import read_bif, write_bif
-from gpn_bayes.checking import check_whole
+from gpn_bayes.checking import check_count
 from gpn_bayes.discrete_networks import DiscreteNetwork, check_table_size
 from gpn_bayes.discretising import discretise
 
@@ -63,7 +63,7 @@ def random_dag(
     >>> random_dag(10, kind="sf", edges_per_node=2, random_seed=1).number_of_edges()
     17
     """
-    check_whole("n", n, 1)
+    check_count("n", n, 1)
     names = [f"v{i + 1}" for i in range(n)] if names is None else list(names)
     if len(set(names)) != n or len(names) != n:
         raise ValueError(f"names must be {n} different names; received {names}")
@@ -249,7 +249,7 @@ def mlp(dag: Any, n_rows: int, hidden: int = 100, random_seed: Seed = None) -> p
     >>> mlp(nx.DiGraph([("raf", "mek")]), n_rows=100, random_seed=1).columns.tolist()
     ['raf', 'mek']
     """
-    check_whole("hidden", hidden, 1)
+    check_count("hidden", hidden, 1)
     matrix, names, rng = _prepare(dag, n_rows, random_seed)
     errors = rng.normal(size=(n_rows, len(names)))
 
@@ -290,7 +290,7 @@ def random_network(
         raise ValueError(f"levels must be those of variables; {unknown[0]!r} is none")
     counts = [given.get(name, 2) for name in names]
     for name, count in zip(names, counts, strict=True):
-        check_whole(f"the number of levels of {name!r}", count, 2)
+        check_count(f"the number of levels of {name!r}", count, 2)
     rng = np.random.default_rng(random_seed)
     parents, tables = {}, {}
     for child, name in enumerate(map(str, names)):
@@ -342,7 +342,7 @@ def discrete(
 
 def _prepare(dag: Any, n_rows: int, random_seed: Seed) -> tuple[np.ndarray, list[Hashable], np.random.Generator]:
     """Return the adjacency matrix, the names and the generator that every simulator of numbers needs."""
-    check_whole("n_rows", n_rows, 1)
+    check_count("n_rows", n_rows, 1)
     return *_read_dag(dag), np.random.default_rng(random_seed)
 
 

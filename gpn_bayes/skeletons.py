@@ -56,6 +56,8 @@ def pc_skeleton(
     alpha: float = 0.05,
     max_conditioning: int | None = None,
     max_tests: int = MAX_TESTS,
+    kept: np.ndarray | None = None,
+    apart: np.ndarray | None = None,
 ) -> Skeleton:
     """Return the skeleton that the PC algorithm finds in Gaussian data, whatever the order of the variables.
 
@@ -78,6 +80,8 @@ def pc_skeleton(
         Largest conditioning set.
     max_tests : int
         No level is begun that could need more tests.
+    kept, apart : ndarray of bool, shape (n, n), optional
+        Pairs that are adjacent whatever the tests say, and pairs that aren't; symmetric.
 
     Examples
     --------
@@ -86,7 +90,7 @@ def pc_skeleton(
     >>> found.adjacent.astype(int).tolist(), found.separating_sets
     ([[0, 1, 0], [1, 0, 1], [0, 1, 0]], {(0, 2): (1,)})
     """
-    return _climb(_Search(correlation, n_rows, alpha), max_conditioning, max_tests, dual=False)
+    return _climb(_Search(correlation, n_rows, alpha, kept, apart), max_conditioning, max_tests, dual=False)
 
 
 def dual_pc_skeleton(
@@ -126,6 +130,17 @@ def dual_pc_skeleton(
     return _climb(search, max_conditioning, max_tests, dual=True)
 
 
+def z_statistic(square: float, freedom: int) -> float:
+    """Return Fisher's z, in standard errors, of a squared partial correlation with some degrees of freedom.
+
+    Examples
+    --------
+    >>> round(z_statistic(0.25, 100), 3)
+    5.493
+    """
+    return math.sqrt(freedom) * math.atanh(math.sqrt(min(square, _LARGEST_SQUARE)))
+
+
 def check_dual_rows(n: int, n_rows: int) -> None:
     """Refuse tables with too few rows to condition on all other variables."""
     if n_rows < n + 2:
@@ -163,6 +178,8 @@ class _Search:
     matrix: np.ndarray
     n_rows: int
     alpha: float
+    kept: np.ndarray | None = None
+    apart: np.ndarray | None = None
     adjacent: np.ndarray = field(init=False)
     strengths: np.ndarray = field(init=False)
     separating_sets: dict[Pair, tuple[int, ...]] = field(init=False, default_factory=dict)
@@ -177,6 +194,8 @@ class _Search:
         n = len(self.matrix)
         self._limit = norm.isf(self.alpha / 2)
         self.adjacent = ~np.eye(n, dtype=bool)
+        if self.apart is not None:
+            self.adjacent &= ~self.apart
         self.strengths = np.full((n, n), np.inf)
 
     def freedom(self, size: int) -> int:
@@ -198,7 +217,7 @@ class _Search:
 
     def test_given_nothing(self) -> None:
         """Test all pairs given nothing."""
-        for i, j in combinations(range(len(self.matrix)), 2):
+        for i, j in np.argwhere(np.triu(self.adjacent)).tolist():
             self._note(i, j, self.matrix[i, j] ** 2, 0, tuple)
 
     def test_given_all_others(self) -> None:
@@ -234,16 +253,17 @@ class _Search:
 
     def remove(self) -> None:
         """Take out the pairs that were independent in some test."""
-        self.adjacent &= self.strengths > self._limit
+        stays = self.strengths > self._limit
+        self.adjacent &= stays if self.kept is None else stays | self.kept
 
     def _note(self, i: int, j: int, square: float, size: int, given: Callable[[], tuple[int, ...]]) -> None:
         """Remember a test, of two variables given so many, if it is the weakest of its pair so far."""
         if square == np.inf:
             return
-        z = math.sqrt(self.freedom(size)) * math.atanh(math.sqrt(min(square, _LARGEST_SQUARE)))
+        z = z_statistic(square, self.freedom(size))
         if z < self.strengths[i, j]:
             self.strengths[i, j] = self.strengths[j, i] = z
-            if z <= self._limit:
+            if z <= self._limit and (self.kept is None or not self.kept[i, j]):
                 self.separating_sets[min(i, j), max(i, j)] = given()
 
 

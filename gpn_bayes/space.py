@@ -151,7 +151,8 @@ def read_space(
         method, several names, or names joined by "+", for the union of what they find, up to 12 a variable: "pc",
         "dual-pc", "greedy" (forward selection under the score), "correlation", "distance-correlation". Or the largest
         number of candidates a variable, to be found by the default method. None stands for all others while these are
-        at most 20, then for the default method: "pc+greedy", or "greedy" for scores without a closed form.
+        at most 20, then for the default method: "pc+greedy", or "greedy" for scores without a closed form and those
+        of categories.
     prior : GraphPrior
         The graph prior.
     max_parents : int, optional

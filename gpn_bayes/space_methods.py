@@ -116,7 +116,7 @@ def _merge(rankings: Sequence[list[int]]) -> list[int]:
 
 def default_methods(scorer: Scorer, data: Data) -> tuple[str, ...]:
     """Return how candidates are found unless the user says how."""
-    tests = scorer.closed_form and _numeric(data) and _rows(data) >= MIN_ROWS
+    tests = scorer.closed_form and not scorer.discrete and _numeric(data) and _rows(data) >= MIN_ROWS
     return ("pc", "greedy") if tests else ("greedy",)
 
 
@@ -125,6 +125,8 @@ def check_methods(methods: Sequence[str], scorer: Scorer, data: Data) -> None:
     for method in methods:
         if method == "greedy" and (scorer.closed_form or not _numeric(data)):
             continue
+        if scorer.discrete:
+            raise ValueError(f"the method {method!r} needs numbers; {scorer.label} takes categories: use 'greedy'")
         if isinstance(data, Dataset):
             data.numeric(f"the method {method!r}")
         elif method == "distance-correlation":

@@ -9,6 +9,9 @@ import numpy as np
 
 from gpn_bayes.kernels.compiled import compiled
 
+# A smaller difference between two scores is rounding: they tie.
+LEAST_GAIN = 1e-8
+
 
 class ParentSets(NamedTuple):
     """The parent sets that each node may have.
@@ -49,8 +52,14 @@ def remove(nodes: np.ndarray, node: int) -> None:
 @compiled
 def best_within(sets: ParentSets, node: int, allowed: np.ndarray) -> int:
     """Return the row of a node's best parent set within the allowed nodes; -1 if it has none there."""
+    return next_within(sets, node, allowed, sets.starts[node])
+
+
+@compiled
+def next_within(sets: ParentSets, node: int, allowed: np.ndarray, first: int) -> int:
+    """Return the first row, from `first` on, of a node's parent sets that lies within the allowed nodes; or -1."""
     words = sets.words
-    for row in range(sets.starts[node], sets.starts[node + 1]):
+    for row in range(first, sets.starts[node + 1]):
         outside = np.uint64(0)
         for word in range(words.shape[1]):
             outside |= words[row, word] & ~allowed[word]
@@ -73,3 +82,21 @@ def best_of_order(sets: ParentSets, order: np.ndarray, rows: np.ndarray) -> floa
         total += sets.scores[row] if row >= 0 else -np.inf
         insert(before, node)
     return total
+
+
+@compiled
+def undominated(sets: ParentSets) -> np.ndarray:
+    """Return, for each row, whether no subset of the set, among its node's sets, has a score as high."""
+    kept = np.zeros(len(sets.scores), dtype=np.bool_)
+    for node in range(len(sets.starts) - 1):
+        for row in range(sets.starts[node], sets.starts[node + 1]):
+            # Better sets come first, and of equal ones the smaller.
+            kept[row] = True
+            for better in range(sets.starts[node], row):
+                outside = np.uint64(0)
+                for word in range(sets.words.shape[1]):
+                    outside |= sets.words[better, word] & ~sets.words[row, word]
+                if kept[better] and outside == np.uint64(0):
+                    kept[row] = False
+                    break
+    return kept

@@ -72,3 +72,13 @@ def assert_same_draws(one, other):
     np.testing.assert_array_equal(one.stats["state_log_score"], other.stats["state_log_score"])
     np.testing.assert_array_equal(one.weights, other.weights)
     assert one.settings == other.settings
+
+
+def assert_edges_agree(post, expected):
+    """Compare sampled edge probabilities with true ones, within 4 of their own standard errors."""
+    for i, parent in enumerate(post.names):
+        for j, child in enumerate(post.names):
+            if i != j:
+                found = post.edge_probability(parent, child)
+                error = 4 * np.nan_to_num(found.mcse) + 4 / found.ess
+                assert abs(found.value - expected[i, j]) < error, (parent, child, found, expected[i, j])

@@ -50,6 +50,15 @@ def results(table: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 # Running
 
 
+@pytest.mark.parametrize("score", ["bdeu", "k2", "bic"])
+def test_run_on_text_takes_a_score_of_categories(score, tmp_path, capsys):
+    path = Path(__file__).parent / "reference" / "discrete" / "asia_1000.csv"
+    code, shown, _ = call(capsys, "run", path, "--score", score, "--out", tmp_path / "out", "--draws", "50", "--quiet")
+    assert code == 0 and "dysp" in shown
+    edges = pd.read_csv(tmp_path / "out" / "edges.csv").set_index(["parent", "child"])["probability"]
+    assert edges["bronc", "dysp"] + edges["dysp", "bronc"] > 0.9
+
+
 def test_run_writes_what_sample_finds(results, frame):
     out = results["partition"]
     post = gpn.sample(frame, sampler="partition", draws=200, tune=50, random_seed=1, progressbar=False, cores=1)
@@ -165,7 +174,7 @@ def test_the_folder_of_other_data_is_refused(frame, results, tmp_path, capsys):
 
 def test_help_and_version():
     runner = CliRunner()
-    for command in ([], ["run"], ["demo"], ["query"], ["compare"]):
+    for command in ([], ["run"], ["demo"], ["query"], ["compare"], ["estimate"]):
         shown = runner.invoke(app, [*command, "--help"])
         assert shown.exit_code == 0 and "Usage: gpn-bayes" in shown.output.replace("root", "gpn-bayes")
     assert runner.invoke(app, ["--version"]).output == f"gpn-bayes {gpn.__version__}\n"

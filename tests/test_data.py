@@ -112,6 +112,15 @@ def test_quoted_names_keep_their_commas(tmp_path):
     assert Dataset.read(write(tmp_path, '"akt, total", "pkcα"\n1,2\n2,1\n')).names == ("akt, total", "pkcα")
 
 
+def test_none_is_a_level_and_other_words_for_missing_are_not(tmp_path):
+    data = Dataset.read(write(tmp_path, "pain,dose\nNone,low\nsevere,high\nNone,low\n"))
+    assert data.levels == (("None", "severe"), ("high", "low"))
+    for missing in ("", "NA", "NaN", "nan", "N/A", "n/a", "null", "NULL", "#N/A", "<NA>"):
+        path = write(tmp_path, f"pain,dose\nmild,low\nsevere,high\n{missing},low\n")
+        with pytest.raises(ValueError, match="^every value must be present; column 'pain' has 1 missing$"):
+            Dataset.read(path)
+
+
 def test_input_is_not_modified_and_not_shared(frame):
     before = frame.copy(deep=True)
     data = Dataset.read(frame)

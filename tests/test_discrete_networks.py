@@ -195,10 +195,10 @@ def test_bad_networks_are_refused(changes, message):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: simulate.discrete(DIAMOND, 0), "^n_rows must be a whole number, at least 1; received 0$"),
+        (lambda: simulate.discrete(DIAMOND, 0), "^n_rows must be a whole number, 1 or more; received 0$"),
         (
             lambda: simulate.discrete(DIAMOND, 5, levels=1),
-            "^the number of levels of 'd' must be .* at least 2; received 1$",
+            "^the number of levels of 'd' must be .* 2 or more; received 1$",
         ),
         (
             lambda: simulate.discrete(DIAMOND, 5, levels={"a": 2.5}),

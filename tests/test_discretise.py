@@ -84,8 +84,8 @@ def test_files_are_read(frame, tmp_path):
     [
         ({"method": "kmeans"}, "^method must be one of mean, quantile; received 'kmeans'$"),
         ({"levels": 3}, "^the mean cuts a column into 2 levels; received levels = 3: use method='quantile'$"),
-        ({"levels": 1}, "^levels must be a whole number, at least 2; received 1$"),
-        ({"levels": 2.0}, "^levels must be a whole number, at least 2; received 2.0$"),
+        ({"levels": 1}, "^levels must be a whole number, 2 or more; received 1$"),
+        ({"levels": 2.0}, "^levels must be a whole number, 2 or more; received 2.0$"),
         ({"levels": True}, "^levels must be a whole number"),
     ],
 )

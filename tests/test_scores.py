@@ -12,7 +12,7 @@ from scipy.stats import multivariate_t
 
 from gpn_bayes import Dataset, graphs, scores
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES
-from gpn_bayes.scores import BGe, Score, ScoreBatch, Scorer
+from gpn_bayes.scores import BIC, K2, BDeu, BGe, Score, ScoreBatch, Scorer
 
 REFERENCE = Path(__file__).parent / "reference" / "bge"
 REFERENCES = {
@@ -63,16 +63,41 @@ def frame():
 # The rule
 
 
-@pytest.mark.parametrize("name", scores._BY_NAME)
-def test_every_score_is_a_natural_log_and_higher_is_better(name):
+def linear_example(n_rows, rng):
+    """Return a table, and the mutual information of cause and effect in nats."""
+    slope = 1.5
+    cause, noise, error = rng.normal(size=(3, n_rows))
+    return pd.DataFrame({"cause": cause, "effect": slope * cause + error, "noise": noise}), 0.5 * np.log(1 + slope**2)
+
+
+def discrete_example(n_rows, rng):
+    odds = 0.1
+    cause, noise = rng.integers(2, size=(2, n_rows))
+    effect = np.where(rng.random(n_rows) < odds, 1 - cause, cause)
+    nats = np.log(2) + odds * np.log(odds) + (1 - odds) * np.log(1 - odds)
+    return pd.DataFrame({"cause": cause, "effect": effect, "noise": noise}).replace({0: "no", 1: "yes"}), nats
+
+
+EXAMPLES = {
+    "bge": [linear_example],
+    "gp": [linear_example],
+    "bic": [linear_example, discrete_example],
+    "bdeu": [discrete_example],
+    "k2": [discrete_example],
+}
+
+
+def test_every_score_has_an_example():
+    assert EXAMPLES.keys() == scores._BY_NAME.keys()
+
+
+@pytest.mark.parametrize(("name", "example"), [(name, example) for name in EXAMPLES for example in EXAMPLES[name]])
+def test_every_score_is_a_natural_log_and_higher_is_better(name, example):
     """A parent that explains its child gains the mutual information, in nats, a row; noise loses."""
-    n_rows, slope = 800, 1.5
-    rng = np.random.default_rng(3)
-    cause, noise = rng.normal(size=(2, n_rows))
-    table = pd.DataFrame({"cause": cause, "effect": slope * cause + rng.normal(size=n_rows), "noise": noise})
+    n_rows = 800
+    table, nats = example(n_rows, np.random.default_rng(3))
     scorer = scores.by_name(name).bind(table)
     gain = scorer.local("effect", ["cause"]) - scorer.local("effect")
-    nats = 0.5 * np.log(1 + slope**2)
     # A log to the base 2 would give 1.44 times as much, a log likelihood of the wrong sign a loss.
     assert gain / n_rows == pytest.approx(nats, rel=0.1)
     assert scorer.local("effect", ["noise"]) < scorer.local("effect")
@@ -93,9 +118,30 @@ def test_scores_by_name():
 # The interface
 
 
-@pytest.mark.parametrize("score", [BGe(), Formula()], ids=["bge", "formula"])
-def test_local_total_and_table_agree(frame, score):
-    scorer = score.bind(frame)
+@pytest.fixture(scope="module")
+def categories(frame):
+    return (frame > frame.median()).assign(c=pd.qcut(frame["c"], 3, labels=["low", "mid", "high"]))
+
+
+SCORES = {
+    "bge": (BGe(), "frame"),
+    "formula": (Formula(), "frame"),
+    "gaussian bic": (BIC(), "frame"),
+    "discrete bic": (BIC(), "categories"),
+    "bdeu": (BDeu(ess=3.0), "categories"),
+    "k2": (K2(), "categories"),
+    "k2 stirling": (K2(form="stirling"), "categories"),
+}
+
+
+@pytest.fixture(params=SCORES)
+def any_scorer(request):
+    score, data = SCORES[request.param]
+    return score.bind(request.getfixturevalue(data))
+
+
+def test_local_total_and_table_agree(frame, any_scorer):
+    scorer = any_scorer
     for node in range(4):
         candidates = [i for i in (2, 3, 0, 1) if i != node]
         expected = [scorer.local(node, s) for s in by_masks(candidates)]
@@ -116,9 +162,21 @@ def test_table_of_a_score_without_its_own(frame):
     np.testing.assert_array_equal(scorer.table("c", ["d", "a"]), scorer.score_sets(2, [(), (3,), (0,), (0, 3)]).values)
 
 
-@pytest.mark.parametrize("score", [BGe(), Formula()], ids=["bge", "formula"])
-def test_max_parents_leaves_minus_infinity(frame, score):
-    scorer = score.bind(frame)
+def test_all_sets_up_to_a_size_have_their_scores(any_scorer):
+    for limit in (0, 2, 3, 9):
+        sets, values = any_scorer.scores_up_to(1, [3, 0, 2], limit)
+        members = [tuple(int(i) for i in row if i >= 0) for row in sets]
+        assert sorted(members) == sorted(s for s in subsets([0, 2, 3]) if len(s) <= limit)
+        np.testing.assert_allclose(values, any_scorer.score_sets(1, members).values, rtol=1e-12)
+        assert sets.shape[1] == min(limit, 3)
+        # Padding comes last.
+        assert all(
+            list(row[len(own) :]) == [-1] * (len(row) - len(own)) for row, own in zip(sets, members, strict=True)
+        )
+
+
+def test_max_parents_leaves_minus_infinity(any_scorer):
+    scorer = any_scorer
     full = scorer.table("a", ["b", "c", "d"])
     sizes = np.array([mask.bit_count() for mask in range(8)])
     for limit in range(4):

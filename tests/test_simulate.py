@@ -78,7 +78,7 @@ def test_scale_free_attachment_follows_degrees():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"n": 0, "p": 0.5}, "n must be a whole number, at least 1; received 0"),
+        ({"n": 0, "p": 0.5}, "n must be a whole number, 1 or more; received 0"),
         ({"n": 5.0, "p": 0.5}, "n must be a whole number"),
         ({"n": 5}, "one of edges_per_node and p; received None and None"),
         ({"n": 5, "p": 0.5, "edges_per_node": 1}, "one of edges_per_node and p"),
@@ -249,13 +249,13 @@ def test_the_same_seed_gives_the_same_data(draw):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: simulate.linear(EDGE, 0), "n_rows must be a whole number, at least 1; received 0"),
+        (lambda: simulate.linear(EDGE, 0), "n_rows must be a whole number, 1 or more; received 0"),
         (lambda: simulate.linear(EDGE, 5, noise="cauchy"), "noise must be one of .*; received 'cauchy'"),
         (lambda: simulate.linear(EDGE, 5, noise_scale=0), "noise_scale must be positive"),
         (lambda: simulate.linear(EDGE, 5, weight_range=(2, 1)), "weight_range must be"),
         (lambda: simulate.fourier(EDGE, 5, lam=-1), "lam must be finite and not negative; received -1"),
         (lambda: simulate.fourier(EDGE, 5, lam=np.nan), "lam must be finite"),
-        (lambda: simulate.mlp(EDGE, 5, hidden=0), "hidden must be a whole number, at least 1"),
+        (lambda: simulate.mlp(EDGE, 5, hidden=0), "hidden must be a whole number, 1 or more"),
     ],
 )
 def test_bad_simulations_are_refused(call, message):

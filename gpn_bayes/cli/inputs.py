@@ -1,4 +1,4 @@
-"""Options that may be files: edges, tiers, candidates and prior probabilities, read for known variables."""
+"""Options that may be files: edges, tiers, orders, candidates and prior probabilities, read for known variables."""
 
 import csv
 from collections.abc import Sequence
@@ -78,6 +78,23 @@ def read_tiers(path: Path | None, names: Sequence[str]) -> dict[str, float] | No
             raise ValueError(f"--tiers: every variable belongs to one tier; {name!r} is listed twice")
         tiers[name] = _number(tier, "--tiers: a tier must be a number")
     return tiers
+
+
+def read_order(given: str | None, names: Sequence[str]) -> list[str] | None:
+    """Return the variables of an option that takes ``a,b,c`` or a CSV file of names, all in one line or one in each."""
+    if given is None:
+        return None
+    path = Path(given)
+    if path.is_file():
+        order = [cell for row in _rows(path, "--order") for cell in row if cell]
+    elif "," not in given and path.suffix and given not in names:
+        raise ValueError(f"--order: the file must exist; {given!r} is not a file")
+    else:
+        order = [cell.strip() for cell in given.split(",")]
+    for name in order:
+        if name not in names:
+            raise ValueError(f"--order: every name must be one of the variables; {name!r} is not")
+    return order
 
 
 def read_candidates(given: str | None, names: Sequence[str]) -> dict[str, list[str]] | str | int | None:

@@ -23,7 +23,10 @@ INTERRUPTED = 130
 _SAMPLING, _KNOWLEDGE, _CLUSTER = "Sampling", "Prior knowledge", "More than one machine"
 Score = Annotated[
     str,
-    typer.Option(help="How to score a variable given its parents: bge (linear relations) or gp (unknown smooth ones)."),
+    typer.Option(
+        help="How to score a variable given its parents: bge (linear relations), gp (unknown smooth ones), bdeu or k2 "
+        "(categories), or bic (linear or categories, as the data are)."
+    ),
 ]
 Sampler = Annotated[
     str,

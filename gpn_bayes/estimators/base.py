@@ -69,7 +69,11 @@ class GraphEstimator(BaseEstimator):
         odd = set(scorer.names) ^ set(self.feature_names_in_)
         if odd:
             raise ValueError(f"the data must have the estimate's variables; {min(odd)!r} is in only one of the two")
-        return scorer.total(self.graph_)
+        return scorer.total(self._dag())
+
+    def _dag(self) -> nx.DiGraph:
+        """Return the DAG to score: the estimate, or one that stands for it."""
+        return self.graph_
 
 
 class ScoreBasedEstimator(GraphEstimator):

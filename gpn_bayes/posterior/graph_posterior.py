@@ -10,10 +10,11 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from gpn_bayes import graphs, metrics
+from gpn_bayes import graphs
 from gpn_bayes.posterior.diagnostics import Diagnostics, diagnose, edge_r_hats, weight_ess
-from gpn_bayes.posterior.estimate import Estimate, Moments, ess_of, exact_moments, weighted_moments
+from gpn_bayes.posterior.estimate import Moments, ess_of, exact_moments, weighted_moments
 from gpn_bayes.posterior.exact import ExactAnswers
+from gpn_bayes.posterior.queries import GraphQueries
 from gpn_bayes.posterior.score_noise import ScoreNoise
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class GraphPosterior:
+class GraphPosterior(GraphQueries):
     """Draws of DAGs from a posterior, and everything one can ask of them.
 
     Made by `gpn_bayes.sample` and `gpn_bayes.load`.
@@ -76,11 +77,6 @@ class GraphPosterior:
     # The draws and their weights
 
     @cached_property
-    def adjacency(self) -> np.ndarray:
-        """The drawn DAGs as int8 of shape (chain, draw, parent, child)."""
-        return graphs.unpack(self.parents, len(self.names))
-
-    @cached_property
     def weights(self) -> np.ndarray:
         """The weight of each draw, of mean one."""
         if self.log_weights is None:
@@ -97,14 +93,6 @@ class GraphPosterior:
     def _ess_of_log_score(self) -> float:
         size = ess_of(self.log_score)
         return min(size if np.isfinite(size) else self.log_score.size, weight_ess(self.weights))
-
-    @cached_property
-    def _distinct(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The distinct drawn DAGs, the first draw of each, and which one each draw is."""
-        flat = self.parents.reshape(self.log_score.size, -1)
-        _, first, inverse = np.unique(flat, axis=0, return_index=True, return_inverse=True)
-        shape = self.parents.shape[2:]
-        return graphs.unpack(flat[first].reshape(-1, *shape), len(self.names)), first, inverse.reshape(-1)
 
     @cached_property
     def _noise(self) -> ScoreNoise | None:
@@ -141,21 +129,6 @@ class GraphPosterior:
         noise = np.where(same, self._noise.bound(value - features[0]), self._noise.errors_of(features))
         return exact_moments(value, noise)
 
-    def _estimate(self, features_of: Callable[[np.ndarray], np.ndarray]) -> Estimate:
-        moments = self._moments(features_of)
-        return Estimate(float(moments.value[0]), float(moments.mcse[0]), float(moments.ess[0]))
-
-    def _index(self, node: Hashable) -> int:
-        return graphs.node_index(node, self.names)
-
-    def _table(self, values: np.ndarray) -> pd.DataFrame:
-        n = len(self.names)
-        return pd.DataFrame(
-            values.reshape(n, n),
-            index=pd.Index(self.names, name="parent"),
-            columns=pd.Index(self.names, name="child"),
-        )
-
     # Questions
 
     @cached_property
@@ -163,101 +136,6 @@ class GraphPosterior:
         if self.exact is not None:
             return self._exactly(self.exact.edges.ravel(), lambda dags: dags)
         return self._moments(lambda dags: dags)
-
-    def edge_probabilities(self) -> pd.DataFrame:
-        """Return the posterior probability of every edge; rows are parents, columns children."""
-        return self._table(self._edge_moments.value)
-
-    def edge_probability(self, parent: Hashable, child: Hashable) -> Estimate:
-        """Return the posterior probability of an edge, with its error.
-
-        Parameters
-        ----------
-        parent, child : str or int
-            The edge parent -> child.
-        """
-        place = self._index(parent) * len(self.names) + self._index(child)
-        value, mcse, ess, _ = (column[place] for column in self._edge_moments)
-        return Estimate(float(value), float(mcse), float(ess))
-
-    def probability(self, feature: Callable[[nx.DiGraph], Any]) -> Estimate:
-        """Return the posterior probability (or mean) of any feature of a DAG.
-
-        Parameters
-        ----------
-        feature : callable
-            Takes a networkx.DiGraph over the variables and returns a truth value or a number. It is asked
-            once for each distinct DAG.
-
-        Examples
-        --------
-        >>> post.probability(lambda g: nx.has_path(g, "erk", "pka"))  # doctest: +SKIP
-        Estimate(value=0.31, mcse=0.01, ess=2100.0)
-        """
-        return self._estimate(
-            lambda dags: np.array([float(feature(graphs.to_networkx(dag, self.names))) for dag in dags])
-        )
-
-    def path_probabilities(self) -> pd.DataFrame:
-        """Return the probability of a directed path from each variable (row) to each other (column)."""
-        return self._table(self._moments(graphs.ancestors).value)
-
-    def path_probability(self, source: Hashable, target: Hashable) -> Estimate:
-        """Return the posterior probability of a directed path, with its error."""
-        i, j = self._index(source), self._index(target)
-        return self._estimate(lambda dags: graphs.ancestors(dags)[:, i, j])
-
-    def order_probability(self, *nodes: Hashable) -> Estimate:
-        """Return the probability that the variables can stand in this order, causes first.
-
-        A DAG allows the order if none of the variables is an ancestor of one named before it, directly or
-        by way of the order itself: if it stays acyclic with the edges between neighbours of the order added.
-        """
-        if len(nodes) < 2:
-            raise ValueError(f"an order needs at least two variables; received {len(nodes)}")
-        places = [self._index(node) for node in nodes]
-        if len(set(places)) < len(places):
-            raise ValueError(f"an order names each variable once; received {list(nodes)}")
-
-        def allows(dags: np.ndarray) -> np.ndarray:
-            chained = dags.copy()
-            chained[:, places[:-1], places[1:]] = 1
-            return graphs.is_acyclic(chained)
-
-        return self._estimate(allows)
-
-    def markov_blanket(self, node: Hashable) -> pd.Series:
-        """Return the probability that each other variable is in a variable's Markov blanket."""
-        i = self._index(node)
-        value = self._moments(lambda dags: graphs.markov_blankets(dags)[:, i]).value
-        return pd.Series(value, index=pd.Index(self.names, name="variable"), name="probability").drop(self.names[i])
-
-    def cpdag_edges(self) -> pd.DataFrame:
-        """Return how often each pair is joined in the equivalence class of the drawn DAG, and how.
-
-        Returns
-        -------
-        DataFrame
-            For every ordered pair: `directed`, the probability that parent -> child is in every DAG of the
-            class, and `undirected`, that the edge is there but its direction can't be told from data.
-        """
-
-        def classes(dags: np.ndarray) -> np.ndarray:
-            both = graphs.cpdag(dags)
-            back = np.swapaxes(both, -1, -2)
-            return np.stack([both & ~back & 1, both & back], axis=1)
-
-        n = len(self.names)
-        directed, undirected = self._moments(classes).value.reshape(2, n, n)
-        parent, child = np.nonzero(~np.eye(n, dtype=bool))
-        return pd.DataFrame(
-            {
-                "parent": [self.names[i] for i in parent],
-                "child": [self.names[j] for j in child],
-                "directed": directed[parent, child],
-                "undirected": undirected[parent, child],
-            }
-        )
 
     def parent_set_probabilities(self, node: Hashable) -> pd.DataFrame:
         """Return the parent sets of a variable by falling probability; exact from the exact sampler."""
@@ -284,23 +162,6 @@ class GraphPosterior:
         graph.graph["log_score"] = float(self.log_score[best])
         return graph
 
-    def median_graph(self, threshold: float = 0.5) -> nx.DiGraph:
-        """Return the edges whose probability exceeds a threshold; together they may close a cycle.
-
-        Parameters
-        ----------
-        threshold : float, default 0.5
-            Between 0 and 1. The edges carry their ``probability``.
-        """
-        if not 0 <= threshold <= 1:
-            raise ValueError(f"threshold must lie between 0 and 1; received {threshold}")
-        probabilities = self.edge_probabilities().to_numpy()
-        graph: nx.DiGraph = nx.DiGraph()
-        graph.add_nodes_from(self.names)
-        for i, j in np.argwhere(probabilities > threshold):
-            graph.add_edge(self.names[i], self.names[j], probability=float(probabilities[i, j]))
-        return graph
-
     def graphs(self, distinct: bool = False) -> Iterator[nx.DiGraph]:
         """Yield the drawn DAGs, with ``log_score`` and ``weight`` (of mean one) in ``graph.graph``.
 
@@ -322,20 +183,6 @@ class GraphPosterior:
             graph = graphs.to_networkx(dags[k], self.names)
             graph.graph.update(log_score=float(self.log_score.flat[first[k]]), probability=float(probability[k]))
             yield graph
-
-    # Comparison with a known network
-
-    def expected_shd(self, truth: Any, cpdag: bool = False) -> Estimate:
-        """Return the posterior mean of the structural Hamming distance to a network; a reversal counts once."""
-        return self._estimate(lambda dags: metrics.shd_draws(dags, truth, cpdag=cpdag, names=self.names))
-
-    def expected_tp(self, truth: Any) -> Estimate:
-        """Return the posterior mean of the number of edges that are in a given network."""
-        return self._estimate(lambda dags: metrics.tp_draws(dags, truth, names=self.names))
-
-    def expected_fp(self, truth: Any) -> Estimate:
-        """Return the posterior mean of the number of edges between pairs that a given network doesn't join."""
-        return self._estimate(lambda dags: metrics.fp_draws(dags, truth, names=self.names))
 
     def log_score_gap(self, graph: Any) -> float:
         """Return how far the log score of a DAG lies below that of the best drawn DAG."""

@@ -79,11 +79,13 @@ class Scorer(ABC):
 
     A subclass implements `score_sets`, and `_table` where it can do better than one set at a time; it sets
     `closed_form` where a whole table takes no time worth storing it for, and `default_max_parents` where the scores of
-    large parent sets would take too long to compute them unasked. Where scores are slow, `proposal` returns a quicker
-    scorer, and `cost` tells how much longer large sets take. Other processes get it pickled.
+    large parent sets would take too long to compute them unasked. It sets `discrete` where it takes columns as
+    categories, whose codes are no numbers. Where scores are slow, `proposal` returns a quicker scorer, and `cost` tells
+    how much longer large sets take. Other processes get it pickled.
     """
 
     closed_form = False
+    discrete = False
     default_max_parents: int | None = None
 
     def __init__(self, score: Score, names: Sequence[str], data_fingerprint: str) -> None:

@@ -1,0 +1,278 @@
+"""``gpn-bayes estimate``: from a table to one graph, by any of the learners."""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gpn_bayes.cli import inputs, methods, screen
+from gpn_bayes.cli.folder import write_whole
+from gpn_bayes.cli.run import INTERRUPTED, MaxParents, Quiet
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.table import Table
+
+    from gpn_bayes.data import Dataset
+    from gpn_bayes.estimators.base import GraphEstimator
+
+FORMAT = "gpn_bayes estimate 1"
+_KNOWLEDGE = "Prior knowledge"
+
+
+def estimate_file(
+    data: Annotated[Path, typer.Argument(help="A CSV or Parquet table; variables are columns.")],
+    method: Annotated[str, typer.Option(help=f"How to learn: {', '.join(methods.METHODS)}.")],
+    out: Annotated[Path, typer.Option(help="Folder for the results; nothing in it is overwritten.")],
+    score: Annotated[
+        str | None,
+        typer.Option(
+            help="What to maximise: bic, bdeu, k2, bge or gp; by default k2 for k2, else bic. The graph of pc, which "
+            "maximises none, is scored by it.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="The same seed gives the same results.", show_default="1")] = None,
+    further: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A setting of the method, 'restarts=20' or 'alpha=0.01'; repeatable."),
+    ] = None,
+    order: Annotated[
+        str | None,
+        typer.Option(
+            help="For k2: the variables, parents first, 'a,b,c' or a CSV file of names; without it several orders.",
+            show_default=False,
+            rich_help_panel=_KNOWLEDGE,
+        ),
+    ] = None,
+    required: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="An edge that must be there, 'raf -> mek', or a CSV file cause,effect; repeatable.",
+            rich_help_panel=_KNOWLEDGE,
+        ),
+    ] = None,
+    forbidden: Annotated[
+        list[str] | None,
+        typer.Option(help="An edge that must not be there; likewise.", rich_help_panel=_KNOWLEDGE),
+    ] = None,
+    tiers: Annotated[
+        Path | None,
+        typer.Option(
+            help="CSV file name,tier: no edge leads from a later tier to an earlier.",
+            rich_help_panel=_KNOWLEDGE,
+        ),
+    ] = None,
+    max_parents: MaxParents = None,
+    quiet: Quiet = False,
+) -> None:
+    """Learn one graph from a table, and write its edges.
+
+    Writes edges.csv, and estimate.json, which says how it came about.
+    An undirected edge, such as pc leaves, is written both ways.
+    """
+    with screen.plain_messages():
+        from gpn_bayes import scores
+        from gpn_bayes.data import Dataset
+
+        methods.find_method(method)
+        _check_free(out)
+        if seed is not None and seed < 0:
+            raise ValueError(f"--seed must be 0 or more; received {seed}")
+        dataset = Dataset.read(data)
+        names = dataset.names
+        given = {
+            "score": score,
+            "order": inputs.read_order(order, names),
+            "max_parents": max_parents,
+            "required": inputs.read_edges(required, names, "--required") if required else None,
+            "forbidden": inputs.read_edges(forbidden, names, "--forbidden") if forbidden else None,
+            "tiers": inputs.read_tiers(tiers, names),
+            "random_state": seed,
+        }
+        learner = methods.build(method, given, further or [], {"random_state": 1, "progressbar": not quiet})
+        if score is not None:
+            scores.by_name(score).bind(dataset)  # what it can't take is told before the search, not after
+        found = _learn(learner, dataset, score)
+        _show(found)
+        _write(found, method, out)
+        screen.show_files(out, [_edges_file(out), _identity_file(out)])
+        if found.interrupted:
+            screen.note("interrupted; this is the best graph found before")
+            raise typer.Exit(INTERRUPTED)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A fitted learner, and what is told of it."""
+
+    learner: "GraphEstimator"
+    data: "Dataset"
+    score: Any
+    log_score: float | None
+    seconds: float
+
+    @property
+    def maximised(self) -> bool:
+        """Whether the score is what the learner looked for, and the weights are differences of it."""
+        return hasattr(self.learner, "log_score_")
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the search."""
+        return bool(getattr(self.learner, "interrupted_", False))
+
+    @property
+    def gap(self) -> float | None:
+        """How far the score is below the best at most, where the learner knows."""
+        return getattr(self.learner, "gap_", None)
+
+
+def _learn(learner: "GraphEstimator", dataset: "Dataset", score: str | None) -> _Found:
+    started = perf_counter()
+    try:
+        learner.fit(dataset)
+    except KeyboardInterrupt:
+        screen.note("interrupted before there was a graph; nothing was written")
+        raise typer.Exit(INTERRUPTED) from None
+    seconds = perf_counter() - started
+    if hasattr(learner, "log_score_"):
+        return _Found(learner, dataset, learner.get_params()["score"], learner.log_score_, seconds)
+    log_score = None
+    if score is not None:
+        try:
+            log_score = learner.log_score(score)
+        except ValueError as error:  # a graph that no DAG stands for; its edges are worth having
+            screen.tell("warning", str(error))
+    return _Found(learner, dataset, score, log_score, seconds)
+
+
+def _edges_file(out: Path) -> Path:
+    return out / "edges.csv"
+
+
+def _identity_file(out: Path) -> Path:
+    return out / "estimate.json"
+
+
+def _check_free(out: Path) -> None:
+    """Refuse a folder that can't be written, or holds results, before any work is done."""
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"--out must be a folder; {str(out)!r} is a file")
+    for file in (_edges_file(out), _identity_file(out)):
+        if file.exists():
+            raise ValueError(f"nothing is overwritten; {str(file)!r} is there: choose another --out")
+    above = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
+    if not above.is_dir():
+        raise ValueError(f"--out must be a folder; {str(above)!r} above it is a file")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise ValueError(f"--out must be a folder to write in; {str(above)!r} isn't")
+
+
+def edge_table(learner: "GraphEstimator") -> "pd.DataFrame":
+    """Return the edges of a fitted learner, strongest first where it has weights, then by name.
+
+    Returns
+    -------
+    DataFrame
+        Columns `parent`, `child` and, where the learner has them, `weight`.
+    """
+    import numpy as np
+    import pandas as pd
+
+    parents, children = np.nonzero(learner.adjacency_)
+    names = learner.feature_names_in_
+    table = pd.DataFrame({"parent": names[parents], "child": names[children]}, dtype=object)
+    table = table.sort_values(["parent", "child"])
+    if hasattr(learner, "weights_"):
+        # Rounded as written: what differs by less than that must not change the order.
+        table["weight"] = learner.weights_[parents, children].round(6)[table.index]
+        # A coefficient is strong whatever its sign; an edge that the score would do better without is weak.
+        strength = None if hasattr(learner, "log_score_") else abs
+        table = table.sort_values("weight", ascending=False, kind="stable", key=strength)
+    return table.reset_index(drop=True)
+
+
+def _write(found: _Found, method: str, out: Path) -> None:
+    from gpn_bayes import __version__
+
+    edges = edge_table(found.learner)
+    settings = {name: value for name, value in found.learner.get_params().items() if name != "progressbar"}
+    content = {
+        "format": FORMAT,
+        "version": __version__,
+        "method": method.lower(),
+        "settings": settings,
+        "variables": list(found.data.names),
+        "rows": found.data.n_rows,
+        "data_fingerprint": found.data.fingerprint,
+        "score": found.score,
+        "log_score": found.log_score,
+        "gap": found.gap,
+        "edges": len(edges),
+        "seconds": round(found.seconds, 3),
+        "interrupted": found.interrupted,
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    write_whole(_identity_file(out), json.dumps(content, indent=1, ensure_ascii=False, default=str) + "\n")
+    write_whole(_edges_file(out), edges.to_csv(index=False, lineterminator="\n", float_format="%.6f"))
+
+
+def _show(found: _Found) -> None:
+    """Print what was learnt: the strongest edges, their number, and the score."""
+    from gpn_bayes import scores
+
+    out = screen.console()
+    out.print(f"\n{len(found.data.names)} variables, {found.data.n_rows} rows", style="bold", end="")
+    score = "" if found.score is None else f", score {type(scores.by_name(found.score)).__name__}"
+    out.print(f"  {type(found.learner).__name__}{score}\n")
+    edges = edge_table(found.learner)
+    lines = _lines(edges, found.maximised)
+    if lines:
+        out.print(_grid(lines[: screen.SHOWN_EDGES], "weight" in edges, found.maximised))
+        more = len(lines) - screen.SHOWN_EDGES
+        out.print(f"{more} more in edges.csv\n" if more > 0 else "", style="dim")
+    total = "" if found.log_score is None else f"score {found.log_score:.3f}, "
+    undirected = len(edges) - len(lines)
+    number = f"{len(lines)} edge{'s' * (len(lines) != 1)}" + (f", {undirected} undirected" if undirected else "")
+    out.print(f"{total}{number}, {found.seconds:.1f} seconds")
+    if found.gap is not None:
+        out.print("Proved: no graph scores higher." if found.gap == 0 else f"At most {found.gap:.3f} below the best.")
+    if found.maximised and lines:
+        out.print("An edge is worth what the score would lose without it.")
+
+
+def _lines(edges: "pd.DataFrame", maximised: bool) -> list[list[str]]:
+    """Return the rows of the table on screen; an undirected edge is one."""
+    from gpn_bayes import metrics
+
+    pairs = set(zip(edges["parent"], edges["child"], strict=True))
+    lines = []
+    for row in edges.to_dict("records"):
+        parent, child = row["parent"], row["child"]
+        undirected = (child, parent) in pairs
+        if undirected and child < parent:
+            continue
+        line = [f"{parent} - {child}" if undirected else f"{parent} -> {child}"]
+        if "weight" in row:
+            line.append(f"{row['weight']:.3f}")
+        if maximised:
+            line.append(metrics.evidence(row["weight"]))
+        lines.append(line)
+    return lines
+
+
+def _grid(lines: list[list[str]], weighted: bool, maximised: bool) -> "Table":
+    grid = screen.plain_table()
+    grid.add_column("edge", overflow="fold")
+    if weighted:
+        grid.add_column("worth" if maximised else "weight", justify="right")
+    if maximised:
+        grid.add_column("evidence")
+    for line in lines:
+        grid.add_row(*line)
+    return grid

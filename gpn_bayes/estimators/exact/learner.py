@@ -1,0 +1,159 @@
+"""The learner that finds the best DAG and proves it."""
+
+from collections.abc import Iterable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from gpn_bayes.estimators.base import ScoreBasedEstimator
+from gpn_bayes.estimators.exact import a_star, dp
+from gpn_bayes.estimators.exact.outcome import NO_GAP, Clock, Outcome
+from gpn_bayes.estimators.exact.start import starting_rows
+from gpn_bayes.estimators.parent_sets import adjacency_of
+from gpn_bayes.estimators.pops import potentially_optimal_sets
+from gpn_bayes.estimators.problem import Problem
+from gpn_bayes.kernels.parent_sets import ParentSets
+from gpn_bayes.progress import status_line
+
+METHODS = ("auto", "dp", "ilp", "a-star")
+# Dynamic programming takes a second here whatever the scores; the integer programme depends on them.
+_DP_UP_TO = 20
+
+
+class Exact(ScoreBasedEstimator):
+    """The DAG with the highest score of all, proved to be it; or a good one, and how far from the best it is at most.
+
+    Only parent sets that no subset of theirs is as good as are searched, see
+    `gpn_bayes.estimators.pops.potentially_optimal_sets`; nothing is lost by that.
+
+    Parameters
+    ----------
+    score : Score or str, default "bic"
+        What to maximise.
+    max_parents : int, optional
+        Largest number of parents of a node. By default all are allowed up to 16 variables, and beyond that as many as
+        leave a node 50,000 parent sets.
+    method : {"auto", "dp", "ilp", "a-star"}
+        "dp" is dynamic programming over subsets, for at most 25 variables; it takes the same time whatever the data.
+        "ilp" is integer programming with cluster cuts, for many variables with few parents. "a-star" searches the order
+        graph, for about as many variables as "dp", with less memory where the scores leave little doubt. "auto" takes
+        "dp" up to 20 variables and "ilp" beyond.
+    time_limit : float, optional
+        Seconds that the search may take, once the parent sets are scored; the best DAG found by then is returned.
+    gap : float, default 0
+        Stop as soon as the DAG is known to be at most so many nats below the best.
+    required, forbidden : iterable of (parent, child)
+        Edges that must, or must not, be there.
+    tiers : optional
+        No edge leads from a later tier to an earlier one; as in `gpn_bayes.sample`.
+    random_state : int, Generator or None, default 0
+        The search for a DAG to begin with is random. What is proved best doesn't depend on it, but where several DAGs
+        score the same, which one is returned may.
+    progressbar : bool
+        Whether to show progress.
+
+    Attributes
+    ----------
+    graph_, adjacency_, log_score_, weights_, max_parents_
+        The estimate; see `ScoreBasedEstimator`.
+    proved_ : bool
+        Whether no DAG scores higher.
+    bound_ : float
+        No DAG scores higher than this.
+    gap_ : float
+        How many nats the estimate is below the bound; 0 when it is proved best.
+    method_ : str
+        The method used.
+    interrupted_ : bool
+        Whether Ctrl-C ended the search.
+    seconds_ : float
+        Time of the search, without scoring.
+    statistics_ : dict
+        Number of parent sets searched, seconds of scoring, and what the method counted.
+
+    Examples
+    --------
+    >>> from gpn_bayes import datasets
+    >>> learner = Exact(score="bge", max_parents=3).fit(datasets.sachs(transform="log2"))
+    >>> learner.proved_, learner.gap_, learner.graph_.number_of_edges()
+    (True, 0.0, 6)
+    """
+
+    proved_: bool
+    bound_: float
+    gap_: float
+    method_: str
+    interrupted_: bool
+    seconds_: float
+    statistics_: dict[str, Any]
+
+    def __init__(
+        self,
+        score: Any = "bic",
+        max_parents: int | None = None,
+        method: str = "auto",
+        time_limit: float | None = None,
+        gap: float = 0.0,
+        required: Iterable[Any] = (),
+        forbidden: Iterable[Any] = (),
+        tiers: Any = None,
+        random_state: Any = 0,
+        progressbar: bool = False,
+    ) -> None:
+        self.score = score
+        self.max_parents = max_parents
+        self.method = method
+        self.time_limit = time_limit
+        self.gap = gap
+        self.required = required
+        self.forbidden = forbidden
+        self.tiers = tiers
+        self.random_state = random_state
+        self.progressbar = progressbar
+
+    def _search(self, problem: Problem) -> np.ndarray:
+        self.method_ = self._chosen_method(problem.n)
+        began = perf_counter()
+        sets = potentially_optimal_sets(problem, self.progressbar)
+        scored = perf_counter()
+        outcome = self._run(sets)
+        self.seconds_ = perf_counter() - scored
+        missing = outcome.bound - float(sets.scores[outcome.rows].sum())
+        self.gap_ = missing if missing > NO_GAP else 0.0
+        self.proved_ = self.gap_ == 0.0
+        self.bound_ = outcome.bound
+        self.interrupted_ = outcome.interrupted
+        counted = {"parent_sets": len(sets.scores), "scoring_seconds": scored - began}
+        self.statistics_ = counted | outcome.statistics
+        return adjacency_of(sets, outcome.rows)
+
+    def _chosen_method(self, n: int) -> str:
+        """Check the settings, before any time is spent on scores, and say which method they mean."""
+        if self.method not in METHODS:
+            raise ValueError(f"method must be one of {', '.join(METHODS)}; received {self.method!r}")
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise ValueError(f"time_limit must be a positive number of seconds; received {self.time_limit!r}")
+        if not 0 <= self.gap < np.inf:
+            raise ValueError(f"gap must be a number of nats, 0 or more; received {self.gap!r}")
+        if self.method == "auto":
+            return "dp" if n <= _DP_UP_TO else "ilp"
+        if self.method == "dp":
+            dp.check_size(n)
+        if self.method == "a-star":
+            a_star.check_size(n)
+        return self.method
+
+    def _run(self, sets: ParentSets) -> Outcome:
+        rng = np.random.default_rng(self.random_state)
+        clock = Clock(self.time_limit)
+        if self.method_ == "dp":
+            return dp.dynamic_programme(sets, clock, rng, self.progressbar)
+        with status_line(self.progressbar) as tell:
+            start = starting_rows(sets, rng, clock)
+            if self.method_ == "a-star":
+                return a_star.search_orders(sets, start, clock, self.gap, tell)
+            # HiGHS is loaded only by those who need it.
+            from gpn_bayes.estimators.exact.integer_programme import IntegerProgramme
+
+            return IntegerProgramme(sets, start, clock, self.gap, rng, tell).run()

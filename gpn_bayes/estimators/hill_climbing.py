@@ -1,0 +1,190 @@
+"""Greedy search over DAGs by changes of one edge, with a tabu list and restarts."""
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from gpn_bayes import graphs
+from gpn_bayes.checking import check_count
+from gpn_bayes.estimators.base import ScoreBasedEstimator
+from gpn_bayes.estimators.climbing import Climber
+from gpn_bayes.estimators.problem import Problem
+from gpn_bayes.kernels.hill_climbing import NO_MOVE
+from gpn_bayes.kernels.parent_sets import LEAST_GAIN
+from gpn_bayes.progress import progress_bar
+
+
+class HillClimbing(ScoreBasedEstimator):
+    """Search over DAGs: add, delete or reverse the edge that gains most, until nothing has gained for a while.
+
+    A step also goes down where nothing gains, but never to one of the last `tabu` graphs, so that it leaves a summit by
+    another way than it came. The best graph met is kept; no change of one edge makes it better. A restart goes on from
+    there after some random changes.
+
+    Only the gains of nodes whose parents have changed are computed anew, and none of edges that would close a cycle:
+    slow scores are asked for as late as possible, and never twice.
+
+    Parameters
+    ----------
+    score : Score or str, default "bic"
+        What to maximise.
+    max_parents : int, optional
+        Largest number of parents of a node; by default all up to 16 variables, fewer where there are more.
+    tabu : int, default 100
+        How many graphs back it must not return to; 0 stops at the first summit.
+    patience : int, default 20
+        Number of steps without a better graph that end a climb.
+    restarts : int, default 10
+        Number of further climbs.
+    jump : int, optional
+        Number of random changes before a further climb; by default half as many as variables, and at least 4.
+    start : graph, optional
+        The DAG to begin with, as in `gpn_bayes.graphs.as_adjacency`; by default the required edges.
+    required, forbidden : iterable of (parent, child)
+        Edges that must, or must not, be there.
+    tiers : optional
+        No edge leads from a later tier to an earlier one; as in `gpn_bayes.sample`.
+    random_state : int, Generator or None
+        Where the random changes come from.
+    progressbar : bool
+        Whether to show progress.
+
+    Attributes
+    ----------
+    graph_, adjacency_, weights_, log_score_, max_parents_
+        As of every score-based learner.
+    n_steps_ : int
+        Number of changes made.
+    trace_ : ndarray of float
+        The score of the graph after each step; the first entry is that of the start.
+    interrupted_ : bool
+        Whether Ctrl-C ended the search; the best graph until then is kept.
+
+    Examples
+    --------
+    >>> from gpn_bayes import datasets
+    >>> from gpn_bayes.estimators import HillClimbing
+    >>> climb = HillClimbing(score="bge", random_state=1).fit(datasets.sachs(transform="log2"))
+    >>> climb.graph_.number_of_edges(), bool(climb.log_score_ > climb.trace_[0])
+    (6, True)
+    """
+
+    n_steps_: int
+    trace_: np.ndarray
+    interrupted_: bool
+
+    def __init__(
+        self,
+        score: Any = "bic",
+        *,
+        max_parents: int | None = None,
+        tabu: int = 100,
+        patience: int = 20,
+        restarts: int = 10,
+        jump: int | None = None,
+        start: Any = None,
+        required: Any = (),
+        forbidden: Any = (),
+        tiers: Any = None,
+        random_state: Any = None,
+        progressbar: bool = False,
+    ) -> None:
+        self.score = score
+        self.max_parents = max_parents
+        self.tabu = tabu
+        self.patience = patience
+        self.restarts = restarts
+        self.jump = jump
+        self.start = start
+        self.required = required
+        self.forbidden = forbidden
+        self.tiers = tiers
+        self.random_state = random_state
+        self.progressbar = progressbar
+
+    def _search(self, problem: Problem) -> np.ndarray:
+        for name in ("tabu", "patience", "restarts"):
+            check_count(name, getattr(self, name))
+        if self.jump is not None:
+            check_count("jump", self.jump, 1)
+        rng = np.random.default_rng(self.random_state)
+        climber = Climber(problem, _first_graph(problem, self.start))
+        climb = _Climb(climber, self.tabu, self.patience)
+        self.interrupted_ = False
+        try:
+            with progress_bar("Climbing", self.restarts + 1, self.progressbar) as advance:
+                climb.climb()
+                advance(1)
+                for _ in range(self.restarts):
+                    climb.jump(rng, max(4, problem.n // 2) if self.jump is None else self.jump)
+                    climb.climb()
+                    advance(1)
+        except KeyboardInterrupt:
+            self.interrupted_ = True
+        self.trace_ = np.array(climb.trace)
+        self.n_steps_ = len(climb.trace) - 1
+        return climb.best
+
+
+class _Climb:
+    """A search in progress: the graphs not to return to, the best, and the score after each step."""
+
+    def __init__(self, climber: Climber, tabu: int, patience: int) -> None:
+        self.climber = climber
+        self.best, self.best_total = climber.adjacency.copy(), climber.total
+        self.trace = [climber.total]
+        self._goes_down = tabu > 0
+        self._patience = patience
+        self._visited: deque[np.uint64] = deque(maxlen=tabu)
+
+    def climb(self) -> None:
+        """Take steps until none leads anywhere, or the patience is over."""
+        summit, idle = self.climber.total, 0
+        self._visited.append(self.climber.graph)
+        while True:
+            move = self.climber.find_gains().best_move(np.array(self._visited, dtype=np.uint64))
+            gains = move.gain > LEAST_GAIN
+            if move.kind == NO_MOVE or not (gains or (self._goes_down and idle < self._patience)):
+                return
+            self.climber.make(move)
+            self._note()
+            idle += 1
+            if self.climber.total > summit + LEAST_GAIN:
+                summit, idle = self.climber.total, 0
+
+    def jump(self, rng: np.random.Generator, changes: int) -> None:
+        """Go back to the best graph, and from there as many random changes away."""
+        self.climber.place_at(self.best)
+        for _ in range(changes):
+            move = self.climber.find_gains().random_move(rng)
+            if move is not None:
+                self.climber.make(move)
+                self._note()
+
+    def _note(self) -> None:
+        self._visited.append(self.climber.graph)
+        self.trace.append(self.climber.total)
+        if self.climber.total > self.best_total + LEAST_GAIN:
+            self.best, self.best_total = self.climber.adjacency.copy(), self.climber.total
+
+
+def _first_graph(problem: Problem, start: Any) -> np.ndarray:
+    required, forbidden = problem.prior.required, problem.prior.forbidden
+    if start is None:
+        return required.astype(np.int8)
+    adjacency = graphs.as_adjacency(start, problem.names)
+    for edges, told in (
+        (required & (adjacency == 0), "hold the required edges; it lacks"),
+        (forbidden & (adjacency == 1), "hold no forbidden edge; it has"),
+    ):
+        if edges.any():
+            parent, child = (problem.names[i] for i in np.argwhere(edges)[0])
+            raise ValueError(f"the start must {told} {parent} -> {child}")
+    most = int(adjacency.sum(axis=0).argmax())
+    if adjacency[:, most].sum() > problem.max_parents:
+        raise ValueError(
+            f"the start must have at most {problem.max_parents} parents a node; "
+            f"{problem.names[most]!r} has {adjacency[:, most].sum()}"
+        )
+    return adjacency

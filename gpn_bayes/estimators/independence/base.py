@@ -1,0 +1,195 @@
+"""The interface of tests: a `ConditionalIndependenceTest` says how to test, and bound to data it is a `BoundTest`."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+
+from gpn_bayes import graphs
+from gpn_bayes.data import Dataset, SufficientStatistics, read_data
+from gpn_bayes.progress import progress_bar
+from gpn_bayes.skeletons import Skeleton
+
+Nodes = tuple[int, ...]
+Data = Dataset | SufficientStatistics
+
+
+class ConditionalIndependenceTest(ABC):
+    """How to test independence; `bind` it to data to get p-values. A subclass implements `_bind`."""
+
+    @abstractmethod
+    def _bind(self, data: Data, rng: np.random.Generator) -> "BoundTest":
+        """Return the test of checked data."""
+
+    def bind(self, data: Any, random_state: Any = None) -> "BoundTest":
+        """Check the data and return the test that answers for them.
+
+        Parameters
+        ----------
+        data : DataFrame, ndarray, path, Dataset or SufficientStatistics
+            The table.
+        random_state : int, Generator or None
+            Where permutations come from, in tests that use any.
+        """
+        return self._bind(read_data(data), np.random.default_rng(random_state))
+
+    def __repr__(self) -> str:
+        """Show the test as it would be made."""
+        settings = ", ".join(f"{key}={value!r}" for key, value in vars(self).items())
+        return f"{type(self).__name__}({settings})"
+
+
+class BoundTest(ABC):
+    """A test bound to data. A subclass implements `_p_value`; answers are remembered.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The variables.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        self._known: dict[tuple[int, int, Nodes], float] = {}
+
+    @abstractmethod
+    def _p_value(self, x: int, y: int, given: Nodes) -> float:
+        """Return the p-value for x < y and an ascending set; NaN where the data can't tell."""
+
+    def p_value(self, x: Hashable, y: Hashable, given: Iterable[Hashable] = ()) -> float:
+        """Return the p-value of the hypothesis that x and y are independent given a set of others.
+
+        Parameters
+        ----------
+        x, y : str or int
+            Two variables.
+        given : iterable of str or int
+            Others.
+
+        Returns
+        -------
+        float
+            NaN where the data can't tell, for instance since the set determines one of the two.
+        """
+        i, j = (graphs.node_index(node, self.names) for node in (x, y))
+        others = [graphs.node_index(node, self.names) for node in given]
+        if len({i, j, *others}) < 2 + len(others):
+            told = [self.names[k] for k in (i, j, *others)]
+            raise ValueError(f"x, y and the variables given must all differ; received {told}")
+        return self.known(i, j, tuple(others))
+
+    def known(self, x: int, y: int, given: Nodes) -> float:
+        """Return the p-value by index, from memory where it was asked for before."""
+        key = (min(x, y), max(x, y), tuple(sorted(given)))
+        if key not in self._known:
+            self._known[key] = self._p_value(*key)
+        return self._known[key]
+
+    def skeleton(
+        self, alpha: float, max_conditioning: int | None, kept: np.ndarray, apart: np.ndarray, progressbar: bool = False
+    ) -> Skeleton:
+        """Return the pairs that no conditioning set makes independent; see `gpn_bayes.skeletons.pc_skeleton`.
+
+        Parameters
+        ----------
+        alpha : float
+            Level of each test.
+        max_conditioning : int or None
+            Largest conditioning set.
+        kept, apart : ndarray of bool, shape (n, n)
+            Pairs that are adjacent whatever the tests say, and pairs that aren't; symmetric.
+        progressbar : bool
+            Whether to show progress.
+        """
+        n = len(self.names)
+        adjacent = ~(np.eye(n, dtype=bool) | apart)
+        largest = np.where(adjacent, -1.0, np.nan)
+        separating: dict[tuple[int, int], Nodes] = {}
+        size = 0
+        while (more := (adjacent.sum(axis=0) > size).any()) and (max_conditioning is None or size <= max_conditioning):
+            pairs = np.argwhere(np.triu(adjacent & ~kept)).tolist()
+            with progress_bar(f"Given {size}", len(pairs), progressbar) as advance:
+                for x, y in pairs:
+                    self._test_pair(x, y, size, adjacent, alpha, largest, separating)
+                    advance(1)
+            for x, y in separating:
+                adjacent[x, y] = adjacent[y, x] = False
+            size += 1
+        # No test at all says no more against independence than a p-value of zero.
+        strengths = norm.isf(np.maximum(largest, 0.0) / 2)
+        strengths[np.isnan(strengths)] = np.inf
+        return Skeleton(adjacent, strengths, separating, max(size - 1, 0), not more)
+
+    def _test_pair(
+        self,
+        x: int,
+        y: int,
+        size: int,
+        adjacent: np.ndarray,
+        alpha: float,
+        largest: np.ndarray,
+        separating: dict[tuple[int, int], Nodes],
+    ) -> None:
+        """Test a pair given all sets of a size, and note the one nearest to independence."""
+        for given in neighbour_sets(x, y, size, adjacent):
+            p = self.known(x, y, given)
+            if p > largest[x, y]:
+                largest[x, y] = largest[y, x] = p
+                if p >= alpha:
+                    separating[x, y] = given
+
+
+def neighbour_sets(x: int, y: int, size: int, adjacent: np.ndarray) -> Iterator[Nodes]:
+    """Yield the sets of so many neighbours of x, and then of y, each set once.
+
+    Examples
+    --------
+    >>> list(neighbour_sets(0, 1, 1, np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0]], dtype=bool)))
+    [(2,)]
+    """
+    around = [[int(k) for k in np.flatnonzero(adjacent[i]) if k not in (x, y)] for i in (x, y)]
+    seen = set(combinations(around[0], size))
+    yield from combinations(around[0], size)
+    yield from (given for given in combinations(around[1], size) if given not in seen)
+
+
+class CallableTest(ConditionalIndependenceTest):
+    """A test that is a function.
+
+    Parameters
+    ----------
+    function : callable
+        Takes the table as a DataFrame of numbers (categories by their codes), the names of two variables and a tuple of
+        names of those given; returns the p-value, or NaN where the data can't tell.
+
+    Examples
+    --------
+    >>> always = CallableTest(lambda table, x, y, given: 1.0)
+    >>> always.bind(np.array([[0.0, 1.0], [1.0, 0.0]])).p_value("v1", "v2")
+    1.0
+    """
+
+    def __init__(self, function: Callable[[pd.DataFrame, str, str, tuple[str, ...]], float]) -> None:
+        self.function = function
+
+    def _bind(self, data: Data, rng: np.random.Generator) -> BoundTest:
+        if not isinstance(data, Dataset):
+            raise ValueError("a test of one's own needs the rows; received SufficientStatistics")
+        return _BoundCallable(self.function, data)
+
+
+class _BoundCallable(BoundTest):
+    def __init__(self, function: Callable[..., float], data: Dataset) -> None:
+        super().__init__(data.names)
+        self.function = function
+        self.table = pd.DataFrame(data.values, columns=list(data.names))
+
+    def _p_value(self, x: int, y: int, given: Nodes) -> float:
+        p = float(self.function(self.table, self.names[x], self.names[y], tuple(self.names[k] for k in given)))
+        if p < 0 or p > 1:
+            raise ValueError(f"a test must return a p-value between 0 and 1, or NaN; received {p}")
+        return p

@@ -1,0 +1,150 @@
+r"""Potentially optimal parent sets: those that some best DAG can have. For optimisers only, never for samplers.
+
+A set that scores no more than one of its subsets can be left out: the subset closes no cycle that the set doesn't.
+That holds for any score, where the subset holds the required edges too.
+
+For the discrete BIC, with m rows and r_i levels, s(P) = -m H(X_i|P) - pen(P) with pen(P) = ln(m)/2 (r_i - 1) |P|, where
+|P| counts the configurations of P, three rules tell of sets, and of all their supersets, that a subset is as good
+before they are scored (de Campos & Ji 2011; de Campos, Scanagatta, Corani & Zaffalon 2018):
+
+1. |P| > |R| + 2 m ln r_i / ((r_i - 1) ln m), with R the required parents, |R| = 1 without any: s(P) <= -pen(P) since
+   H >= 0, and s(R) >= -m ln r_i - pen(R) since H(X_i|R) <= ln r_i; so s(P) < s(R).
+2. P a subset of P' that holds R, and pen(P') + s(P) > 0: s(P') <= -pen(P') < s(P), and supersets cost still more. With
+   P = R this shuts out what the first rule does, and more; so the first needs no code of its own here.
+3. m min{H(X_i|P), H(X_j|P)} <= (r_j - 1) pen(P), for j that isn't required: for any Q that holds P and not j,
+   s(Q + j) - s(Q) = m I(X_i; X_j|Q) - (r_j - 1) pen(Q), and I(X_i; X_j|Q) <= min{H(X_i|Q), H(X_j|Q)}, which is no
+   larger than with P, while pen(Q) is no smaller; so Q is as good as Q + j.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gpn_bayes.estimators.parent_sets import ScoredSets, gather, scored_nodes
+from gpn_bayes.estimators.problem import Problem
+from gpn_bayes.kernels.parent_sets import ParentSets
+from gpn_bayes.kernels.pops import Levels, Rules, best_below, extend
+from gpn_bayes.progress import progress_bar
+from gpn_bayes.scores.discrete import DiscreteBICScorer
+
+
+def potentially_optimal_sets(problem: Problem, progressbar: bool = False) -> ParentSets:
+    """Return the parent sets that a best DAG can have, with their scores: none that a subset is as good as.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to score.
+    progressbar : bool
+        Whether to show progress.
+
+    Examples
+    --------
+    >>> from gpn_bayes import datasets
+    >>> from gpn_bayes.estimators.problem import read_problem
+    >>> problem = read_problem(datasets.sachs(transform="log2"), "bge", max_parents=3)
+    >>> kept = potentially_optimal_sets(problem)
+    >>> print(f"{len(kept.scores)} of {11 * (1 + 10 + 45 + 120)}")
+    27 of 1936
+    """
+    if isinstance(problem.store.scorer, DiscreteBICScorer):
+        return gather(_LevelSearch(problem, problem.store.scorer).run(progressbar), problem.n)
+    scored = []
+    for node, known in scored_nodes(problem, progressbar):
+        removable = np.ones(problem.n, dtype=bool)
+        removable[problem.required(node)] = False
+        scored.append(_undominated(*known, removable))
+    return gather(scored, problem.n)
+
+
+def _undominated(sets: np.ndarray, scores: np.ndarray, removable: np.ndarray) -> ScoredSets:
+    """Return the sets that score more than each of their subsets."""
+    order = np.lexsort([np.zeros(len(sets)), *(sets[:, place] for place in reversed(range(sets.shape[1])))])
+    sets, scores = np.ascontiguousarray(sets[order]), scores[order]
+    sizes = (sets >= 0).sum(axis=1)
+    below = best_below(sets, np.argsort(sizes, kind="stable"), scores, removable)
+    # The smallest set has nothing below it, and stays even if it scores minus infinity.
+    kept = (scores > below) | (sizes == sizes.min())
+    return sets[kept], scores[kept]
+
+
+class _Level(NamedTuple):
+    """The open sets of one node and one size: members beside the required, log likelihoods, best scores so far."""
+
+    sets: np.ndarray
+    fits: np.ndarray
+    best: np.ndarray
+
+
+class _LevelSearch:
+    """Goes through the sets of all nodes by size; what the rules shut out is never scored.
+
+    Attributes
+    ----------
+    scored : int
+        Number of sets scored so far.
+    """
+
+    def __init__(self, problem: Problem, scorer: DiscreteBICScorer) -> None:
+        self._problem, self._scorer = problem, scorer
+        self._required = [problem.required(node) for node in range(problem.n)]
+        self._rules = self._read_rules()
+        self._kept: list[list[ScoredSets]] = [[] for _ in range(problem.n)]
+        self.scored = 0
+
+    def run(self, progressbar: bool = False) -> list[ScoredSets]:
+        """Return the sets to keep, of every node."""
+        nothing = np.empty((1, 0), dtype=np.int16)
+        levels = [self._score(node, nothing, np.array([-np.inf])) for node in range(self._problem.n)]
+        most = self._problem.max_parents
+        with progress_bar("Scoring", most, progressbar) as advance:
+            for _ in range(most):
+                gathered = _gathered(levels)
+                levels = [self._next_level(gathered, node) for node in range(self._problem.n)]
+                advance(1)
+        return [self._collected(node) for node in range(self._problem.n)]
+
+    def _next_level(self, levels: Levels, node: int) -> _Level:
+        if len(self._required[node]) + levels.sets.shape[1] >= self._problem.max_parents:
+            sets = np.empty((0, levels.sets.shape[1] + 1), dtype=np.int16)
+            return _Level(sets, np.empty(0), np.empty(0))
+        return self._score(node, *extend(self._rules, levels, node))
+
+    def _score(self, node: int, sets: np.ndarray, below: np.ndarray) -> _Level:
+        """Score new sets, and keep those that beat all sets below them."""
+        required = np.tile(np.array(self._required[node], dtype=np.int16), (len(sets), 1))
+        whole = np.concatenate([required, sets], axis=1)
+        scores = self._scorer.score_padded(node, whole)
+        self.scored += len(sets)
+        better = scores > below
+        self._kept[node].append((np.sort(whole[better], axis=1), scores[better]))
+        sizes = self._rules.cardinalities[sets].prod(axis=1, dtype=np.float64)
+        return _Level(sets, scores + self._rules.penalties[node] * sizes, np.maximum(scores, below))
+
+    def _collected(self, node: int) -> ScoredSets:
+        width = max(sets.shape[1] for sets, _ in self._kept[node])
+        filled = [
+            np.pad(sets, ((0, 0), (0, width - sets.shape[1])), constant_values=-1) for sets, _ in self._kept[node]
+        ]
+        return np.concatenate(filled), np.concatenate([scores for _, scores in self._kept[node]])
+
+    def _read_rules(self) -> Rules:
+        problem, scorer = self._problem, self._scorer
+        cardinalities = scorer.cardinalities
+        each = 0.5 * np.log(scorer.n_rows) * (cardinalities - 1.0)
+        required = np.ascontiguousarray(problem.prior.required)
+        penalties = each * [cardinalities[parents].prod(dtype=np.float64) for parents in self._required]
+        pair_fits = np.empty((problem.n, problem.n))
+        for node in range(problem.n):
+            # Itself, on the diagonal, gives way to nobody.
+            others = np.arange(problem.n, dtype=np.int16)[:, None].copy()
+            others[node] = -1
+            sizes = np.where(np.arange(problem.n) == node, 1, cardinalities)
+            pair_fits[:, node] = scorer.score_padded(node, others) + each[node] * sizes
+        return Rules(cardinalities, penalties, ~problem.prior.forbidden & ~required, required, pair_fits)
+
+
+def _gathered(levels: list[_Level]) -> Levels:
+    starts = np.cumsum([0, *(len(level.sets) for level in levels)])
+    sets, fits, best = (np.concatenate(parts) for parts in zip(*levels, strict=True))
+    return Levels(starts, sets, fits, best)

@@ -1,0 +1,174 @@
+"""The most promising parent sets of each node, where there are too many to score them all.
+
+Independence selection (Scanagatta, de Campos, Corani & Zaffalon 2015): a set is worth scoring if its parts say so. The
+score of P and one more parent j is guessed as if j said of the node the same with P as without,
+
+    s(P + j) ~ s(P) + s(R + j) - s(R),
+
+with R the required parents; a discrete BIC charges for the parameters that P + j has beyond its parts, which is known
+and taken off. Sets are scored in the order of the guess, and each of them then offers its own extensions.
+
+Where variables tell much the same, the guess is poor: it never looks for what a parent adds to others. So a plain climb
+over DAGs comes first, which does, and the sets it scored are kept beside the promising ones.
+"""
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from math import prod
+
+import numpy as np
+
+from gpn_bayes import graphs
+from gpn_bayes.estimators.climbing import Climber
+from gpn_bayes.estimators.parent_sets import ScoredSets, gather
+from gpn_bayes.estimators.problem import Problem
+from gpn_bayes.kernels.parent_sets import LEAST_GAIN, ParentSets, undominated
+from gpn_bayes.progress import progress_bar
+from gpn_bayes.scores.discrete import DiscreteBICScorer
+
+# So many sets are scored at a time. The more, the fewer calls, but the older the guesses.
+BATCH = 64
+
+Set = tuple[int, ...]
+
+
+def anytime_parent_sets(
+    problem: Problem, sets_per_variable: int, progressbar: bool = False
+) -> tuple[ParentSets, np.ndarray]:
+    """Score the most promising parent sets of every node; return those that beat all their subsets, and a good order.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to score.
+    sets_per_variable : int
+        How many sets of each node to score, beside those that a plain climb scores, and those with one parent more than
+        required.
+    progressbar : bool
+        Whether to show progress.
+
+    Returns
+    -------
+    sets : ParentSets
+    order : ndarray of int64
+        An order of the DAG that the climb found, which has all its parent sets among these.
+    """
+    order = graphs.topological_order(_climb(problem))
+    known: list[list[Set]] = [[] for _ in range(problem.n)]
+    for (node, parents), _ in problem.store.items():
+        known[node].append(parents)
+    scored = []
+    with progress_bar("Scoring", problem.n, progressbar) as advance:
+        for node in range(problem.n):
+            scored.append(_Explorer(problem, node, known[node]).explore(sets_per_variable))
+            advance(1)
+    sets = gather(scored, problem.n)
+    # Only sets that an order can choose.
+    kept = undominated(sets)
+    starts = np.append(0, np.cumsum(kept))[sets.starts]
+    return ParentSets(starts, sets.words[kept], sets.scores[kept]), order
+
+
+def _climb(problem: Problem) -> np.ndarray:
+    """Return the first DAG that no change of one edge makes better; its scores are remembered in the store."""
+    climber = Climber(problem, problem.prior.required)
+    nowhere = np.empty(0, dtype=np.uint64)
+    while (move := climber.find_gains().best_move(nowhere)).gain > LEAST_GAIN:
+        climber.make(move)
+    return climber.adjacency
+
+
+class _Explorer:
+    """The search for good parent sets of one node, from some whose scores are known already."""
+
+    def __init__(self, problem: Problem, node: int, first: Sequence[Set] = ()) -> None:
+        self.problem = problem
+        self.node = node
+        self.required = tuple(problem.required(node))
+        self.others = [other for other in problem.allowed(node) if other not in self.required]
+        self.known: dict[Set, float] = {}
+        # Of each scored set, which parents to add, most promising first, and how good that looks.
+        self._extensions: dict[Set, tuple[np.ndarray, np.ndarray]] = {}
+        # The next extension of each: minus its guessed score, itself, what it extends, and its rank there.
+        self._queue: list[tuple[float, Set, Set, int]] = []
+        self._seen: set[Set] = set()
+        self._first = [members for members in first if self._is_allowed(members)]
+        self._read_charges()
+
+    def explore(self, limit: int) -> ScoredSets:
+        """Score so many sets more, the most promising first, and return all that are known."""
+        self._score(list(dict.fromkeys([self.required, *self._first])))
+        if self.problem.max_parents > len(self.required):
+            self._explore_extensions(limit)
+        width = max(map(len, self.known))
+        padded = np.full((len(self.known), width), -1, dtype=np.int16)
+        for row, members in zip(padded, self.known, strict=True):
+            row[: len(members)] = members
+        return padded, np.array(list(self.known.values()))
+
+    def _explore_extensions(self, limit: int) -> None:
+        singles = [_with(self.required, other) for other in self.others]
+        self._score(singles)
+        self._gains = np.full(self.problem.n, -np.inf)
+        self._gains[self.others] = [self.known[single] - self.known[self.required] for single in singles]
+        for single in singles:
+            self._offer(single)
+        end = len(self.known) + limit
+        while len(self.known) < end and self._queue:
+            batch = self._most_promising(min(BATCH, end - len(self.known)))
+            self._score(batch)
+            for members in batch:
+                self._offer(members)
+
+    def _is_allowed(self, members: Set) -> bool:
+        chosen = set(members)
+        legal = chosen.issuperset(self.required) and chosen.issubset([*self.required, *self.others])
+        return legal and len(chosen) <= self.problem.max_parents
+
+    def _score(self, sets: list[Set]) -> None:
+        values = self.problem.store.values(self.node, sets)
+        self.known.update(zip(sets, values.tolist(), strict=True))
+        self._seen.update(sets)
+
+    def _offer(self, members: Set) -> None:
+        """Put the most promising extension of a scored set into the queue."""
+        if len(members) >= self.problem.max_parents or self.known[members] == -np.inf:
+            return
+        guesses = self.known[members] + self._gains - self._configurations_beyond(members) * self._charges
+        guesses[list(members)] = -np.inf
+        ranked = np.argsort(-guesses, kind="stable")
+        self._extensions[members] = (ranked, guesses[ranked])
+        self._push(members, 0)
+
+    def _push(self, members: Set, rank: int) -> None:
+        others, guesses = self._extensions[members]
+        if rank < len(others) and guesses[rank] > -np.inf:
+            heappush(self._queue, (-float(guesses[rank]), _with(members, int(others[rank])), members, rank))
+
+    def _most_promising(self, count: int) -> list[Set]:
+        batch: list[Set] = []
+        while self._queue and len(batch) < count:
+            _, extended, members, rank = heappop(self._queue)
+            self._push(members, rank + 1)
+            if extended not in self._seen:
+                self._seen.add(extended)
+                batch.append(extended)
+        return batch
+
+    def _read_charges(self) -> None:
+        """Note what a discrete BIC charges, for each configuration of the others, for each parent to be added."""
+        scorer = self.problem.store.scorer
+        self._levels = [1] * self.problem.n
+        self._charges = np.zeros(self.problem.n)
+        if isinstance(scorer, DiscreteBICScorer):
+            self._levels = scorer.cardinalities.tolist()
+            a_parameter = 0.5 * np.log(scorer.n_rows) * (self._levels[self.node] - 1)
+            self._charges = a_parameter * (scorer.cardinalities - 1.0)
+
+    def _configurations_beyond(self, members: Set) -> int:
+        """Return how many more configurations a set has than the required parents."""
+        return prod(self._levels[i] for i in members) - prod(self._levels[i] for i in self.required)
+
+
+def _with(members: Set, other: int) -> Set:
+    return tuple(sorted((*members, other)))

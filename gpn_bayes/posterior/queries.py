@@ -1,0 +1,196 @@
+"""Questions that any collection of DAGs answers, whether drawn from a posterior or fitted to resampled rows."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
+from functools import cached_property
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+
+from gpn_bayes import graphs, metrics
+from gpn_bayes.posterior.estimate import Estimate, Moments
+
+
+class GraphQueries(ABC):
+    """DAGs over the same variables, and what can be asked of them.
+
+    A subclass has the attributes below, and implements `_moments`.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The variables.
+    parents : ndarray of uint64, shape (chain, draw, node, words)
+        The DAGs as parent bits; see `gpn_bayes.graphs.pack`.
+    """
+
+    names: tuple[str, ...]
+    parents: np.ndarray
+
+    @abstractmethod
+    def _moments(self, features_of: Callable[[np.ndarray], np.ndarray]) -> Moments:
+        """Return the means of features of a stack of DAGs, as arrays over the features."""
+
+    @cached_property
+    def _edge_moments(self) -> Moments:
+        return self._moments(lambda dags: dags)
+
+    @cached_property
+    def adjacency(self) -> np.ndarray:
+        """The drawn DAGs as int8 of shape (chain, draw, parent, child)."""
+        return graphs.unpack(self.parents, len(self.names))
+
+    @cached_property
+    def _distinct(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The distinct drawn DAGs, the first draw of each, and which one each draw is."""
+        flat = self.parents.reshape(self.parents.shape[0] * self.parents.shape[1], -1)
+        _, first, inverse = np.unique(flat, axis=0, return_index=True, return_inverse=True)
+        shape = self.parents.shape[2:]
+        return graphs.unpack(flat[first].reshape(-1, *shape), len(self.names)), first, inverse.reshape(-1)
+
+    def _estimate(self, features_of: Callable[[np.ndarray], np.ndarray]) -> Estimate:
+        moments = self._moments(features_of)
+        return Estimate(float(moments.value[0]), float(moments.mcse[0]), float(moments.ess[0]))
+
+    def _index(self, node: Hashable) -> int:
+        return graphs.node_index(node, self.names)
+
+    def _table(self, values: np.ndarray) -> pd.DataFrame:
+        n = len(self.names)
+        return pd.DataFrame(
+            values.reshape(n, n),
+            index=pd.Index(self.names, name="parent"),
+            columns=pd.Index(self.names, name="child"),
+        )
+
+    # Questions
+
+    def edge_probabilities(self) -> pd.DataFrame:
+        """Return the probability of every edge; rows are parents, columns children."""
+        return self._table(self._edge_moments.value)
+
+    def edge_probability(self, parent: Hashable, child: Hashable) -> Estimate:
+        """Return the probability of an edge, with its error.
+
+        Parameters
+        ----------
+        parent, child : str or int
+            The edge parent -> child.
+        """
+        place = self._index(parent) * len(self.names) + self._index(child)
+        value, mcse, ess, _ = (column[place] for column in self._edge_moments)
+        return Estimate(float(value), float(mcse), float(ess))
+
+    def probability(self, feature: Callable[[nx.DiGraph], Any]) -> Estimate:
+        """Return the probability (or mean) of any feature of a DAG.
+
+        Parameters
+        ----------
+        feature : callable
+            Takes a networkx.DiGraph over the variables and returns a truth value or a number. It is asked
+            once for each distinct DAG.
+
+        Examples
+        --------
+        >>> post.probability(lambda g: nx.has_path(g, "erk", "pka"))  # doctest: +SKIP
+        Estimate(value=0.31, mcse=0.01, ess=2100.0)
+        """
+        return self._estimate(
+            lambda dags: np.array([float(feature(graphs.to_networkx(dag, self.names))) for dag in dags])
+        )
+
+    def path_probabilities(self) -> pd.DataFrame:
+        """Return the probability of a directed path from each variable (row) to each other (column)."""
+        return self._table(self._moments(graphs.ancestors).value)
+
+    def path_probability(self, source: Hashable, target: Hashable) -> Estimate:
+        """Return the probability of a directed path, with its error."""
+        i, j = self._index(source), self._index(target)
+        return self._estimate(lambda dags: graphs.ancestors(dags)[:, i, j])
+
+    def order_probability(self, *nodes: Hashable) -> Estimate:
+        """Return the probability that the variables can stand in this order, causes first.
+
+        A DAG allows the order if none of the variables is an ancestor of one named before it, directly or
+        by way of the order itself: if it stays acyclic with the edges between neighbours of the order added.
+        """
+        if len(nodes) < 2:
+            raise ValueError(f"an order needs at least two variables; received {len(nodes)}")
+        places = [self._index(node) for node in nodes]
+        if len(set(places)) < len(places):
+            raise ValueError(f"an order names each variable once; received {list(nodes)}")
+
+        def allows(dags: np.ndarray) -> np.ndarray:
+            chained = dags.copy()
+            chained[:, places[:-1], places[1:]] = 1
+            return graphs.is_acyclic(chained)
+
+        return self._estimate(allows)
+
+    def markov_blanket(self, node: Hashable) -> pd.Series:
+        """Return the probability that each other variable is in a variable's Markov blanket."""
+        i = self._index(node)
+        value = self._moments(lambda dags: graphs.markov_blankets(dags)[:, i]).value
+        return pd.Series(value, index=pd.Index(self.names, name="variable"), name="probability").drop(self.names[i])
+
+    def cpdag_edges(self) -> pd.DataFrame:
+        """Return how often each pair is joined in the equivalence class of the drawn DAG, and how.
+
+        Returns
+        -------
+        DataFrame
+            For every ordered pair: `directed`, the probability that parent -> child is in every DAG of the
+            class, and `undirected`, that the edge is there but its direction can't be told from data.
+        """
+
+        def classes(dags: np.ndarray) -> np.ndarray:
+            both = graphs.cpdag(dags)
+            back = np.swapaxes(both, -1, -2)
+            return np.stack([both & ~back & 1, both & back], axis=1)
+
+        n = len(self.names)
+        directed, undirected = self._moments(classes).value.reshape(2, n, n)
+        parent, child = np.nonzero(~np.eye(n, dtype=bool))
+        return pd.DataFrame(
+            {
+                "parent": [self.names[i] for i in parent],
+                "child": [self.names[j] for j in child],
+                "directed": directed[parent, child],
+                "undirected": undirected[parent, child],
+            }
+        )
+
+    # Graphs
+
+    def median_graph(self, threshold: float = 0.5) -> nx.DiGraph:
+        """Return the edges whose probability exceeds a threshold; together they may close a cycle.
+
+        Parameters
+        ----------
+        threshold : float, default 0.5
+            Between 0 and 1. The edges carry their ``probability``.
+        """
+        if not 0 <= threshold <= 1:
+            raise ValueError(f"threshold must lie between 0 and 1; received {threshold}")
+        probabilities = self.edge_probabilities().to_numpy()
+        graph: nx.DiGraph = nx.DiGraph()
+        graph.add_nodes_from(self.names)
+        for i, j in np.argwhere(probabilities > threshold):
+            graph.add_edge(self.names[i], self.names[j], probability=float(probabilities[i, j]))
+        return graph
+
+    # Comparison with a known network
+
+    def expected_shd(self, truth: Any, cpdag: bool = False) -> Estimate:
+        """Return the mean of the structural Hamming distance to a network; a reversal counts once."""
+        return self._estimate(lambda dags: metrics.shd_draws(dags, truth, cpdag=cpdag, names=self.names))
+
+    def expected_tp(self, truth: Any) -> Estimate:
+        """Return the mean of the number of edges that are in a given network."""
+        return self._estimate(lambda dags: metrics.tp_draws(dags, truth, names=self.names))
+
+    def expected_fp(self, truth: Any) -> Estimate:
+        """Return the mean of the number of edges between pairs that a given network doesn't join."""
+        return self._estimate(lambda dags: metrics.fp_draws(dags, truth, names=self.names))

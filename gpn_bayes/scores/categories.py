@@ -1,0 +1,150 @@
+"""Read a table as categories: the codes and the number of levels of every column."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from gpn_bayes.data import MAX_INTEGER_LEVELS, Dataset, SufficientStatistics
+from gpn_bayes.kernels.row_groups import Counted
+
+MAX_LEVELS = int(np.iinfo(np.uint16).max)
+# Whole numbers with more values than this are measurements, where a score takes either kind.
+FEW_LEVELS = 20
+
+
+def check_cardinalities(cardinalities: Any) -> dict[str, int] | None:
+    """Return numbers of levels by column name, checked as far as they can be without data."""
+    if cardinalities is None:
+        return None
+    if not isinstance(cardinalities, Mapping):
+        raise ValueError(
+            f"cardinalities must map column names to numbers of levels; received {type(cardinalities).__name__}"
+        )
+    checked = {}
+    for name, levels in cardinalities.items():
+        if isinstance(levels, bool) or not isinstance(levels, int | np.integer) or not 2 <= levels <= MAX_LEVELS:
+            raise ValueError(
+                f"a cardinality must be a whole number from 2 to {MAX_LEVELS}; received {levels!r} for {str(name)!r}"
+            )
+        checked[str(name)] = int(levels)
+    return checked
+
+
+def measurements(data: Dataset) -> list[str]:
+    """Return the columns that can't be read as categories unless their cardinality is given."""
+    return [name for name, levels in zip(data.names, data.levels, strict=True) if levels is None]
+
+
+def is_discrete(data: Dataset) -> bool:
+    """Tell whether a table is one of categories.
+
+    It is if no column is a measurement (floats, or whole numbers with more than 64 values), and at least one is
+    text, categorical, or has at most 20 levels: a table whose columns all count further holds measurements too.
+
+    Raises
+    ------
+    ValueError
+        If some columns can only be measurements and others only categories.
+    """
+    continuous = measurements(data)
+    text = [name for name, kind in zip(data.names, data.kinds, strict=True) if kind == "categorical"]
+    if continuous and text:
+        raise ValueError(
+            f"columns must be all categories or all numbers; {_listed(text)} {_hold(text)} text and "
+            f"{_listed(continuous)} {_hold(continuous)} measurements"
+        )
+    return not continuous and bool(text or min(len(levels) for levels in data.levels if levels) <= FEW_LEVELS)
+
+
+def _hold(names: list[str]) -> str:
+    return "holds" if len(names) == 1 else "hold"
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return f"column{'s' if len(names) > 1 else ''} {shown}"
+
+
+def read_categories(data: Dataset | SufficientStatistics, cardinalities: Mapping[str, int] | None = None) -> Counted:
+    """Return the codes of a table, equal rows put together.
+
+    Parameters
+    ----------
+    data : Dataset
+        Every column categorical, boolean, or of few whole numbers.
+    cardinalities : mapping of str to int, optional
+        Number of levels of some columns, at least those that occur. A column of whole numbers for which it is given
+        must hold the codes 0, 1, …; otherwise its levels are the values that occur.
+
+    Raises
+    ------
+    ValueError
+        For columns that are no categories, or have more levels than they are said to have.
+    """
+    if not isinstance(data, Dataset):
+        raise ValueError("discrete scores need the rows; received SufficientStatistics")
+    given = dict(cardinalities or {})
+    unknown = [name for name in given if name not in data.names]
+    if unknown:
+        raise ValueError(f"cardinalities must be those of columns; {unknown[0]!r} is none")
+    _check_columns(data, given)
+    read = [_read_column(data, column, given.get(name)) for column, name in enumerate(data.names)]
+    codes, weights = np.unique(np.array([codes for codes, _ in read]), axis=1, return_counts=True)
+    return Counted(
+        np.ascontiguousarray(codes, dtype=np.uint16),
+        weights.astype(np.uint32),
+        np.array([levels for _, levels in read], dtype=np.int64),
+    )
+
+
+def _check_columns(data: Dataset, given: Mapping[str, int]) -> None:
+    kinds = dict(zip(data.names, data.kinds, strict=True))
+    continuous = [name for name in data.names if kinds[name] == "continuous"]
+    if continuous:
+        verb = "is" if len(continuous) == 1 else "are"
+        raise ValueError(
+            f"discrete scores need categories; {_listed(continuous)} {verb} continuous: use simulate.discretise"
+        )
+    many = [name for name in measurements(data) if name not in given]
+    if many:
+        raise ValueError(
+            f"whole numbers must have at most {MAX_INTEGER_LEVELS} values to be categories; {_listed(many)} "
+            f"{'has' if len(many) == 1 else 'have'} more: use simulate.discretise, or give the cardinality"
+        )
+
+
+def _read_column(data: Dataset, column: int, given: int | None) -> tuple[np.ndarray, int]:
+    """Return a column's codes and its number of levels."""
+    name, values, levels = data.names[column], data.values[:, column], data.levels[column]
+    if data.kinds[column] == "categorical" or (levels is not None and given is None):
+        assert levels is not None  # only whole numbers have none
+        codes = values if data.kinds[column] == "categorical" else np.searchsorted(np.array(levels, float), values)
+        if given is not None and given < len(levels):
+            raise ValueError(
+                f"a cardinality must count every level; column {name!r} has {len(levels)}, received {given}"
+            )
+        r = len(levels) if given is None else given
+    else:
+        assert given is not None  # checked before
+        odd = values[(values < 0) | (values >= given)]
+        if len(odd):
+            raise ValueError(
+                f"whole numbers with a cardinality must be codes 0 to {given - 1}; column {name!r} holds {int(odd[0])}"
+            )
+        codes, r = values, given
+    if r > MAX_LEVELS:
+        raise ValueError(f"a column can have at most {MAX_LEVELS} levels; column {name!r} has {r}")
+    _warn_of_names(name, codes)
+    return codes.astype(np.uint16), r
+
+
+def _warn_of_names(name: str, codes: np.ndarray) -> None:
+    seen = len(np.unique(codes))
+    if seen > max(len(codes) / 2, FEW_LEVELS):
+        warnings.warn(
+            f"column {name!r} has {seen} levels in {len(codes)} rows: few values repeat, so little can be learnt",
+            UserWarning,
+            stacklevel=6,
+        )

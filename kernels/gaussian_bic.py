@@ -1,0 +1,19 @@
+"""Residual variances of linear regressions, from the correlations."""
+
+import numpy as np
+
+from gpn_bayes.kernels.bge import log_minor
+from gpn_bayes.kernels.compiled import compiled
+
+
+@compiled
+def log_residuals(matrix: np.ndarray, node: int, parents: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return the log variance of a node that several parent sets (rows of `parents`, padded) leave unexplained."""
+    values = np.empty(len(sizes))
+    for row in range(len(sizes)):
+        size = sizes[row]
+        indices = np.empty(size + 1, np.int64)
+        indices[:size] = parents[row, :size]
+        indices[size] = node
+        values[row] = log_minor(matrix, indices) - log_minor(matrix, indices[:size])
+    return values

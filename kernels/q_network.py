@@ -1,0 +1,63 @@
+"""The parts of a Q-network's training that are loops rather than matrix products: its targets, and its steps."""
+
+import numpy as np
+
+from gpn_bayes.kernels.compiled import compiled
+
+
+@compiled
+def double_targets(
+    rewards: np.ndarray,
+    legal: np.ndarray,
+    online: np.ndarray,
+    frozen: np.ndarray,
+    gamma: float,
+    targets: np.ndarray,
+) -> None:
+    """Write what the network should have said: the reward, and the value of the best legal action that follows.
+
+    The online network chooses that action, the frozen one values it; where no action is legal the episode is over.
+
+    Parameters
+    ----------
+    rewards : ndarray, shape (batch,)
+        What the actions brought.
+    legal : ndarray of bool, shape (batch, n)
+        Which actions may follow.
+    online, frozen : ndarray, shape (batch, n)
+        What the two networks say of all actions in the states that followed.
+    gamma : float
+        The weight of what follows.
+    targets : ndarray, shape (batch,)
+        Written to.
+    """
+    for row in range(len(rewards)):
+        best = -1
+        for action in range(legal.shape[1]):
+            if legal[row, action] and (best < 0 or online[row, action] > online[row, best]):
+                best = action
+        targets[row] = rewards[row]
+        if best >= 0:
+            targets[row] += gamma * frozen[row, best]
+
+
+@compiled
+def rms_step(
+    parameters: np.ndarray, gradient: np.ndarray, squares: np.ndarray, rate: float, decay: float, epsilon: float
+) -> None:
+    """Step down a gradient, each parameter relative to the running mean square of its own slopes (RMSprop).
+
+    Parameters
+    ----------
+    parameters, gradient, squares : ndarray, shape (parameters,)
+        What is changed; its slopes; the running means, which are changed too.
+    rate : float
+        The length of a step whose slope is of the usual size.
+    decay : float
+        What share of the running mean stays.
+    epsilon : float
+        Added to the root, so that flat directions divide by no zero.
+    """
+    for i in range(len(parameters)):
+        squares[i] = decay * squares[i] + (1.0 - decay) * gradient[i] * gradient[i]
+        parameters[i] -= rate * gradient[i] / (np.sqrt(squares[i]) + epsilon)
