@@ -12,7 +12,7 @@ from gpn_bayes.kernels.compiled import inner
 
 # Counts by group and level are kept in one array while it has at most so many entries a row: going through it is quick,
 # and free of branches. Where there would be more, each group is counted by itself.
-_ENTRIES_PER_ROW = 2
+_ENTRIES_PER_ROW = 4
 _LEAST_ENTRIES = 64
 
 

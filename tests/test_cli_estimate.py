@@ -26,7 +26,7 @@ OPTIONS = {
     "exact": ("--score", "bic"),
     "hc": ("--score", "bic"),
     "ordering": ("--score", "BIC"),
-    "rbnets": ("--score", "bic", "--set", "episodes=30"),
+    "rbnets": ("--score", "bic", "--set", "episodes=150"),
     "pc": ("--set", "alpha=0.01", "--score", "bic"),
 }
 LINEAR = "a,b,c\n" + "".join(f"{i % 7},{(i % 7) * 2 + i % 3},{i % 5}\n" for i in range(60))
