@@ -1,4 +1,4 @@
-"""Posterior probabilities of edges, paths and orders in networks of continuous variables.
+"""Posterior probabilities of edges, paths and orders in networks of continuous or discrete variables.
 
 Names are loaded when they are first used, so that ``import gpn_bayes`` stays quick.
 

@@ -13,6 +13,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from gpn_bayes import equivalence, graphs
+from gpn_bayes.checking import check_count
 from gpn_bayes.data import Dataset, SufficientStatistics, read_data
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.pc import NO_DAG
@@ -178,9 +179,9 @@ def bootstrap(
     """
     if not isinstance(estimator, GraphEstimator):
         raise ValueError(f"the estimator must be a learner of gpn_bayes.estimators; received {estimator!r}")
-    _check_count("n", n)
+    check_count("n", n, 1)
     if cores is not None:
-        _check_count("cores", cores)
+        check_count("cores", cores, 1)
     data = read_data(df)
     if isinstance(data, SufficientStatistics):
         raise ValueError("a bootstrap needs the rows; received SufficientStatistics")
@@ -194,11 +195,6 @@ def bootstrap(
     dags = np.stack([one.dag for one in found])
     learner = " ".join(repr(estimator).split())
     return BootstrapResult(data.names, graphs.pack(dags)[None], learner, sum(not one.consistent for one in found))
-
-
-def _check_count(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name} must be a whole number, 1 or more; received {value!r}")
 
 
 class _Found(NamedTuple):

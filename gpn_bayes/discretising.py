@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpn_bayes.checking import check_count
+from gpn_bayes.checking import check_choice, check_count
 from gpn_bayes.data import Dataset
 
 _METHODS = ("mean", "quantile")
@@ -43,8 +43,7 @@ def discretise(data: Any, method: str = "mean", levels: int = 2) -> pd.DataFrame
     >>> discretise(pd.DataFrame({"raf": [1.0, 2.0, 9.0], "mek": [1, 5, 3]}), "quantile", 3)["raf"].tolist()
     ['low', 'middle', 'high']
     """
-    if method not in _METHODS:
-        raise ValueError(f"method must be one of {', '.join(_METHODS)}; received {method!r}")
+    check_choice("method", method, _METHODS)
     check_count("levels", levels, 2)
     if method == "mean" and levels != 2:
         raise ValueError(f"the mean cuts a column into 2 levels; received levels = {levels}: use method='quantile'")

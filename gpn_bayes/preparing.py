@@ -11,6 +11,7 @@ import numpy as np
 import gpn_bayes
 from gpn_bayes import scores
 from gpn_bayes.chain import Plan
+from gpn_bayes.checking import check_count
 from gpn_bayes.data import Dataset, SufficientStatistics, read_data
 from gpn_bayes.expanding import THRESHOLD
 from gpn_bayes.mcmc import exact_draws
@@ -219,8 +220,7 @@ def _check_counts(**given: Any) -> None:
     for name, value in given.items():
         if (value is None and name in ("cores", "random_seed")) or (value == "auto" and name == "thin"):
             continue
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < smallest[name]:
-            raise ValueError(f"{name} must be a whole number, {smallest[name]} or more; received {value!r}")
+        check_count(name, value, smallest[name])
 
 
 def _run_key(settings: dict[str, Any], scorer: Scorer, space: SearchSpace) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from gpn_bayes import graphs, simulate
+from gpn_bayes.estimators.parent_sets import gather, scored_nodes
 
 DISCRETE = Path(__file__).parent / "reference" / "discrete"
 
@@ -21,6 +22,11 @@ def linear_table(n, seed=1, n_rows=100):
     dag = simulate.random_dag(n, edges_per_node=min(1.5, (n - 1) / 2), random_seed=seed)
     table = simulate.linear(dag, n_rows, random_seed=seed)
     return table.set_axis([f"x{i}" for i in range(n)], axis=1)
+
+
+def all_parent_sets(problem):
+    """Return every parent set within the limit that holds the required edges: nothing is pruned."""
+    return gather([known for _, known in scored_nodes(problem)], problem.n)
 
 
 def random_rules(n, seed):

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from gpn_bayes import graphs, scores
 from gpn_bayes.estimators import HillClimbing, OrderingSearch, ordering
-from gpn_bayes.estimators.parent_sets import adjacency_of, all_parent_sets, gather, members
+from gpn_bayes.estimators.parent_sets import adjacency_of, gather, members
 from gpn_bayes.estimators.pops import potentially_optimal_sets
 from gpn_bayes.estimators.problem import read_problem
 from gpn_bayes.estimators.set_search import _Explorer, anytime_parent_sets
@@ -25,7 +25,7 @@ from gpn_bayes.kernels.ordering import (
 )
 from gpn_bayes.kernels.parent_sets import best_of_order, undominated
 from gpn_bayes.scores.bge import BGe
-from tests.learners import assert_obeys, best_by_enumeration, discrete, linear_table, random_rules
+from tests.learners import all_parent_sets, assert_obeys, best_by_enumeration, discrete, linear_table, random_rules
 from tests.rough_scores import Noisy
 
 OPTIMA = {"asia": -2232.998, "child": -13022.540, "alarm": -11646.289}

@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gpn_bayes.estimators.parent_sets import all_parent_sets, members
+from gpn_bayes.estimators.parent_sets import members
 from gpn_bayes.estimators.pops import _LevelSearch, _undominated, potentially_optimal_sets
 from gpn_bayes.estimators.problem import read_problem
 from gpn_bayes.scores import BIC
+from tests.learners import all_parent_sets
 
 N = 5
 

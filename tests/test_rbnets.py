@@ -11,7 +11,6 @@ from sklearn.base import clone
 
 from gpn_bayes import graphs
 from gpn_bayes.estimators import RBNets
-from gpn_bayes.estimators.parent_sets import all_parent_sets
 from gpn_bayes.estimators.pops import potentially_optimal_sets
 from gpn_bayes.estimators.problem import read_problem
 from gpn_bayes.estimators.rbnets.agent import Agent, LearningSettings, RandomPlayer
@@ -20,6 +19,7 @@ from gpn_bayes.estimators.rbnets.network import QNetwork, RMSprop
 from gpn_bayes.estimators.rbnets.order_graph import OrderGraph
 from gpn_bayes.estimators.rbnets.replay import ReplayBuffer, Transitions
 from gpn_bayes.scores.bic import BIC
+from tests.learners import all_parent_sets
 
 REFERENCE = Path(__file__).parent / "reference"
 LINEAR = pd.read_csv(REFERENCE / "bge" / "lin_n5_N200.csv")

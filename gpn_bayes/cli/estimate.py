@@ -11,7 +11,8 @@ import typer
 
 from gpn_bayes.cli import inputs, methods, screen
 from gpn_bayes.cli.folder import write_whole
-from gpn_bayes.cli.run import INTERRUPTED, MaxParents, Quiet
+from gpn_bayes.cli.options import KNOWLEDGE, Forbidden, MaxParents, Quiet, Required, Tiers
+from gpn_bayes.cli.run import INTERRUPTED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from gpn_bayes.estimators.base import GraphEstimator
 
 FORMAT = "gpn_bayes estimate 1"
-_KNOWLEDGE = "Prior knowledge"
 
 
 def estimate_file(
@@ -46,27 +46,12 @@ def estimate_file(
         typer.Option(
             help="For k2: the variables, parents first, 'a,b,c' or a CSV file of names; without it several orders.",
             show_default=False,
-            rich_help_panel=_KNOWLEDGE,
+            rich_help_panel=KNOWLEDGE,
         ),
     ] = None,
-    required: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="An edge that must be there, 'raf -> mek', or a CSV file cause,effect; repeatable.",
-            rich_help_panel=_KNOWLEDGE,
-        ),
-    ] = None,
-    forbidden: Annotated[
-        list[str] | None,
-        typer.Option(help="An edge that must not be there; likewise.", rich_help_panel=_KNOWLEDGE),
-    ] = None,
-    tiers: Annotated[
-        Path | None,
-        typer.Option(
-            help="CSV file name,tier: no edge leads from a later tier to an earlier.",
-            rich_help_panel=_KNOWLEDGE,
-        ),
-    ] = None,
+    required: Required = None,
+    forbidden: Forbidden = None,
+    tiers: Tiers = None,
     max_parents: MaxParents = None,
     quiet: Quiet = False,
 ) -> None:

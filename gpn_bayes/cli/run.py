@@ -11,6 +11,7 @@ import typer
 from gpn_bayes.cli import inputs, screen
 from gpn_bayes.cli.cluster import Cluster, read_cluster
 from gpn_bayes.cli.folder import ResultFolder
+from gpn_bayes.cli.options import KNOWLEDGE, Forbidden, MaxParents, Quiet, Required, Tiers
 from gpn_bayes.cli.questions import Question, ask
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 
-_SAMPLING, _KNOWLEDGE, _CLUSTER = "Sampling", "Prior knowledge", "More than one machine"
+_SAMPLING, _CLUSTER = "Sampling", "More than one machine"
 Score = Annotated[
     str,
     typer.Option(
@@ -52,11 +53,6 @@ Until = Annotated[
         rich_help_panel=_SAMPLING,
     ),
 ]
-MaxParents = Annotated[
-    int | None,
-    typer.Option(help="Largest number of parents of a variable.", show_default=False, rich_help_panel=_KNOWLEDGE),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 
 
 @dataclass(frozen=True)
@@ -91,27 +87,12 @@ def run_file(
         typer.Option(
             help="uniform, fair, or a CSV file of edge probabilities: a square table, rows parents, or the "
             "columns parent, child, probability.",
-            rich_help_panel=_KNOWLEDGE,
+            rich_help_panel=KNOWLEDGE,
         ),
     ] = "uniform",
-    required: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="An edge that must be there, 'raf -> mek', or a CSV file cause,effect; repeatable.",
-            rich_help_panel=_KNOWLEDGE,
-        ),
-    ] = None,
-    forbidden: Annotated[
-        list[str] | None,
-        typer.Option(help="An edge that must not be there; likewise.", rich_help_panel=_KNOWLEDGE),
-    ] = None,
-    tiers: Annotated[
-        Path | None,
-        typer.Option(
-            help="CSV file name,tier: no edge leads from a later tier to an earlier.",
-            rich_help_panel=_KNOWLEDGE,
-        ),
-    ] = None,
+    required: Required = None,
+    forbidden: Forbidden = None,
+    tiers: Tiers = None,
     max_parents: MaxParents = None,
     candidates: Annotated[
         str | None,
@@ -119,7 +100,7 @@ def run_file(
             help="CSV file parent,child: all edges to consider, at most 20 a child; or how to find them: pc, dual-pc, "
             "greedy, correlation, distance-correlation, joined by +; or how many.",
             show_default=False,
-            rich_help_panel=_KNOWLEDGE,
+            rich_help_panel=KNOWLEDGE,
         ),
     ] = None,
     plus_one: Annotated[
@@ -128,7 +109,7 @@ def run_file(
             "--plus-one/--no-plus-one",
             help="Whether a variable may have one parent from outside its candidates; by default if these were found.",
             show_default=False,
-            rich_help_panel=_KNOWLEDGE,
+            rich_help_panel=KNOWLEDGE,
         ),
     ] = None,
     expand: Annotated[
@@ -136,7 +117,7 @@ def run_file(
         typer.Option(
             help="Probability from which on such a parent becomes a candidate, 0.05 by default; 0 for never.",
             show_default=False,
-            rich_help_panel=_KNOWLEDGE,
+            rich_help_panel=KNOWLEDGE,
         ),
     ] = None,
     reweight: Annotated[

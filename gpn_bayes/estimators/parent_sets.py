@@ -12,19 +12,6 @@ from gpn_bayes.progress import progress_bar
 ScoredSets = tuple[np.ndarray, np.ndarray]
 
 
-def all_parent_sets(problem: Problem, progressbar: bool = False) -> ParentSets:
-    """Score every parent set within the limit, and return those that hold the required edges.
-
-    Parameters
-    ----------
-    problem : Problem
-        What to score.
-    progressbar : bool
-        Whether to show progress.
-    """
-    return gather([known for _, known in scored_nodes(problem, progressbar)], problem.n)
-
-
 def scored_nodes(problem: Problem, progressbar: bool = False) -> Iterator[tuple[int, ScoredSets]]:
     """Yield each node with all of its parent sets that hold the required edges, and their scores."""
     scorer = problem.store.scorer

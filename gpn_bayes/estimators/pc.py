@@ -8,6 +8,7 @@ import networkx as nx
 import numpy as np
 
 from gpn_bayes import equivalence, graphs
+from gpn_bayes.checking import check_choice, check_count
 from gpn_bayes.data import Dataset, read_data
 from gpn_bayes.estimators.base import Data, GraphEstimator
 from gpn_bayes.estimators.independence import (
@@ -141,11 +142,9 @@ class PC(GraphEstimator):
     def _check_settings(self) -> None:
         if not 0 < self.alpha < 1:
             raise ValueError(f"alpha must lie between 0 and 1; received {self.alpha}")
-        limit = self.max_conditioning
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 0):
-            raise ValueError(f"max_conditioning must be a whole number, 0 or more; received {limit!r}")
-        if self.colliders not in COLLIDER_RULES:
-            raise ValueError(f"colliders must be one of {', '.join(COLLIDER_RULES)}; received {self.colliders!r}")
+        if self.max_conditioning is not None:
+            check_count("max_conditioning", self.max_conditioning)
+        check_choice("colliders", self.colliders, COLLIDER_RULES)
 
     def _chosen_test(self, data: Data) -> ConditionalIndependenceTest:
         if isinstance(self.test, ConditionalIndependenceTest):

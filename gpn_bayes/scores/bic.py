@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from gpn_bayes.checking import check_choice
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.scores.base import Score, Scorer
 from gpn_bayes.scores.categories import check_cardinalities, is_discrete
@@ -50,8 +51,7 @@ class BIC(Score):
     name = "bic"
 
     def __init__(self, cardinalities: Mapping[str, int] | None = None, kind: str = "auto") -> None:
-        if kind not in KINDS:
-            raise ValueError(f"kind must be one of {', '.join(KINDS)}; received {kind!r}")
+        check_choice("kind", kind, KINDS)
         self.cardinalities = check_cardinalities(cardinalities)
         if kind == "gaussian" and self.cardinalities:
             raise ValueError("cardinalities are those of discrete columns; received some with kind='gaussian'")

@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.special import gammaln
 
 from gpn_bayes import graphs
+from gpn_bayes.checking import check_count
 
 KINDS = ("uniform", "fair")
 
@@ -101,8 +102,7 @@ class GraphPrior:
 
     def check_max_parents(self, max_parents: Any) -> None:
         """Refuse a largest number of parents that is no number, or leaves no room for the required edges."""
-        if isinstance(max_parents, bool) or not isinstance(max_parents, int | np.integer) or max_parents < 0:
-            raise ValueError(f"max_parents must be a whole number, 0 or more; received {max_parents!r}")
+        check_count("max_parents", max_parents)
         for name, needed in zip(self.names, self.required.sum(axis=0), strict=True):
             if needed > max_parents:
                 raise ValueError(

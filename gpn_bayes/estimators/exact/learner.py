@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gpn_bayes.checking import check_choice
 from gpn_bayes.estimators.base import ScoreBasedEstimator
 from gpn_bayes.estimators.exact import a_star, dp
 from gpn_bayes.estimators.exact.outcome import NO_GAP, Clock, Outcome
@@ -130,8 +131,7 @@ class Exact(ScoreBasedEstimator):
 
     def _chosen_method(self, n: int) -> str:
         """Check the settings, before any time is spent on scores, and say which method they mean."""
-        if self.method not in METHODS:
-            raise ValueError(f"method must be one of {', '.join(METHODS)}; received {self.method!r}")
+        check_choice("method", self.method, METHODS)
         if self.time_limit is not None and not self.time_limit > 0:
             raise ValueError(f"time_limit must be a positive number of seconds; received {self.time_limit!r}")
         if not 0 <= self.gap < np.inf:

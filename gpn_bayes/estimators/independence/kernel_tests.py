@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import gammaincc
 
+from gpn_bayes.checking import check_choice, check_count
 from gpn_bayes.data import Dataset
 from gpn_bayes.estimators.independence.base import BoundTest, ConditionalIndependenceTest, Data, Nodes
 from gpn_bayes.estimators.independence.residuals import REMEMBERED, Regression
@@ -35,10 +36,8 @@ class _KernelTest(ConditionalIndependenceTest):
     _similarity: ClassVar[Callable[[np.ndarray], np.ndarray]]
 
     def __init__(self, null: str = "gamma", permutations: int = 199) -> None:
-        if null not in NULLS:
-            raise ValueError(f"null must be one of {', '.join(NULLS)}; received {null!r}")
-        if isinstance(permutations, bool) or not isinstance(permutations, int | np.integer) or permutations < 1:
-            raise ValueError(f"permutations must be a whole number, 1 or more; received {permutations!r}")
+        check_choice("null", null, NULLS)
+        check_count("permutations", permutations, 1)
         self.null = null
         self.permutations = permutations
 
