@@ -1,6 +1,6 @@
 """Learners of discrete networks side by side: how high a BIC they reach, and in what CPU time.
 
-Run with ``pytest -m slow -s tests/benchmarks/test_learners.py`` on a machine that does nothing else; it takes about an
+Run with ``pytest -m slow -s tests/benchmarks/test_learners.py`` on a machine that does nothing else; it takes about half an
 hour, most of it Q-networks and the integer programme on the large networks.
 """
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 REFERENCE = Path(__file__).parents[1] / "reference" / "discrete"
 MAX_PARENTS = 3
 SEEDS = (1, 2, 3)
-EXACT_SECONDS = 600
+EXACT_SECONDS = 120
 # A score that a search reaches differs from the optimum by rounding.
 ROUNDING = 1e-6
 
