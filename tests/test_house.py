@@ -99,7 +99,7 @@ def test_nobody_imports_the_compiled_packages_by_bare_names(path):
             "gpn_bayes.scores",
             (
                 "gpn_bayes.scores", "gpn_bayes.kernels", "gpn_bayes.data", "gpn_bayes.graphs",
-                "gpn_bayes.storage", "gpn_bayes.progress",
+                "gpn_bayes.checking", "gpn_bayes.storage", "gpn_bayes.progress",
             ),
         ),
         ("gpn_bayes.posterior", ("gpn_bayes.posterior", "gpn_bayes.graphs", "gpn_bayes.metrics")),
