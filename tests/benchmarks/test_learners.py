@@ -1,7 +1,7 @@
 """Learners of discrete networks side by side: how high a BIC they reach, and in what CPU time.
 
-Run with ``pytest -m slow -s tests/benchmarks/test_learners.py`` on a machine that does nothing else; it takes about half
-an hour, most of it Q-networks and the integer programme on the large networks.
+Run with ``pytest -m slow -s tests/benchmarks/test_learners.py`` on a machine that does nothing else; it takes half an
+hour, most of it Q-networks and the integer programme on the large networks.
 """
 
 import json
