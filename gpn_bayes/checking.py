@@ -44,3 +44,16 @@ def check_seconds(name: str, value: Any) -> None:
     """
     if value is not None and (isinstance(value, bool) or not isinstance(value, Real) or not float(value) > 0):
         raise ValueError(f"{name} must be a positive number or None; received {value!r}")
+
+
+def check_not_negative(name: str, value: Any) -> None:
+    """Refuse a setting that isn't a finite number, or is negative.
+
+    Examples
+    --------
+    >>> check_not_negative("lambda1", -0.1)
+    Traceback (most recent call last):
+    ValueError: lambda1 must be a number, 0 or more; received -0.1
+    """
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
+        raise ValueError(f"{name} must be a number, 0 or more; received {value!r}")

@@ -15,9 +15,12 @@ from importlib import import_module
 from typing import Any
 
 _NAMES = {
+    "DYNOTEARS": "gpn_bayes.estimators.dynotears",
     "Exact": "gpn_bayes.estimators.exact",
     "HillClimbing": "gpn_bayes.estimators.hill_climbing",
     "K2": "gpn_bayes.estimators.k2",
+    "NOTEARS": "gpn_bayes.estimators.notears",
+    "NOTEARSMLP": "gpn_bayes.estimators.notears_mlp",
     "OrderingSearch": "gpn_bayes.estimators.ordering",
     "PC": "gpn_bayes.estimators.pc",
     "RBNets": "gpn_bayes.estimators.rbnets",

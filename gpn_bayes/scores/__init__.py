@@ -16,9 +16,23 @@ from gpn_bayes.scores.bic import BIC
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.discrete import K2, BDeu
 from gpn_bayes.scores.gp import GP
+from gpn_bayes.scores.lasso import Lasso
 from gpn_bayes.scores.prior import GraphPrior
 
-__all__ = ["BDeu", "BGe", "BIC", "GP", "GraphPrior", "K2", "Score", "ScoreBatch", "ScoreCache", "Scorer", "by_name"]
+__all__ = [
+    "BDeu",
+    "BGe",
+    "BIC",
+    "GP",
+    "GraphPrior",
+    "K2",
+    "Lasso",
+    "Score",
+    "ScoreBatch",
+    "ScoreCache",
+    "Scorer",
+    "by_name",
+]
 
 _BY_NAME: dict[str, type[Score]] = {"bge": BGe, "gp": GP, "bic": BIC, "bdeu": BDeu, "k2": K2}
 

@@ -1,0 +1,200 @@
+"""DYNOTEARS: what the variables of a time series do to each other at once, a DAG, and what they do later."""
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+import networkx as nx
+import numpy as np
+
+from gpn_bayes import graphs, scores
+from gpn_bayes.checking import check_count, check_not_negative
+from gpn_bayes.estimators.base import GraphEstimator
+from gpn_bayes.estimators.lagged_data import LaggedData, lagged_name, read_series
+from gpn_bayes.estimators.lagged_orders import OrderProblem, best_orders
+from gpn_bayes.estimators.notears.dags import cut
+from gpn_bayes.scores.prior import GraphPrior
+
+
+class DYNOTEARS(GraphEstimator):
+    """Learn a linear network of a time series: X_t = X_t W + X_{t-1} A_1 + … + X_{t-p} A_p + noise, with W acyclic.
+
+    The objective is that of Pamfil et al. (2020): the squared errors, divided by twice the number of times, plus
+    lambda_w times the absolute values of W and lambda_a times those of the A. With an order of the variables given, its
+    minimum is a lasso for every variable, on its predecessors and on the past; so the search goes over orders instead
+    of penalising cycles, and W is that of a DAG before any threshold. It needs nothing but the covariances of a time
+    with those before it. Data are centred, not scaled: the order of the variables may rest on their variances.
+
+    Parameters
+    ----------
+    lags : int, default 1
+        How many times before act on a time: p.
+    lambda_w, lambda_a : float, default 0.05
+        Weights of the absolute values within a time, and of the lagged ones.
+    threshold, lagged_threshold : float, default 0.3 and 0.1
+        Weights smaller in magnitude are left out, within a time and lagged.
+    starts : int, default 5
+        Number of orders the search begins at: one that takes the variable with the least remaining variance first, and
+        random ones.
+    required, forbidden : iterable of (parent, child)
+        Edges within a time that must, or must not, be there. Required ones have no penalty.
+    forbidden_lagged : iterable of (parent, child) or (parent, child, lag)
+        Lagged edges that must not be there, at all lags or at one.
+    random_state : int, Generator or None
+        Where the random orders come from.
+    progressbar : bool
+        Whether to show progress.
+
+    Attributes
+    ----------
+    graph_, adjacency_
+        The DAG within a time, over the variables' own names.
+    lagged_graph_ : networkx.DiGraph
+        All edges, with their ``weight``, over names such as "x[t]" and "x[t-1]"; every edge ends at a "[t]".
+    weights_ : ndarray of float, shape (d, d)
+        W: entry (i, j) is the weight of i -> j; 0 where there is no edge.
+    lagged_weights_ : ndarray of float, shape (lags, d, d)
+        The A: entry (k, i, j) is the weight of i, k + 1 times before, on j.
+    raw_weights_, raw_lagged_weights_ : ndarray of float
+        Both before the thresholds.
+    objective_ : float
+        What was minimised, at the raw weights.
+    objectives_ : ndarray of float
+        The minimum that each start led to.
+    interrupted_ : bool
+        Whether Ctrl-C ended the search; the best until then is kept.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from gpn_bayes import time_series
+    >>> from gpn_bayes.estimators import DYNOTEARS
+    >>> series = time_series.svar(nx.DiGraph([("rain", "flow")]), [[[1, 0], [0, 1]]], [200, 300], random_seed=1)
+    >>> found = DYNOTEARS(lags=1, random_state=1).fit(series)
+    >>> list(found.graph_.edges), sorted(found.lagged_graph_.edges)
+    ([('rain', 'flow')], [('flow[t-1]', 'flow[t]'), ('rain[t-1]', 'rain[t]'), ('rain[t]', 'flow[t]')])
+    """
+
+    lagged_graph_: nx.DiGraph
+    weights_: np.ndarray
+    lagged_weights_: np.ndarray
+    raw_weights_: np.ndarray
+    raw_lagged_weights_: np.ndarray
+    objective_: float
+    objectives_: np.ndarray
+    interrupted_: bool
+    _lagged: LaggedData
+
+    def __init__(
+        self,
+        lags: int = 1,
+        lambda_w: float = 0.05,
+        lambda_a: float = 0.05,
+        *,
+        threshold: float = 0.3,
+        lagged_threshold: float = 0.1,
+        starts: int = 5,
+        required: Any = (),
+        forbidden: Any = (),
+        forbidden_lagged: Any = (),
+        random_state: Any = None,
+        progressbar: bool = False,
+    ) -> None:
+        self.lags = lags
+        self.lambda_w = lambda_w
+        self.lambda_a = lambda_a
+        self.threshold = threshold
+        self.lagged_threshold = lagged_threshold
+        self.starts = starts
+        self.required = required
+        self.forbidden = forbidden
+        self.forbidden_lagged = forbidden_lagged
+        self.random_state = random_state
+        self.progressbar = progressbar
+
+    def fit(self, X: Any, y: None = None) -> Self:  # noqa: N803 (scikit-learn's name)
+        """Learn both graphs.
+
+        Parameters
+        ----------
+        X : DataFrame, array, path or Dataset, or list of DataFrames and arrays
+            A series with times as rows, or several realisations of it, of any lengths above `lags`.
+        y : None
+            Ignored; for scikit-learn's sake.
+        """
+        for name in ("lambda_w", "lambda_a", "threshold", "lagged_threshold"):
+            check_not_negative(name, getattr(self, name))
+        for name in ("lags", "starts"):
+            check_count(name, getattr(self, name), least=1)
+        lagged = read_series(X, int(self.lags))
+        prior = GraphPrior(lagged.names, required=self.required, forbidden=self.forbidden)
+        found = best_orders(
+            self._problem(lagged, prior), self.starts, np.random.default_rng(self.random_state), self.progressbar
+        )
+        d = len(lagged.names)
+        self.raw_weights_ = found.weights[:d]
+        self.raw_lagged_weights_ = found.weights[d:].reshape(lagged.lags, d, d)
+        self.objective_, self.objectives_ = float(found.objectives.min()), found.objectives
+        self.interrupted_ = found.interrupted
+        self._keep_edges(lagged, prior.required)
+        return self
+
+    def _problem(self, lagged: LaggedData, prior: GraphPrior) -> OrderProblem:
+        later = ~_lagged_matrix(self.forbidden_lagged, lagged.names, lagged.lags)
+        d = len(lagged.names)
+        penalties = np.full((d * (lagged.lags + 1), d), float(self.lambda_a))
+        penalties[:d] = np.where(prior.required, 0.0, self.lambda_w)
+        allowed = np.concatenate([~prior.forbidden, *later])
+        return OrderProblem(lagged.moments(), penalties, allowed, graphs.ancestors(prior.required))
+
+    def _keep_edges(self, lagged: LaggedData, required: np.ndarray) -> None:
+        self.weights_ = cut(self.raw_weights_, self.threshold, required)
+        self.lagged_weights_ = cut(self.raw_lagged_weights_, self.lagged_threshold, np.zeros(1, dtype=bool))
+        within = (self.weights_ != 0) | required
+        self._keep_graph(within, lagged.names, None)
+        self._lagged = lagged
+        self.lagged_graph_ = nx.DiGraph()
+        self.lagged_graph_.add_nodes_from(lagged.columns)
+        weights = np.concatenate([self.weights_, *self.lagged_weights_])
+        for parent, child in np.argwhere(np.concatenate([within, *(self.lagged_weights_ != 0)])):
+            weight = float(weights[parent, child])
+            self.lagged_graph_.add_edge(lagged.columns[parent], lagged.columns[child], weight=weight)
+
+    def log_score(self, score: Any, data: Any = None) -> float:
+        """Return what a score says of all edges: the sum over the variables at a time, given their parents.
+
+        Parameters
+        ----------
+        score : Score or str
+            Any score, such as "bge" or "gp".
+        data : series, or list of series, optional
+            The data to score it on; by default those of `fit`.
+        """
+        if not hasattr(self, "adjacency_"):
+            raise ValueError("a learner must be fitted before it is scored; DYNOTEARS isn't: call fit first")
+        lagged = self._lagged if data is None else read_series(data, self._lagged.lags)
+        if set(lagged.names) != set(self._lagged.names):
+            odd = min(set(lagged.names) ^ set(self._lagged.names))
+            raise ValueError(f"the data must have the estimate's variables; {odd!r} is in only one of the two")
+        scorer = scores.by_name(score).bind(lagged.frame())
+        now = [lagged_name(name, 0) for name in lagged.names]
+        return sum(scorer.local(node, self.lagged_graph_.predecessors(node)) for node in now)
+
+
+def _lagged_matrix(edges: Any, names: tuple[str, ...], lags: int) -> np.ndarray:
+    """Return forbidden lagged edges as an array of shape (lags, d, d)."""
+    matrix = np.zeros((lags, len(names), len(names)), dtype=bool)
+    if isinstance(edges, str) or not isinstance(edges, Iterable):
+        raise ValueError(
+            f"forbidden_lagged must hold edges (parent, child) or (parent, child, lag); received {edges!r}"
+        )
+    for edge in edges:
+        if isinstance(edge, str) or not isinstance(edge, tuple | list) or len(edge) not in (2, 3):
+            raise ValueError(f"a lagged edge must be (parent, child) or (parent, child, lag); received {edge!r}")
+        parent, child = (graphs.node_index(node, names) for node in edge[:2])
+        if len(edge) == 2:
+            matrix[:, parent, child] = True
+            continue
+        if edge[2] not in range(1, lags + 1):
+            raise ValueError(f"the lag of an edge must be a whole number from 1 to {lags}; received {edge[2]!r}")
+        matrix[edge[2] - 1, parent, child] = True
+    return matrix

@@ -1,0 +1,113 @@
+"""Time series, in one or several realisations, as a table of each time together with those before it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpn_bayes.data import Dataset
+
+
+def lagged_name(name: str, lag: int) -> str:
+    """Return the name of a variable some times before.
+
+    Examples
+    --------
+    >>> lagged_name("flow", 0), lagged_name("flow", 2)
+    ('flow[t]', 'flow[t-2]')
+    """
+    return f"{name}[t-{lag}]" if lag else f"{name}[t]"
+
+
+@dataclass(frozen=True, eq=False)
+class LaggedData:
+    """Every time that has a full past, together with it.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The variables.
+    lags : int
+        How many times before are included.
+    values : ndarray of shape (rows, (lags + 1) * d)
+        The variables at a time, then one time before, and so on.
+    """
+
+    names: tuple[str, ...]
+    lags: int
+    values: np.ndarray
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns of `values`."""
+        return [lagged_name(name, lag) for lag in range(self.lags + 1) for name in self.names]
+
+    def moments(self) -> np.ndarray:
+        """Return the covariances (divided by the number of rows) of all columns."""
+        centred = self.values - self.values.mean(axis=0)
+        return centred.T @ centred / len(centred)
+
+    def frame(self) -> pd.DataFrame:
+        """Return the table with its names."""
+        return pd.DataFrame(self.values, columns=self.columns)
+
+
+def read_series(series: Any, lags: int) -> LaggedData:
+    """Check one realisation or a list of them, and put every time beside those before it.
+
+    Parameters
+    ----------
+    series : DataFrame, array, path, Dataset, or list of DataFrames and arrays
+        Times are rows. Realisations of a list may have different lengths; their columns are matched by name.
+    lags : int
+        How many times before are wanted.
+
+    Raises
+    ------
+    ValueError
+        For realisations without a full past or with other columns, and for data that `Dataset.read` refuses.
+    """
+    frames = [_frame(one) for one in series] if isinstance(series, list | tuple) else [_frame(series)]
+    if not frames:
+        raise ValueError("a list of series must hold at least one; received none")
+    labels = list(frames[0].columns)
+    for number, frame in enumerate(frames, start=1):
+        if sorted(map(str, frame.columns)) != sorted(map(str, labels)):
+            raise ValueError(
+                f"all series must have the same columns; series {number} has {list(frame.columns)}, the first {labels}"
+            )
+        if len(frame) <= lags:
+            raise ValueError(f"every series must be longer than lags = {lags}; series {number} has {len(frame)} rows")
+    # Read together: a variable may rest in one realisation, as long as it moves in another.
+    matched = [frame if list(frame.columns) == labels else frame[labels] for frame in frames]
+    data = Dataset.read(pd.concat(matched, ignore_index=True) if len(matched) > 1 else matched[0])
+    starts = np.cumsum([len(frame) for frame in frames])[:-1]
+    blocks = [_beside_past(block, lags) for block in np.split(data.numeric("a time series"), starts)]
+    lagged = LaggedData(data.names, lags, np.concatenate(blocks))
+    _check_moving(lagged)
+    return lagged
+
+
+def _frame(series: Any) -> pd.DataFrame:
+    if isinstance(series, pd.DataFrame):
+        return series
+    if isinstance(series, np.ndarray) and series.ndim == 2:
+        return pd.DataFrame(series, columns=[f"v{i + 1}" for i in range(series.shape[1])])
+    data = Dataset.read(series)
+    return pd.DataFrame(data.numeric("a time series"), columns=pd.Index(data.names))
+
+
+def _beside_past(values: np.ndarray, lags: int) -> np.ndarray:
+    rows = len(values) - lags
+    return np.hstack([values[lags - k : lags - k + rows] for k in range(lags + 1)])
+
+
+def _check_moving(lagged: LaggedData) -> None:
+    if len(lagged.values) < 2:
+        raise ValueError(f"at least two times with a full past are needed; received {len(lagged.values)}")
+    resting = np.flatnonzero(np.ptp(lagged.values, axis=0) == 0)
+    if len(resting):
+        raise ValueError(
+            f"every variable must vary among the times with a full past; {lagged.columns[resting[0]]!r} is constant"
+        )

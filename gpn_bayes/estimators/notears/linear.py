@@ -1,0 +1,274 @@
+"""NOTEARS for linear structural equations: the learner."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from gpn_bayes.estimators.base import GraphEstimator
+from gpn_bayes.estimators.notears.continuous import ACYCLICITIES, augmented_lagrangian, central_path
+from gpn_bayes.estimators.notears.dags import break_cycles, cut
+from gpn_bayes.estimators.notears.objective import LinearProblem, read_linear_problem
+from gpn_bayes.estimators.notears.orders import START_ORDERS, Settings, Solution, refit, search_over_orders
+from gpn_bayes.estimators.notears.scale import compare_scales, varsortability
+from gpn_bayes.estimators.notears.tuning import DagScores, choose_lambda1
+from gpn_bayes.estimators.quasi_newton import SOLVERS
+from gpn_bayes.kernels.acyclicity import exponential
+
+METHODS = ("auto", "order-search", "central-path", "augmented-lagrangian")
+_ORDER_STARTS = ("variance", "equal-variance", "lambda-path")
+# Kicks: many for few variables, whose climbs take milliseconds, and fewer where each takes a second.
+_ROUNDS_TIMES_VARIABLES = 6000
+_ROUNDS = (20, 300)
+# Regressions on rows take so much longer than those on a covariance.
+_ROWS_COST = 20
+
+
+class NOTEARS(GraphEstimator):
+    r"""Linear structural equations X = X W + noise with a sparse, acyclic W (Zheng et al. 2018).
+
+    It minimises
+
+    .. math:: F(W) = \tfrac{1}{2n} \lVert X - X W \rVert^2 + \lambda \lVert W \rVert_1
+
+    over acyclic W, on centred columns in the units they have; nothing is standardised. By default it searches over
+    orders of the variables, where each has its lasso regression on those before it, from several starts; the methods
+    of the paper can be asked for. Weights below `threshold` are cut off at the end.
+
+    Parameters
+    ----------
+    lambda1 : float or "bic"
+        The penalty; "bic" takes the one whose DAG has the best `score` along a path. Required edges have no penalty.
+    threshold : float or "auto"
+        Magnitudes below it become zero; "auto" takes the cut whose DAG has the best `score`.
+    loss : {"l2", "logistic", "poisson"}
+        Least squares; or minus the average log likelihood of 0/1 columns or counts, with an intercept each.
+    acyclicity : {"auto", "exponential", "polynomial", "log-det"}
+        The function h of the two continuous methods; "auto" is "exponential" for the augmented Lagrangian and
+        "log-det" for the central path.
+    method : {"auto", "order-search", "central-path", "augmented-lagrangian"}
+        "order-search": insertions over the order with refits, from the simple starts. "auto": the same, from the
+        central path too. "central-path" (Bello et al. 2022) and "augmented-lagrangian" (the original): those alone. The
+        result of the central path is made exactly acyclic and refitted; that of the augmented Lagrangian is left as it
+        is, h below 1e-8.
+    solver : {"orthant-wise", "proximal"}
+        The quasi-Newton method of the continuous methods; "proximal" is that of the paper's section 4.2.
+    starts : "auto" or sequence of str
+        Where the search over orders begins: "variance", "equal-variance", "lambda-path", "central-path",
+        "augmented-lagrangian", "random".
+    rounds : int, optional
+        How often the best minimum is left by a few random moves and searched from again; by default 6000 / d, between
+        20 and 300, and a twentieth of that for the losses that need rows.
+    score : Score or str
+        What `lambda1="bic"` and `threshold="auto"` go by.
+    check_scale : bool
+        Whether to fit standardised columns as well (least squares only), and to warn where that gives another answer.
+    required, forbidden : iterable of (parent, child)
+        Edges that must, or must not, be there.
+    tiers : optional
+        No edge leads from a later tier to an earlier one; as in `gpn_bayes.sample`.
+    random_state : int, Generator or None
+        Where the moves of the search come from.
+    progressbar : bool
+        Whether to show progress.
+
+    Attributes
+    ----------
+    weights_ : ndarray, shape (d, d)
+        Entry (i, j) is the weight of i -> j: acyclic, zero below the threshold.
+    raw_weights_ : ndarray, shape (d, d)
+        The weights before the threshold.
+    intercepts_ : ndarray, shape (d,)
+        Those of the losses that have any; zero for least squares on centred columns.
+    objective_ : float
+        F of the raw weights.
+    h_ : float
+        tr exp(W * W) - d of the raw weights: 0 where they are acyclic.
+    starts_ : DataFrame
+        For each start, F at the order it gave and at the minimum the search reached from there.
+    removed_ : DataFrame
+        Parent, child and weight of entries above the threshold that were dropped to break cycles.
+    lambda1_, threshold_ : float
+        The penalty and the threshold that were used.
+    path_ : DataFrame
+        With ``lambda1="bic"``, every penalty that was tried, with its threshold, number of edges and score.
+    diagnostics_ : dict
+        "varsortability" of the estimate: the share of its paths that lead to a larger variance; and for least squares
+        "shd_standardised", "standardised_adjacency" and "hinges_on_scale": how the answer on standardised columns
+        differs.
+    interrupted_ : bool
+        Whether Ctrl-C ended the search early.
+
+    Examples
+    --------
+    >>> from gpn_bayes import simulate
+    >>> dag = simulate.random_dag(5, edges_per_node=1, random_seed=1)
+    >>> data = simulate.linear(dag, n_rows=500, random_seed=1)
+    >>> learner = NOTEARS(random_state=1, check_scale=False).fit(data)
+    >>> sorted(learner.graph_.edges) == sorted(dag.edges)
+    True
+    """
+
+    lambda1_: float
+    threshold_: float
+    weights_: np.ndarray
+    raw_weights_: np.ndarray
+    intercepts_: np.ndarray
+    objective_: float
+    h_: float
+    starts_: pd.DataFrame
+    removed_: pd.DataFrame
+    path_: pd.DataFrame
+    diagnostics_: dict[str, Any]
+    interrupted_: bool
+
+    def __init__(
+        self,
+        lambda1: float | str = 0.1,
+        threshold: float | str = 0.3,
+        loss: str = "l2",
+        acyclicity: str = "auto",
+        method: str = "auto",
+        solver: str = "orthant-wise",
+        starts: str | Sequence[str] = "auto",
+        rounds: int | None = None,
+        score: Any = "bic",
+        check_scale: bool = True,
+        required: Any = (),
+        forbidden: Any = (),
+        tiers: Any = None,
+        random_state: Any = None,
+        progressbar: bool = False,
+    ) -> None:
+        self.lambda1 = lambda1
+        self.threshold = threshold
+        self.loss = loss
+        self.acyclicity = acyclicity
+        self.method = method
+        self.solver = solver
+        self.starts = starts
+        self.rounds = rounds
+        self.score = score
+        self.check_scale = check_scale
+        self.required = required
+        self.forbidden = forbidden
+        self.tiers = tiers
+        self.random_state = random_state
+        self.progressbar = progressbar
+
+    def fit(self, X: Any, y: None = None) -> Self:  # noqa: N803 (scikit-learn's name)
+        """Learn the graph.
+
+        Parameters
+        ----------
+        X : DataFrame, array, path, Dataset or SufficientStatistics
+            Variables are columns. Statistics do for least squares.
+        y : None
+            Ignored; for scikit-learn's sake.
+        """
+        self._check_settings()
+        tuned = self.lambda1 == "bic"
+        lambda1 = 0.0 if tuned else float(self.lambda1)
+        problem = read_linear_problem(X, self.loss, lambda1, self.required, self.forbidden, self.tiers)
+        rng = np.random.default_rng(self.random_state)
+        score = DagScores(self.score, problem) if tuned or self.threshold == "auto" else None
+        orders: list[np.ndarray] = []
+        if tuned:
+            assert score is not None
+            lambda1, order, self.path_ = choose_lambda1(problem, score, self.threshold, rng)
+            orders.append(order)
+        self.lambda1_ = lambda1
+        problem = problem.with_lambda1(lambda1)
+        solution = self._solve(problem, rng, orders)
+        self._keep(problem, solution, score)
+        if self.check_scale and problem.loss == "l2":
+            self._compare_scales(problem, rng)
+        return self
+
+    def _solve(self, problem: LinearProblem, rng: np.random.Generator, orders: list[np.ndarray]) -> Solution:
+        if self.method in ("auto", "order-search"):
+            return search_over_orders(problem, self._settings(problem), rng, orders)
+        weights, interrupted = np.zeros(problem.shape), False
+        iterate = augmented_lagrangian if self.method == "augmented-lagrangian" else central_path
+        try:
+            for found in iterate(problem, self._acyclicity(), self.solver):
+                weights = found
+        except KeyboardInterrupt:
+            interrupted = True
+        first = problem.objective(weights)
+        if self.method == "central-path":
+            weights = refit(problem, weights)
+        last = problem.objective(weights)
+        row = pd.DataFrame([(self.method, first, last)], columns=["start", "objective_at_start", "objective"])
+        return Solution(weights, last, row, interrupted)
+
+    def _settings(self, problem: LinearProblem) -> Settings:
+        starts: tuple[str, ...] = _ORDER_STARTS
+        if self.method == "auto":
+            starts = (*starts, "central-path")
+        if self.starts != "auto":
+            starts = tuple(self.starts)
+        rounds = self.rounds
+        if rounds is None:
+            rounds = min(max(_ROUNDS_TIMES_VARIABLES // problem.d, _ROUNDS[0]), _ROUNDS[1])
+            rounds = rounds if problem.rows is None else rounds // _ROWS_COST
+        return Settings(starts, rounds, self._acyclicity(), self.solver, self.progressbar)
+
+    def _acyclicity(self) -> str:
+        if self.acyclicity != "auto":
+            return self.acyclicity
+        return "log-det" if self.method == "central-path" else "exponential"
+
+    def _keep(self, problem: LinearProblem, solution: Solution, score: DagScores | None) -> None:
+        self.raw_weights_ = solution.weights[: problem.d]
+        self.intercepts_ = np.zeros(problem.d) if problem.rows is None else solution.weights[problem.d]
+        self.objective_ = solution.objective
+        self.h_ = exponential(self.raw_weights_**2)[0]
+        self.starts_ = solution.starts
+        self.interrupted_ = solution.interrupted
+        acyclic, _ = break_cycles(self.raw_weights_, problem.required)
+        self.threshold_ = score.best_threshold(acyclic)[0] if self.threshold == "auto" else float(self.threshold)  # type: ignore[union-attr]
+        above = cut(self.raw_weights_, self.threshold_, problem.required)
+        self.weights_, removed = break_cycles(above, problem.required)
+        names = problem.data.names
+        self.removed_ = pd.DataFrame(
+            [(names[entry.parent], names[entry.child], entry.weight) for entry in removed],
+            columns=["parent", "child", "weight"],
+        )
+        self._keep_graph((self.weights_ != 0) | problem.required, names, problem.data)
+        self.diagnostics_ = {"varsortability": varsortability(self.adjacency_, np.diag(problem.covariance))}
+
+    def _compare_scales(self, problem: LinearProblem, rng: np.random.Generator) -> None:
+        other = self._solve(problem.standardised(), rng, [])
+        self.interrupted_ |= other.interrupted
+        above = cut(other.weights, self.threshold_, problem.required)
+        kept, _ = break_cycles(above, problem.required)
+        standardised = ((kept != 0) | problem.required).astype(np.int8)
+        self.diagnostics_ = compare_scales(self.adjacency_, standardised, np.diag(problem.covariance))
+
+    def _check_settings(self) -> None:
+        _check_amount("lambda1", self.lambda1, "bic")
+        _check_amount("threshold", self.threshold, "auto")
+        for name, value, known in (
+            ("acyclicity", self.acyclicity, ("auto", *ACYCLICITIES)),
+            ("method", self.method, METHODS),
+            ("solver", self.solver, SOLVERS),
+        ):
+            if value not in known:
+                raise ValueError(f"{name} must be one of {', '.join(known)}; received {value!r}")
+        starts = ["variance"] if isinstance(self.starts, str) and self.starts == "auto" else self.starts
+        unknown = [start for start in starts if start not in START_ORDERS]
+        if isinstance(starts, str) or not list(starts) or unknown:
+            received = unknown[0] if unknown and not isinstance(starts, str) else self.starts
+            raise ValueError(f"starts must be 'auto' or some of {', '.join(START_ORDERS)}; received {received!r}")
+        if self.rounds is not None and (not isinstance(self.rounds, int | np.integer) or self.rounds < 0):
+            raise ValueError(f"rounds must be a whole number, 0 or more; received {self.rounds!r}")
+
+
+def _check_amount(name: str, value: Any, word: str) -> None:
+    if isinstance(value, str) and value == word:
+        return
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not number or not 0 <= value < np.inf:
+        raise ValueError(f"{name} must be {word!r} or a number, finite and not negative; received {value!r}")

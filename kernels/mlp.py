@@ -1,0 +1,55 @@
+"""Networks with one hidden layer of sigmoids, one per variable: squared loss and its gradient.
+
+The units of all networks stand side by side: unit k of network j is column ``j * hidden + k``.
+"""
+
+import numpy as np
+
+from gpn_bayes.kernels.compiled import compiled
+
+
+@compiled
+def backpropagate(
+    activations: np.ndarray,
+    targets: np.ndarray,
+    second: np.ndarray,
+    offsets: np.ndarray,
+    second_gradient: np.ndarray,
+    offset_gradient: np.ndarray,
+) -> float:
+    """Return half the mean squared error, and overwrite the activations by its gradient before the sigmoid.
+
+    Parameters
+    ----------
+    activations : ndarray of shape (rows, networks * hidden)
+        On entry exp(-z), where z enters the sigmoid; on return the derivative by z.
+    targets : ndarray of shape (rows, networks)
+        What each network should say.
+    second : ndarray of shape (networks, hidden)
+        The weights of the hidden units.
+    offsets : ndarray of shape (networks,)
+        The constants of the outputs.
+    second_gradient, offset_gradient : ndarray
+        Like `second` and `offsets`; written.
+    """
+    rows, networks = targets.shape
+    hidden = second.shape[1]
+    second_gradient[:] = 0.0
+    offset_gradient[:] = 0.0
+    loss = 0.0
+    for row in range(rows):
+        for j in range(networks):
+            first = j * hidden
+            error = offsets[j] - targets[row, j]
+            for k in range(hidden):
+                sigmoid = 1.0 / (1.0 + activations[row, first + k])
+                activations[row, first + k] = sigmoid
+                error += second[j, k] * sigmoid
+            loss += error * error
+            share = error / rows
+            offset_gradient[j] += share
+            for k in range(hidden):
+                sigmoid = activations[row, first + k]
+                second_gradient[j, k] += share * sigmoid
+                activations[row, first + k] = share * second[j, k] * sigmoid * (1.0 - sigmoid)
+    return loss / (2 * rows)

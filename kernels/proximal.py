@@ -1,0 +1,62 @@
+"""Coordinate descent on a quasi-Newton model with penalties: the inner step of the proximal method."""
+
+import numpy as np
+
+from gpn_bayes.kernels.compiled import fused
+
+
+@fused
+def descend_coordinates(
+    gradient: np.ndarray,
+    x: np.ndarray,
+    penalties: np.ndarray,
+    scale: float,
+    wide: np.ndarray,
+    reduced: np.ndarray,
+    active: np.ndarray,
+    rounds: int,
+    step: np.ndarray,
+) -> None:
+    """Minimise g's + s'Bs / 2 + sum of penalties |x + s| over the active entries of the step s, where B = c I - Q P.
+
+    Parameters
+    ----------
+    gradient, x, penalties : ndarray, shape (size,)
+        g, where the step begins, and what a unit of magnitude costs.
+    scale : float
+        c.
+    wide, reduced : ndarray, shape (size, rank)
+        Q, and P transposed.
+    active : ndarray of int64
+        The entries that may change.
+    rounds : int
+        How often to go over them at most.
+    step : ndarray, shape (size,)
+        s, zero at the beginning; overwritten.
+    """
+    rank = wide.shape[1]
+    carried = np.zeros(rank)
+    first = 0.0
+    for turn in range(rounds):
+        largest = 0.0
+        for j in active:
+            curvature, slope = scale, gradient[j] + scale * step[j]
+            for k in range(rank):
+                curvature -= wide[j, k] * reduced[j, k]
+                slope -= wide[j, k] * carried[k]
+            curvature = max(curvature, 1e-12 * scale)
+            now = x[j] + step[j]
+            wanted = now - slope / curvature
+            kept = max(np.abs(wanted) - penalties[j] / curvature, 0.0)
+            target = kept if wanted > 0.0 else -kept
+            change = target - now
+            if change != 0.0:
+                # Where the target is zero, x + step must be exactly that.
+                step[j] = target - x[j]
+                largest = max(largest, np.abs(change))
+                for k in range(rank):
+                    carried[k] += change * reduced[j, k]
+        if turn == 0:
+            first = largest
+        if largest <= 1e-5 * first:
+            break

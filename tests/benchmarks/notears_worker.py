@@ -1,0 +1,56 @@
+"""Time other programs' linear DAG learners, as a JSON-in, JSON-out worker process.
+
+Run it with the interpreter that has gcastle 1.0.4, dagma 1.1.1 and lingam. The request on stdin: ``program``
+("gcastle", "dagma" or "lingam"), ``data`` (path of an .npy array) and ``lambda1``. The reply is one JSON object
+on stdout with the weights before any threshold, rows parents, and the CPU seconds of the fit alone.
+"""
+
+import json
+import sys
+import time
+from contextlib import redirect_stdout
+
+import numpy as np
+
+
+def fit_gcastle(values, lambda1):
+    """Fit the NOTEARS of gcastle, which thresholds by itself unless told not to."""
+    from castle.algorithms.gradient.notears.linear import Notears
+
+    learner = Notears(lambda1=lambda1, w_threshold=0.0)
+    learner.learn(values)
+    return np.asarray(learner.weight_causal_matrix)
+
+
+def fit_dagma(values, lambda1):
+    """Fit DAGMA without its threshold."""
+    from dagma.linear import DagmaLinear
+
+    return DagmaLinear(loss_type="l2").fit(values, lambda1=lambda1, w_threshold=0.0)
+
+
+def fit_lingam(values, lambda1):
+    """Fit DirectLiNGAM, which has no penalty; its rows are children."""
+    import lingam
+
+    learner = lingam.DirectLiNGAM()
+    learner.fit(values)
+    return learner.adjacency_matrix_.T
+
+
+PROGRAMS = {"gcastle": fit_gcastle, "dagma": fit_dagma, "lingam": fit_lingam}
+
+
+def main():
+    """Read the request from stdin and write the reply to stdout."""
+    request = json.load(sys.stdin)
+    values = np.load(request["data"])
+    with redirect_stdout(sys.stderr):
+        began = time.process_time()
+        weights = PROGRAMS[request["program"]](values - values.mean(axis=0), request["lambda1"])
+        seconds = time.process_time() - began
+    json.dump({"weights": np.asarray(weights, dtype=float).tolist(), "cpu_seconds": seconds}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
