@@ -46,14 +46,20 @@ def check_seconds(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a positive number or None; received {value!r}")
 
 
-def check_not_negative(name: str, value: Any) -> None:
-    """Refuse a setting that isn't a finite number, or is negative.
+def check_not_negative(name: str, value: Any, word: str | None = None) -> None:
+    """Refuse a setting that isn't a finite number, or is negative; unless it is the word, where there is one.
 
     Examples
     --------
     >>> check_not_negative("lambda1", -0.1)
     Traceback (most recent call last):
     ValueError: lambda1 must be a number, 0 or more; received -0.1
+    >>> check_not_negative("lambda1", "aic", word="bic")
+    Traceback (most recent call last):
+    ValueError: lambda1 must be 'bic' or a number, 0 or more; received 'aic'
     """
+    if word is not None and isinstance(value, str) and value == word:
+        return
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
-        raise ValueError(f"{name} must be a number, 0 or more; received {value!r}")
+        either = "" if word is None else f"{word!r} or "
+        raise ValueError(f"{name} must be {either}a number, 0 or more; received {value!r}")

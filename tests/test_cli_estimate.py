@@ -29,6 +29,8 @@ OPTIONS = {
     "rbnets": ("--score", "bic", "--set", "episodes=150"),
     "pc": ("--set", "alpha=0.01", "--score", "bic"),
 }
+# These are tried on tables of numbers further below.
+OTHERS = ("notears", "notears-mlp", "dynotears")
 LINEAR = "a,b,c\n" + "".join(f"{i % 7},{(i % 7) * 2 + i % 3},{i % 5}\n" for i in range(60))
 
 
@@ -47,7 +49,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def test_every_method_is_tried_here():
-    assert set(OPTIONS) == set(methods.METHODS)
+    assert {*OPTIONS, *OTHERS} == set(methods.METHODS)
 
 
 def read(out: Path) -> tuple[pd.DataFrame, dict]:
@@ -87,6 +89,67 @@ def test_pc_writes_undirected_edges_both_ways(results):
     assert any((child, parent) in found for parent, child in found)
     assert identity["settings"]["alpha"] == 0.01
     assert identity["log_score"] == pytest.approx(pc.log_score("bic"))
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("numbers") / "numbers.csv"
+    dag = nx.DiGraph([("a", "b"), ("b", "c"), ("a", "d")])
+    gpn.simulate.linear(dag, 300, random_seed=2).to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("method", "learner", "options"),
+    [
+        ("notears", gpn.estimators.NOTEARS(0.05, check_scale=False), ("lambda1=0.05", "check_scale=False")),
+        ("notears-mlp", gpn.estimators.NOTEARSMLP(0.02, starts=1), ("lambda1=0.02", "starts=1")),
+    ],
+)
+def test_weights_of_equations_are_written(method, learner, options, numbers, tmp_path, capsys):
+    settings = [part for option in options for part in ("--set", option)]
+    code, shown, messages = call(
+        capsys, "estimate", numbers, "--method", method, "--out", tmp_path / "o", "-q", "--score", "bge", *settings
+    )
+    assert code == 0 and messages == ""
+    edges, identity = read(tmp_path / "o")
+    learner.set_params(random_state=1).fit(numbers)
+    assert set(zip(edges["parent"], edges["child"], strict=True)) == set(learner.graph_.edges)
+    names = list("abcd")
+    for row in edges.itertuples():
+        expected = learner.weights_[names.index(row.parent), names.index(row.child)]
+        assert row.weight == pytest.approx(expected, abs=1e-6)
+    assert edges["weight"].abs().is_monotonic_decreasing
+    assert identity["log_score"] == pytest.approx(learner.log_score("bge"))
+    assert re.search(r"^a -> b +-?\d\.\d{3} *$", shown, re.M) and "evidence" not in shown
+
+
+def test_an_estimate_that_hinges_on_scale_warns_on_screen(numbers, tmp_path, capsys):
+    table = pd.read_csv(numbers) * [1, 1000, 1, 0.001]
+    table.to_csv(tmp_path / "scaled.csv", index=False)
+    code, _, messages = call(
+        capsys, "estimate", tmp_path / "scaled.csv", "--method", "notears", "--out", tmp_path / "o", "-q"
+    )
+    assert code == 0
+    assert messages.startswith("warning: the estimate hinges on the units of the variables")
+
+
+def test_lagged_edges_are_written_with_their_times(tmp_path, capsys):
+    dag = nx.DiGraph([("rain", "flow")])
+    series = gpn.time_series.svar(dag, [[[1, 0], [0, 1]], [[0, 1], [0, 0]]], [200, 300], random_seed=1)
+    table = pd.concat([one.assign(river=name) for one, name in zip(series, ("Elbe", "Oder"), strict=True)])
+    table.to_csv(tmp_path / "rivers.csv", index=False)
+    code, shown, messages = call(
+        capsys, "estimate", tmp_path / "rivers.csv", "--method", "dynotears", "--out", tmp_path / "o", "-q",
+        "--set", "lags=2", "--set", "series=river",
+    )  # fmt: skip
+    assert code == 0 and messages == ""
+    edges, identity = read(tmp_path / "o")
+    assert list(zip(edges["parent"], edges["child"], strict=True)) == [
+        ("rain[t]", "flow[t]"), ("rain[t-1]", "rain[t]"), ("flow[t-1]", "flow[t]"), ("rain[t-2]", "flow[t]")
+    ]  # fmt: skip
+    assert identity["variables"] == ["rain", "flow"]
+    assert "2 variables, 500 rows  DYNOTEARS" in shown and "rain[t-2] -> flow[t]" in shown
 
 
 # The screen
@@ -215,7 +278,11 @@ def check_refused(capsys, folder: Path, arguments: list[object], expected: str) 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--method", "magic"], "--method must be one of k2, exact, hc, ordering, rbnets, pc; received 'magic'"),
+        (
+            ["--method", "magic"],
+            "--method must be one of k2, exact, hc, ordering, rbnets, pc, notears, notears-mlp, dynotears; "
+            "received 'magic'",
+        ),
         (["--score", "best"], "score must be a Score or one of"),
         (["--method", "pc", "--score", "best"], "score must be a Score or one of"),
         (["--order", "a,b"], "an order must list every variable once; 'c' is missing"),

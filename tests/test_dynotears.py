@@ -127,6 +127,23 @@ def test_one_series_is_a_list_of_one():
     assert (alone.raw_lagged_weights_ == array.raw_lagged_weights_).all()
 
 
+@pytest.mark.parametrize("names", [[1, 2], ["Elbe", "Oder"]])
+def test_a_column_may_tell_realisations_apart(names, tmp_path):
+    _, _, series = system(3)
+    series = series[:2]
+    parts = [one.assign(river=name) for one, name in zip(series, names, strict=True)]
+    table = pd.concat(parts, ignore_index=True)
+    # The rows of both stand in turn, each in its own order.
+    table = table.loc[np.argsort(np.concatenate([np.arange(len(one)) for one in series]), kind="stable")]
+    plain = DYNOTEARS(random_state=1).fit(series)
+    table.to_csv(tmp_path / "rivers.csv", index=False)
+    for given in (table, tmp_path / "rivers.csv"):
+        found = DYNOTEARS(series="river", random_state=1).fit(given)
+        assert found.feature_names_in_.tolist() == plain.feature_names_in_.tolist()
+        np.testing.assert_allclose(found.raw_weights_, plain.raw_weights_, atol=1e-9)
+    assert found.log_score("bge", data=table) == pytest.approx(plain.log_score("bge"))
+
+
 def test_columns_are_matched_by_name():
     _, _, series = system(3)
     same = DYNOTEARS(random_state=1).fit(series)
@@ -251,6 +268,7 @@ def test_progress_is_shown(capsys):
         ({"threshold": np.inf}, "threshold must be a number, 0 or more; received inf"),
         ({"lagged_threshold": True}, "lagged_threshold must be a number, 0 or more; received True"),
         ({"required": [("v1", "v2"), ("v2", "v1")]}, "required edges must not form a cycle; received v1 -> v2 -> v1"),
+        ({"series": "v1"}, "series = 'v1' splits one table; received a list of 2"),
         ({"forbidden_lagged": "v1"}, "forbidden_lagged must hold edges .* received 'v1'"),
         ({"forbidden_lagged": ["v1"]}, "a lagged edge must be .* received 'v1'"),
         ({"forbidden_lagged": [("v1", "v2", 3)]}, "the lag of an edge must be a whole number from 1 to 1; received 3"),
@@ -260,6 +278,11 @@ def test_progress_is_shown(capsys):
 def test_refused_settings(settings, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         DYNOTEARS(**settings).fit(system(1)[2])
+
+
+def test_a_series_column_that_is_not_there():
+    with pytest.raises(ValueError, match="^series must be a column of the table; received 'river'$"):
+        DYNOTEARS(series="river").fit(system(1)[2][0])
 
 
 ROWS = np.random.default_rng(1).normal(size=(10, 2))

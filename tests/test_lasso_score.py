@@ -97,7 +97,7 @@ def test_scores_say_what_they_are():
 
 @pytest.mark.parametrize("lambda1", [-0.1, np.nan, np.inf])
 def test_bad_penalties_are_told(lambda1):
-    with pytest.raises(ValueError, match=f"^lambda1 must be finite and not negative; received {lambda1}$"):
+    with pytest.raises(ValueError, match=f"^lambda1 must be a number, 0 or more; received {lambda1}$"):
         Lasso(lambda1)
 
 

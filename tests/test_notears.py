@@ -395,9 +395,9 @@ def test_progress_is_shown(table, capsys):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"lambda1": -1}, "lambda1 must be 'bic' or a number, finite and not negative; received -1"),
-        ({"lambda1": "aic"}, "lambda1 must be 'bic' or a number, finite and not negative; received 'aic'"),
-        ({"threshold": np.nan}, "threshold must be 'auto' or a number, finite and not negative; received nan"),
+        ({"lambda1": -1}, "lambda1 must be 'bic' or a number, 0 or more; received -1"),
+        ({"lambda1": "aic"}, "lambda1 must be 'bic' or a number, 0 or more; received 'aic'"),
+        ({"threshold": np.nan}, "threshold must be 'auto' or a number, 0 or more; received nan"),
         ({"loss": "huber"}, "loss must be one of l2, logistic, poisson; received 'huber'"),
         (
             {"acyclicity": "trace"},

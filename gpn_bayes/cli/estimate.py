@@ -15,6 +15,7 @@ from gpn_bayes.cli.options import KNOWLEDGE, Forbidden, MaxParents, Quiet, Requi
 from gpn_bayes.cli.run import INTERRUPTED
 
 if TYPE_CHECKING:
+    import networkx as nx
     import pandas as pd
     from rich.table import Table
 
@@ -31,15 +32,15 @@ def estimate_file(
     score: Annotated[
         str | None,
         typer.Option(
-            help="What to maximise: bic, bdeu, k2, bge or gp; by default k2 for k2, else bic. The graph of pc, which "
-            "maximises none, is scored by it.",
+            help="What to maximise: bic, bdeu, k2, bge or gp; by default k2 for k2, else bic. The graphs of pc and the "
+            "notears family, which maximise none, are scored by it.",
             show_default=False,
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same results.", show_default="1")] = None,
     further: Annotated[
         list[str] | None,
-        typer.Option("--set", help="A setting of the method, 'restarts=20' or 'alpha=0.01'; repeatable."),
+        typer.Option("--set", help="A setting of the method, 'restarts=20' or 'lambda1=bic'; repeatable."),
     ] = None,
     order: Annotated[
         str | None,
@@ -169,6 +170,8 @@ def edge_table(learner: "GraphEstimator") -> "pd.DataFrame":
     import numpy as np
     import pandas as pd
 
+    if hasattr(learner, "lagged_graph_"):
+        return _lagged_table(learner.lagged_graph_)
     parents, children = np.nonzero(learner.adjacency_)
     names = learner.feature_names_in_
     table = pd.DataFrame({"parent": names[parents], "child": names[children]}, dtype=object)
@@ -182,6 +185,19 @@ def edge_table(learner: "GraphEstimator") -> "pd.DataFrame":
     return table.reset_index(drop=True)
 
 
+def _lagged_table(graph: "nx.DiGraph") -> "pd.DataFrame":
+    """Return the edges of a time series: those within a time, then those of one time before, and so on."""
+    import pandas as pd
+
+    table = pd.DataFrame(graph.edges(data="weight"), columns=["parent", "child", "weight"])
+    table["weight"] = table["weight"].astype(float).round(6)
+    # The time of a cause stands in the last brackets of its name, "[t]" or "[t-1]".
+    table["lag"] = table["parent"].str.extract(r"-(\d+)\]$", expand=False).fillna("0").astype(int)
+    table["strength"] = -table["weight"].abs()
+    table = table.sort_values(["lag", "strength", "parent", "child"])
+    return table[["parent", "child", "weight"]].reset_index(drop=True)
+
+
 def _write(found: _Found, method: str, out: Path) -> None:
     from gpn_bayes import __version__
 
@@ -192,7 +208,7 @@ def _write(found: _Found, method: str, out: Path) -> None:
         "version": __version__,
         "method": method.lower(),
         "settings": settings,
-        "variables": list(found.data.names),
+        "variables": list(found.learner.feature_names_in_),
         "rows": found.data.n_rows,
         "data_fingerprint": found.data.fingerprint,
         "score": found.score,
@@ -212,7 +228,7 @@ def _show(found: _Found) -> None:
     from gpn_bayes import scores
 
     out = screen.console()
-    out.print(f"\n{len(found.data.names)} variables, {found.data.n_rows} rows", style="bold", end="")
+    out.print(f"\n{found.learner.n_features_in_} variables, {found.data.n_rows} rows", style="bold", end="")
     score = "" if found.score is None else f", score {type(scores.by_name(found.score)).__name__}"
     out.print(f"  {type(found.learner).__name__}{score}\n")
     edges = edge_table(found.learner)

@@ -15,6 +15,9 @@ METHODS = {
     "ordering": "OrderingSearch",
     "rbnets": "RBNets",
     "pc": "PC",
+    "notears": "NOTEARS",
+    "notears-mlp": "NOTEARSMLP",
+    "dynotears": "DYNOTEARS",
 }
 # Settings that have an option of their own; a learner takes those that its constructor names.
 OPTIONS = {

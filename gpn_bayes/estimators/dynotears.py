@@ -35,6 +35,8 @@ class DYNOTEARS(GraphEstimator):
     starts : int, default 5
         Number of orders the search begins at: one that takes the variable with the least remaining variance first, and
         random ones.
+    series : str, optional
+        The column of a table that tells several realisations apart, such as "patient"; it is no variable.
     required, forbidden : iterable of (parent, child)
         Edges within a time that must, or must not, be there. Required ones have no penalty.
     forbidden_lagged : iterable of (parent, child) or (parent, child, lag)
@@ -93,6 +95,7 @@ class DYNOTEARS(GraphEstimator):
         threshold: float = 0.3,
         lagged_threshold: float = 0.1,
         starts: int = 5,
+        series: str | None = None,
         required: Any = (),
         forbidden: Any = (),
         forbidden_lagged: Any = (),
@@ -105,6 +108,7 @@ class DYNOTEARS(GraphEstimator):
         self.threshold = threshold
         self.lagged_threshold = lagged_threshold
         self.starts = starts
+        self.series = series
         self.required = required
         self.forbidden = forbidden
         self.forbidden_lagged = forbidden_lagged
@@ -125,7 +129,7 @@ class DYNOTEARS(GraphEstimator):
             check_not_negative(name, getattr(self, name))
         for name in ("lags", "starts"):
             check_count(name, getattr(self, name), least=1)
-        lagged = read_series(X, int(self.lags))
+        lagged = read_series(X, int(self.lags), self.series)
         prior = GraphPrior(lagged.names, required=self.required, forbidden=self.forbidden)
         found = best_orders(
             self._problem(lagged, prior), self.starts, np.random.default_rng(self.random_state), self.progressbar
@@ -171,7 +175,7 @@ class DYNOTEARS(GraphEstimator):
         """
         if not hasattr(self, "adjacency_"):
             raise ValueError("a learner must be fitted before it is scored; DYNOTEARS isn't: call fit first")
-        lagged = self._lagged if data is None else read_series(data, self._lagged.lags)
+        lagged = self._lagged if data is None else read_series(data, self._lagged.lags, self.series)
         if set(lagged.names) != set(self._lagged.names):
             odd = min(set(lagged.names) ^ set(self._lagged.names))
             raise ValueError(f"the data must have the estimate's variables; {odd!r} is in only one of the two")

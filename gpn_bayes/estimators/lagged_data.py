@@ -53,7 +53,7 @@ class LaggedData:
         return pd.DataFrame(self.values, columns=self.columns)
 
 
-def read_series(series: Any, lags: int) -> LaggedData:
+def read_series(series: Any, lags: int, by: str | None = None) -> LaggedData:
     """Check one realisation or a list of them, and put every time beside those before it.
 
     Parameters
@@ -62,15 +62,15 @@ def read_series(series: Any, lags: int) -> LaggedData:
         Times are rows. Realisations of a list may have different lengths; their columns are matched by name.
     lags : int
         How many times before are wanted.
+    by : str, optional
+        A column of a single table that tells its realisations apart; their rows may stand in turn.
 
     Raises
     ------
     ValueError
         For realisations without a full past or with other columns, and for data that `Dataset.read` refuses.
     """
-    frames = [_frame(one) for one in series] if isinstance(series, list | tuple) else [_frame(series)]
-    if not frames:
-        raise ValueError("a list of series must hold at least one; received none")
+    frames = _realisations(series, by)
     labels = list(frames[0].columns)
     for number, frame in enumerate(frames, start=1):
         if sorted(map(str, frame.columns)) != sorted(map(str, labels)):
@@ -89,13 +89,33 @@ def read_series(series: Any, lags: int) -> LaggedData:
     return lagged
 
 
+def _realisations(series: Any, by: str | None) -> list[pd.DataFrame]:
+    several = isinstance(series, list | tuple)
+    if by is None:
+        frames = [_frame(one) for one in series] if several else [_frame(series)]
+        if not frames:
+            raise ValueError("a list of series must hold at least one; received none")
+        return frames
+    if several:
+        raise ValueError(f"series = {by!r} splits one table; received a list of {len(series)}")
+    table = _frame(series)
+    if by not in table.columns:
+        raise ValueError(f"series must be a column of the table; received {by!r}")
+    return [part.drop(columns=by) for _, part in table.groupby(by, sort=False, dropna=False)]
+
+
 def _frame(series: Any) -> pd.DataFrame:
     if isinstance(series, pd.DataFrame):
         return series
     if isinstance(series, np.ndarray) and series.ndim == 2:
         return pd.DataFrame(series, columns=[f"v{i + 1}" for i in range(series.shape[1])])
     data = Dataset.read(series)
-    return pd.DataFrame(data.numeric("a time series"), columns=pd.Index(data.names))
+    # A column of text may tell realisations apart; as a variable it is refused later.
+    values = {
+        name: np.array(levels, dtype=object)[column.astype(int)] if kind == "categorical" else column
+        for name, column, kind, levels in zip(data.names, data.values.T, data.kinds, data.levels, strict=True)
+    }
+    return pd.DataFrame(values)
 
 
 def _beside_past(values: np.ndarray, lags: int) -> np.ndarray:

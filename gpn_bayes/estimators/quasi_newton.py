@@ -132,7 +132,7 @@ def minimise(
 
     Examples
     --------
-    >>> found = minimise(lambda x: (((x - 3) ** 2).sum(), 2 * (x - 3)), np.zeros(2), np.array([2.0, 9.0]))
+    >>> found = minimise(lambda x: (float((x - 3) @ (x - 3)), 2 * (x - 3)), np.zeros(2), np.array([2.0, 9.0]))
     >>> found.x.round(6).tolist(), round(found.value, 6)
     ([2.0, 0.0], 14.0)
     """

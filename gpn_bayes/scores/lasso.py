@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from gpn_bayes.checking import check_not_negative
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.kernels.lasso import lasso_sets, lasso_space, lasso_table
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
@@ -34,8 +35,7 @@ class Lasso(Score):
     name = "lasso"
 
     def __init__(self, lambda1: float = 0.1) -> None:
-        if not 0 <= lambda1 < np.inf:
-            raise ValueError(f"lambda1 must be finite and not negative; received {lambda1}")
+        check_not_negative("lambda1", lambda1)
         self.lambda1 = lambda1
 
     @property

@@ -6,10 +6,11 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from gpn_bayes.checking import check_choice, check_count, check_not_negative
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.notears.continuous import ACYCLICITIES, augmented_lagrangian, central_path
 from gpn_bayes.estimators.notears.dags import break_cycles, cut
-from gpn_bayes.estimators.notears.objective import LinearProblem, read_linear_problem
+from gpn_bayes.estimators.notears.objective import LOSSES, LinearProblem, read_linear_problem
 from gpn_bayes.estimators.notears.orders import START_ORDERS, Settings, Solution, refit, search_over_orders
 from gpn_bayes.estimators.notears.scale import compare_scales, varsortability
 from gpn_bayes.estimators.notears.tuning import DagScores, choose_lambda1
@@ -248,27 +249,16 @@ class NOTEARS(GraphEstimator):
         self.diagnostics_ = compare_scales(self.adjacency_, standardised, np.diag(problem.covariance))
 
     def _check_settings(self) -> None:
-        _check_amount("lambda1", self.lambda1, "bic")
-        _check_amount("threshold", self.threshold, "auto")
-        for name, value, known in (
-            ("acyclicity", self.acyclicity, ("auto", *ACYCLICITIES)),
-            ("method", self.method, METHODS),
-            ("solver", self.solver, SOLVERS),
-        ):
-            if value not in known:
-                raise ValueError(f"{name} must be one of {', '.join(known)}; received {value!r}")
+        check_not_negative("lambda1", self.lambda1, word="bic")
+        check_not_negative("threshold", self.threshold, word="auto")
+        check_choice("loss", self.loss, LOSSES)
+        check_choice("acyclicity", self.acyclicity, ("auto", *ACYCLICITIES))
+        check_choice("method", self.method, METHODS)
+        check_choice("solver", self.solver, SOLVERS)
         starts = ["variance"] if isinstance(self.starts, str) and self.starts == "auto" else self.starts
         unknown = [start for start in starts if start not in START_ORDERS]
         if isinstance(starts, str) or not list(starts) or unknown:
             received = unknown[0] if unknown and not isinstance(starts, str) else self.starts
             raise ValueError(f"starts must be 'auto' or some of {', '.join(START_ORDERS)}; received {received!r}")
-        if self.rounds is not None and (not isinstance(self.rounds, int | np.integer) or self.rounds < 0):
-            raise ValueError(f"rounds must be a whole number, 0 or more; received {self.rounds!r}")
-
-
-def _check_amount(name: str, value: Any, word: str) -> None:
-    if isinstance(value, str) and value == word:
-        return
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or not 0 <= value < np.inf:
-        raise ValueError(f"{name} must be {word!r} or a number, finite and not negative; received {value!r}")
+        if self.rounds is not None:
+            check_count("rounds", self.rounds)

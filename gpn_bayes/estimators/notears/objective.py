@@ -123,8 +123,6 @@ def read_linear_problem(
     ValueError
         For data that the loss can't take, or edges that contradict each other.
     """
-    if loss not in LOSSES:
-        raise ValueError(f"loss must be one of {', '.join(LOSSES)}; received {loss!r}")
     checked = read_data(data)
     prior = GraphPrior(checked.names, required=required, forbidden=forbidden, tiers=tiers)
     if isinstance(checked, SufficientStatistics):
