@@ -128,7 +128,7 @@ def prepare(
         max_parents = scorer.default_max_parents
     space = read_space(candidates, graph_prior, max_parents, checked, scorer if proposal is None else proposal)
     plus_one, threshold = _read_growth(plus_one, expand, found_by_method=space.source not in ("all others", "given"))
-    sampler = _choose_sampler(sampler, n, order_bias)
+    sampler = _choose_sampler(sampler, n, order_bias, plus_one)
     exact = sampler == "exact"
     if exact and plus_one:
         raise ValueError("the exact sampler takes no parents from outside the candidates; use 'partition'")
@@ -181,13 +181,14 @@ def prepare(
     )
 
 
-def _choose_sampler(sampler: str, n: int, order_bias: str) -> str:
+def _choose_sampler(sampler: str, n: int, order_bias: str, plus_one: bool) -> str:
     if sampler not in SAMPLERS:
         raise ValueError(f"sampler must be one of {', '.join(SAMPLERS)}; received {sampler!r}")
     if order_bias not in ("keep", "correct"):
         raise ValueError(f"order_bias must be 'keep' or 'correct'; received {order_bias!r}")
     if sampler == "auto":
-        return "exact" if n <= AUTO_EXACT_NODES else "partition"
+        # The exact sampler has no way to parents from outside the candidates.
+        return "exact" if n <= AUTO_EXACT_NODES and not plus_one else "partition"
     if sampler == "exact" and n > exact_draws.MAX_NODES:
         raise ValueError(
             f"the exact sampler takes at most {exact_draws.MAX_NODES} variables; received {n}: use 'partition'"

@@ -174,6 +174,19 @@ def test_exchange_rates_are_told_and_tuned_towards_their_aim():
     assert len(rates) == 3 and all(0.1 < rate < 0.6 for rate in rates)
 
 
+def test_a_small_network_with_outsiders_is_not_drawn_exactly():
+    """An estimate seeds the space, and what it left out may come back: no sampler need be named for that."""
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=(100, 4))
+    values[:, 3] += values[:, 0]
+    data = pd.DataFrame(values, columns=list("abcd"))
+    estimate = gpn.estimators.HillClimbing("bic").fit(data)
+    post = gpn.sample(data, "bge", candidates=estimate, draws=200, chains=2, random_seed=1, progressbar=False)
+    assert post.settings["sampler"] == "partition"
+    either = post.edge_probabilities() + post.edge_probabilities().T
+    assert either.loc["a", "d"] > 0.95 and either.loc["b", "c"] > 0
+
+
 @pytest.mark.parametrize("n", [65, 130, 256])
 def test_networks_of_up_to_256_variables(n):
     rng = np.random.default_rng(3)

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
+import gpn_bayes
 from gpn_bayes import SufficientStatistics, graphs, metrics, simulate
 from gpn_bayes.data import Dataset
 from gpn_bayes.estimators import NOTEARS
@@ -364,6 +365,19 @@ def test_scores_of_the_estimate(table):
     assert empty.graph_.number_of_edges() == 0
     assert learner.log_score("bge") > empty.log_score("bge")
     assert learner.get_params()["lambda1"] == 0.1
+
+
+def test_the_estimate_seeds_a_sampler_and_is_compared_with_its_draws(table):
+    learner = NOTEARS(**QUICK).fit(table)
+    post = gpn_bayes.sample(
+        table, "bge", candidates=learner, draws=200, tune=100, chains=2, random_seed=1, progressbar=False,
+        plus_one=False,
+    )  # fmt: skip
+    drawn = post.edge_probabilities().to_numpy()
+    neighbours = (learner.adjacency_ | learner.adjacency_.T) == 1
+    assert not drawn[~neighbours].any() and drawn[neighbours].any()
+    best = max(graph.graph["log_score"] for graph in post.graphs())
+    assert post.log_score_gap(learner.graph_) == pytest.approx(best - learner.log_score("bge"), abs=1e-6)
 
 
 def test_ctrl_c_leaves_the_best_so_far(table, monkeypatch):
