@@ -18,7 +18,9 @@ ACYCLICITIES: dict[str, Acyclicity] = {
 LARGEST_H = 1e-8
 # The weight of the objective against the constraint, and the bound on the eigenvalues, along the path.
 _PATH = ((1.0, 1.0), (0.1, 0.9), (0.01, 0.8), (0.001, 0.7), (0.0001, 0.6))
-_TOLERANCE = 1e-10
+_EXACT = 1e-10
+# Enough for an order to begin from: which variables come first is settled long before the weights are.
+ROUGH = 1e-3
 
 
 def augmented_lagrangian(problem: LinearProblem, acyclicity: str, solver: str) -> Iterator[np.ndarray]:
@@ -36,7 +38,7 @@ def augmented_lagrangian(problem: LinearProblem, acyclicity: str, solver: str) -
     free = _FreeWeights(problem, ACYCLICITIES[acyclicity])
 
     def minimiser(function: Function, start: np.ndarray) -> Minimum:
-        return free.minimise(function, start, 1.0, solver)
+        return free.minimise(function, start, 1.0, solver, _EXACT)
 
     for found in lagrangian.augmented_lagrangian(free.loss, free.constraint, free.zeros(), 0.0, minimiser):
         weights = free.matrix(found.x)
@@ -46,7 +48,9 @@ def augmented_lagrangian(problem: LinearProblem, acyclicity: str, solver: str) -
             return
 
 
-def central_path(problem: LinearProblem, acyclicity: str, solver: str) -> Iterator[np.ndarray]:
+def central_path(
+    problem: LinearProblem, acyclicity: str, solver: str, tolerance: float = _EXACT
+) -> Iterator[np.ndarray]:
     """Yield the weights along the central path: minima of mu F + h for falling mu, each from the one before.
 
     The last are nearly acyclic. With h = -log det(s I - W * W) + d log s, s falls as well (Bello et al. 2022).
@@ -59,6 +63,8 @@ def central_path(problem: LinearProblem, acyclicity: str, solver: str) -> Iterat
         The function h.
     solver : {"orthant-wise", "proximal"}
         How each point is found.
+    tolerance : float
+        How exactly; see `quasi_newton.minimise`.
     """
     weights = np.zeros(problem.shape)
     for mu, s in _PATH:
@@ -68,7 +74,7 @@ def central_path(problem: LinearProblem, acyclicity: str, solver: str) -> Iterat
             s = s if np.isfinite(log_determinant(weights[: problem.d] ** 2, s)[0]) else 1.0
             constraint = _log_determinant_below(s)
         free = _FreeWeights(problem, constraint)
-        weights = free.matrix(free.minimise(free.barrier(mu), weights[problem.free], mu, solver).x)
+        weights = free.matrix(free.minimise(free.barrier(mu), weights[problem.free], mu, solver, tolerance).x)
         yield weights
 
 
@@ -110,9 +116,9 @@ class _FreeWeights:
 
         return function
 
-    def minimise(self, function: Function, start: np.ndarray, mu: float, solver: str) -> Minimum:
+    def minimise(self, function: Function, start: np.ndarray, mu: float, solver: str, tolerance: float) -> Minimum:
         """Minimise a function plus mu times the penalties."""
         penalties = mu * self.problem.penalties[self.problem.free]
         # An infinite h times zero weights is no number; the line search turns back at infinite values anyway.
         with np.errstate(invalid="ignore", over="ignore"):
-            return minimise(function, start, penalties, _TOLERANCE, solver)
+            return minimise(function, start, penalties, tolerance, solver)

@@ -241,12 +241,17 @@ class NOTEARS(GraphEstimator):
         self.diagnostics_ = {"varsortability": varsortability(self.adjacency_, np.diag(problem.covariance))}
 
     def _compare_scales(self, problem: LinearProblem, rng: np.random.Generator) -> None:
-        other = self._solve(problem.standardised(), rng, [])
+        standardised = problem.standardised()
+        if self.method == "auto":
+            # To know whether the answer changes, the quicker starts do.
+            other = search_over_orders(standardised, self._settings(problem)._replace(starts=_ORDER_STARTS), rng)
+        else:
+            other = self._solve(standardised, rng, [])
         self.interrupted_ |= other.interrupted
         above = cut(other.weights, self.threshold_, problem.required)
         kept, _ = break_cycles(above, problem.required)
-        standardised = ((kept != 0) | problem.required).astype(np.int8)
-        self.diagnostics_ = compare_scales(self.adjacency_, standardised, np.diag(problem.covariance))
+        adjacency = ((kept != 0) | problem.required).astype(np.int8)
+        self.diagnostics_ = compare_scales(self.adjacency_, adjacency, np.diag(problem.covariance))
 
     def _check_settings(self) -> None:
         check_not_negative("lambda1", self.lambda1, word="bic")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from gpn_bayes.estimators.notears.continuous import augmented_lagrangian, central_path
+from gpn_bayes.estimators.notears.continuous import ROUGH, augmented_lagrangian, central_path
 from gpn_bayes.estimators.notears.dags import order_of
 from gpn_bayes.estimators.notears.objective import LinearProblem
 from gpn_bayes.estimators.notears.order_search import OrderSearch, least_variance_order
@@ -126,7 +126,7 @@ def _along_penalties(problem: LinearProblem, settings: Settings, rng: np.random.
 
 
 def _by_central_path(problem: LinearProblem, settings: Settings, rng: np.random.Generator) -> np.ndarray:
-    *_, weights = central_path(problem, "log-det", settings.solver)
+    *_, weights = central_path(problem, "log-det", settings.solver, ROUGH)
     return order_of(weights[: problem.d], problem.required)
 
 
