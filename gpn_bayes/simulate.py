@@ -155,7 +155,7 @@ def linear(
     if not 0 < noise_scale < math.inf:
         raise ValueError(f"noise_scale must be positive and finite; received {noise_scale}")
     matrix, names, rng = _prepare(dag, n_rows, random_seed)
-    weights = np.where(matrix, _signed_uniform(rng, matrix.shape, weight_range), 0.0)
+    weights = np.where(matrix, signed_uniform(rng, matrix.shape, weight_range), 0.0)
     errors = noise_scale * _standard_noise(rng, noise, (n_rows, len(names)))
     return _generate(matrix, names, errors, lambda child, pa, x: x @ weights[pa, child], weights)
 
@@ -197,7 +197,7 @@ def fourier(dag: Any, n_rows: int, lam: float, random_seed: Seed = None) -> pd.D
     if not 0 <= lam < math.inf:
         raise ValueError(f"lam must be finite and not negative; received {lam}")
     matrix, names, rng = _prepare(dag, n_rows, random_seed)
-    beta = np.where(matrix, _signed_uniform(rng, matrix.shape, _WEIGHT_RANGE), 0.0)
+    beta = np.where(matrix, signed_uniform(rng, matrix.shape, _WEIGHT_RANGE), 0.0)
     mixing = _fourier_weights(rng, matrix.shape, lam)
     errors = rng.normal(size=(n_rows, len(names)))
 
@@ -254,8 +254,8 @@ def mlp(dag: Any, n_rows: int, hidden: int = 100, random_seed: Seed = None) -> p
     errors = rng.normal(size=(n_rows, len(names)))
 
     def effect(child: int, parents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        inner = _signed_uniform(rng, (len(parents), hidden), _WEIGHT_RANGE)
-        return expit(x @ inner) @ _signed_uniform(rng, (hidden,), _WEIGHT_RANGE)
+        inner = signed_uniform(rng, (len(parents), hidden), _WEIGHT_RANGE)
+        return expit(x @ inner) @ signed_uniform(rng, (hidden,), _WEIGHT_RANGE)
 
     return _generate(matrix, names, errors, effect)
 
@@ -284,7 +284,7 @@ def random_network(
     """
     if not 0 < concentration < math.inf:
         raise ValueError(f"concentration must be positive and finite; received {concentration}")
-    matrix, names = _read_dag(dag)
+    matrix, names = read_dag(dag)
     given = levels if isinstance(levels, Mapping) else dict.fromkeys(names, levels)
     if unknown := [name for name in given if name not in names]:
         raise ValueError(f"levels must be those of variables; {unknown[0]!r} is none")
@@ -343,11 +343,17 @@ def discrete(
 def _prepare(dag: Any, n_rows: int, random_seed: Seed) -> tuple[np.ndarray, list[Hashable], np.random.Generator]:
     """Return the adjacency matrix, the names and the generator that every simulator of numbers needs."""
     check_count("n_rows", n_rows, 1)
-    return *_read_dag(dag), np.random.default_rng(random_seed)
+    return *read_dag(dag), np.random.default_rng(random_seed)
 
 
-def _read_dag(dag: Any) -> tuple[np.ndarray, list[Hashable]]:
-    """Return the adjacency matrix and the names of a DAG."""
+def read_dag(dag: Any) -> tuple[np.ndarray, list[Hashable]]:
+    """Return the adjacency matrix and the names of a DAG; the nodes of an array are named v1, v2, ….
+
+    Examples
+    --------
+    >>> read_dag([[0, 1], [0, 0]])[1]
+    ['v1', 'v2']
+    """
     names = graphs.graph_names(dag)
     if names is None:
         dag = np.asarray(dag)
@@ -375,9 +381,17 @@ def _generate(
     return frame
 
 
-def _signed_uniform(rng: np.random.Generator, shape: tuple[int, ...], magnitudes: tuple[float, float]) -> np.ndarray:
-    """Return numbers with uniform magnitudes and random signs."""
+def signed_uniform(
+    rng: np.random.Generator, shape: tuple[int, ...], magnitudes: tuple[float, float], name: str = "weight_range"
+) -> np.ndarray:
+    """Return numbers with uniform magnitudes and random signs; `name` is what an error calls the magnitudes.
+
+    Examples
+    --------
+    >>> np.abs(signed_uniform(np.random.default_rng(1), (3,), (2.0, 2.0))).tolist()
+    [2.0, 2.0, 2.0]
+    """
     low, high = magnitudes
     if not 0 <= low <= high < math.inf:
-        raise ValueError(f"weight_range must be (low, high) with 0 <= low <= high; received {magnitudes}")
+        raise ValueError(f"{name} must be (low, high) with 0 <= low <= high; received {magnitudes}")
     return rng.uniform(low, high, size=shape) * rng.choice([-1.0, 1.0], size=shape)

@@ -1,13 +1,13 @@
 """Time series drawn from a structural vector autoregression: what variables do to each other at once, and later."""
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from gpn_bayes import graphs
+from gpn_bayes.simulate import read_dag, signed_uniform
 
 # Every mode of the process decays at least to this share from one time to the next.
 _SLOWEST_DECAY = 0.95
@@ -62,7 +62,7 @@ def svar(
     sizes = _read_lengths(lengths)
     if not 0 < noise_scale < math.inf:
         raise ValueError(f"noise_scale must be positive and finite; received {noise_scale}")
-    matrix, names = _read_dag(dag)
+    matrix, names = read_dag(dag)
     present = _read_lagged(lagged, len(names))
     rng = np.random.default_rng(random_seed)
     weights, lagged_weights = _stable_weights(rng, (matrix, weight_range), (present, lagged_range))
@@ -87,14 +87,6 @@ def _read_lengths(lengths: int | Sequence[int]) -> list[int]:
     return [int(size) for size in sizes]
 
 
-def _read_dag(dag: Any) -> tuple[np.ndarray, list[Hashable]]:
-    names = graphs.graph_names(dag)
-    if names is None:
-        dag = np.asarray(dag)
-        names = [f"v{i + 1}" for i in range(len(dag))]
-    return graphs.as_adjacency(dag, names), names
-
-
 def _read_lagged(lagged: Any, d: int) -> np.ndarray:
     present = np.asarray(lagged)
     if present.ndim != 3 or present.shape[1:] != (d, d) or len(present) == 0:
@@ -102,14 +94,6 @@ def _read_lagged(lagged: Any, d: int) -> np.ndarray:
     if not np.isin(present, (0, 1)).all():
         raise ValueError("lagged must hold 0 and 1 only; received other numbers")
     return present
-
-
-def _weights(rng: np.random.Generator, present: np.ndarray, magnitudes: tuple[float, float], name: str) -> np.ndarray:
-    low, high = magnitudes
-    if not 0 <= low <= high < math.inf:
-        raise ValueError(f"{name} must be (low, high) with 0 <= low <= high; received {magnitudes}")
-    signs = rng.choice([-1.0, 1.0], size=present.shape)
-    return np.where(present != 0, rng.uniform(low, high, size=present.shape) * signs, 0.0)
 
 
 def _stable_weights(
@@ -120,8 +104,8 @@ def _stable_weights(
     """Return weights with which the process doesn't grow, given where they are and their ranges."""
     best, chosen = 0.0, None
     for _ in range(_MOST_DRAWS):
-        weights = _weights(rng, *within, "weight_range")
-        lagged_weights = _weights(rng, *later, "lagged_range")
+        weights = np.where(within[0], signed_uniform(rng, within[0].shape, within[1]), 0.0)
+        lagged_weights = np.where(later[0], signed_uniform(rng, later[0].shape, later[1], "lagged_range"), 0.0)
         factor = _stabilising_factor(lagged_weights @ np.linalg.inv(np.eye(len(weights)) - weights))
         if factor > best:
             powers = factor ** np.arange(1, len(lagged_weights) + 1)

@@ -12,7 +12,7 @@ from gpn_bayes.checking import check_count, check_not_negative
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.lagrangian import Round, augmented_lagrangian
-from gpn_bayes.estimators.notears.dags import Removed, break_cycles, cut, order_of
+from gpn_bayes.estimators.notears.dags import Removed, break_cycles, cut, order_of, removed_table
 from gpn_bayes.estimators.perceptrons import Perceptrons
 from gpn_bayes.estimators.quasi_newton import Function, Minimum, minimise
 from gpn_bayes.kernels.acyclicity import exponential
@@ -145,10 +145,7 @@ class NOTEARSMLP(GraphEstimator):
         self.objective_ = best.objective
         self.h_ = best.h
         strong = [entry for entry in best.removed if entry.weight >= self.threshold]
-        self.removed_ = pd.DataFrame(
-            [(data.names[parent], data.names[child], weight) for parent, child, weight in strong],
-            columns=["parent", "child", "weight"],
-        )
+        self.removed_ = removed_table(strong, data.names)
         self._keep_graph((self.weights_ != 0) | prior.required, data.names, data)
         return self
 

@@ -1,8 +1,10 @@
 """From weights to DAGs: cycles broken at their weakest entries, small weights cut off, orders read off."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy.sparse.csgraph import connected_components
 
 from gpn_bayes.kernels.dags import topological_order
@@ -14,6 +16,18 @@ class Removed(NamedTuple):
     parent: int
     child: int
     weight: float
+
+
+def removed_table(removed: Sequence[Removed], names: Sequence[str]) -> pd.DataFrame:
+    """Return removed entries with the names of their ends.
+
+    Examples
+    --------
+    >>> removed_table([Removed(1, 0, 0.5)], ["raf", "mek"]).values.tolist()
+    [['mek', 'raf', 0.5]]
+    """
+    rows = [(names[entry.parent], names[entry.child], entry.weight) for entry in removed]
+    return pd.DataFrame(rows, columns=["parent", "child", "weight"])
 
 
 def break_cycles(weights: np.ndarray, required: np.ndarray) -> tuple[np.ndarray, list[Removed]]:

@@ -9,7 +9,7 @@ import pandas as pd
 from gpn_bayes.checking import check_choice, check_count, check_not_negative
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.notears.continuous import ACYCLICITIES, augmented_lagrangian, central_path
-from gpn_bayes.estimators.notears.dags import break_cycles, cut
+from gpn_bayes.estimators.notears.dags import break_cycles, cut, removed_table
 from gpn_bayes.estimators.notears.objective import LOSSES, LinearProblem, read_linear_problem
 from gpn_bayes.estimators.notears.orders import START_ORDERS, Settings, Solution, refit, search_over_orders
 from gpn_bayes.estimators.notears.scale import compare_scales, varsortability
@@ -233,10 +233,7 @@ class NOTEARS(GraphEstimator):
         above = cut(self.raw_weights_, self.threshold_, problem.required)
         self.weights_, removed = break_cycles(above, problem.required)
         names = problem.data.names
-        self.removed_ = pd.DataFrame(
-            [(names[entry.parent], names[entry.child], entry.weight) for entry in removed],
-            columns=["parent", "child", "weight"],
-        )
+        self.removed_ = removed_table(removed, names)
         self._keep_graph((self.weights_ != 0) | problem.required, names, problem.data)
         self.diagnostics_ = {"varsortability": varsortability(self.adjacency_, np.diag(problem.covariance))}
 
