@@ -1,7 +1,7 @@
 """NOTEARS for linear structural equations: the learner."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ import pandas as pd
 from gpn_bayes.checking import check_choice, check_count, check_not_negative
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.notears.continuous import ACYCLICITIES, augmented_lagrangian, central_path
-from gpn_bayes.estimators.notears.dags import break_cycles, cut, removed_table
+from gpn_bayes.estimators.notears.dags import Removed, break_cycles, cut, removed_table
 from gpn_bayes.estimators.notears.objective import LOSSES, LinearProblem, read_linear_problem
 from gpn_bayes.estimators.notears.orders import START_ORDERS, Settings, Solution, refit, search_over_orders
 from gpn_bayes.estimators.notears.scale import compare_scales, varsortability
@@ -169,27 +169,38 @@ class NOTEARS(GraphEstimator):
             Ignored; for scikit-learn's sake.
         """
         self._check_settings()
-        tuned = self.lambda1 == "bic"
-        lambda1 = 0.0 if tuned else float(self.lambda1)
+        lambda1 = 0.0 if self.lambda1 == "bic" else float(self.lambda1)
         problem = read_linear_problem(X, self.loss, lambda1, self.required, self.forbidden, self.tiers)
         rng = np.random.default_rng(self.random_state)
-        score = DagScores(self.score, problem) if tuned or self.threshold == "auto" else None
-        orders: list[np.ndarray] = []
-        if tuned:
-            assert score is not None
-            lambda1, order, self.path_ = choose_lambda1(problem, score, self.threshold, rng)
-            orders.append(order)
-        self.lambda1_ = lambda1
-        problem = problem.with_lambda1(lambda1)
-        solution = self._solve(problem, rng, orders)
-        self._keep(problem, solution, score)
+        self._keep(problem, self._estimate(problem, self._starts(), rng))
         if self.check_scale and problem.loss == "l2":
             self._compare_scales(problem, rng)
         return self
 
-    def _solve(self, problem: LinearProblem, rng: np.random.Generator, orders: list[np.ndarray]) -> Solution:
+    def _estimate(self, problem: LinearProblem, starts: tuple[str, ...], rng: np.random.Generator) -> "_Estimate":
+        """Choose the penalty, minimise, choose the threshold, and break what cycles are left."""
+        tuned = self.lambda1 == "bic"
+        score = DagScores(self.score, problem) if tuned or self.threshold == "auto" else None
+        orders, path = [], None
+        if tuned:
+            assert score is not None
+            lambda1, order, path = choose_lambda1(problem, score, self.threshold, rng)
+            problem = problem.with_lambda1(lambda1)
+            orders.append(order)
+        solution = self._solve(problem, starts, rng, orders)
+        raw = solution.weights[: problem.d]
+        if score is not None and self.threshold == "auto":
+            threshold = score.best_threshold(break_cycles(raw, problem.required)[0])[0]
+        else:
+            threshold = float(self.threshold)
+        weights, removed = break_cycles(cut(raw, threshold, problem.required), problem.required)
+        return _Estimate(problem.lambda1, path, solution, threshold, weights, removed)
+
+    def _solve(
+        self, problem: LinearProblem, starts: tuple[str, ...], rng: np.random.Generator, orders: list[np.ndarray]
+    ) -> Solution:
         if self.method in ("auto", "order-search"):
-            return search_over_orders(problem, self._settings(problem), rng, orders)
+            return search_over_orders(problem, self._settings(problem, starts), rng, orders)
         weights, interrupted = np.zeros(problem.shape), False
         iterate = augmented_lagrangian if self.method == "augmented-lagrangian" else central_path
         try:
@@ -204,12 +215,12 @@ class NOTEARS(GraphEstimator):
         row = pd.DataFrame([(self.method, first, last)], columns=["start", "objective_at_start", "objective"])
         return Solution(weights, last, row, interrupted)
 
-    def _settings(self, problem: LinearProblem) -> Settings:
-        starts: tuple[str, ...] = _ORDER_STARTS
-        if self.method == "auto":
-            starts = (*starts, "central-path")
+    def _starts(self) -> tuple[str, ...]:
         if self.starts != "auto":
-            starts = tuple(self.starts)
+            return tuple(self.starts)
+        return (*_ORDER_STARTS, "central-path") if self.method == "auto" else _ORDER_STARTS
+
+    def _settings(self, problem: LinearProblem, starts: tuple[str, ...]) -> Settings:
         rounds = self.rounds
         if rounds is None:
             rounds = min(max(_ROUNDS_TIMES_VARIABLES // problem.d, _ROUNDS[0]), _ROUNDS[1])
@@ -221,33 +232,32 @@ class NOTEARS(GraphEstimator):
             return self.acyclicity
         return "log-det" if self.method == "central-path" else "exponential"
 
-    def _keep(self, problem: LinearProblem, solution: Solution, score: DagScores | None) -> None:
+    def _keep(self, problem: LinearProblem, found: "_Estimate") -> None:
+        solution, names = found.solution, problem.data.names
+        self.lambda1_, self.threshold_ = found.lambda1, found.threshold
+        if found.path is not None:
+            self.path_ = found.path
         self.raw_weights_ = solution.weights[: problem.d]
         self.intercepts_ = np.zeros(problem.d) if problem.rows is None else solution.weights[problem.d]
         self.objective_ = solution.objective
         self.h_ = exponential(self.raw_weights_**2)[0]
         self.starts_ = solution.starts
         self.interrupted_ = solution.interrupted
-        acyclic, _ = break_cycles(self.raw_weights_, problem.required)
-        self.threshold_ = score.best_threshold(acyclic)[0] if self.threshold == "auto" else float(self.threshold)  # type: ignore[union-attr]
-        above = cut(self.raw_weights_, self.threshold_, problem.required)
-        self.weights_, removed = break_cycles(above, problem.required)
-        names = problem.data.names
-        self.removed_ = removed_table(removed, names)
-        self._keep_graph((self.weights_ != 0) | problem.required, names, problem.data)
+        self.weights_ = found.weights
+        self.removed_ = removed_table(found.removed, names)
+        self._keep_graph((found.weights != 0) | problem.required, names, problem.data)
         self.diagnostics_ = {"varsortability": varsortability(self.adjacency_, np.diag(problem.covariance))}
 
     def _compare_scales(self, problem: LinearProblem, rng: np.random.Generator) -> None:
-        standardised = problem.standardised()
-        if self.method == "auto":
-            # To know whether the answer changes, the quicker starts do.
-            other = search_over_orders(standardised, self._settings(problem)._replace(starts=_ORDER_STARTS), rng)
-        else:
-            other = self._solve(standardised, rng, [])
-        self.interrupted_ |= other.interrupted
-        above = cut(other.weights, self.threshold_, problem.required)
-        kept, _ = break_cycles(above, problem.required)
-        adjacency = ((kept != 0) | problem.required).astype(np.int8)
+        # To know whether the answer changes, the quicker starts do.
+        starts = _ORDER_STARTS if self.starts == "auto" else self._starts()
+        try:
+            other = self._estimate(problem.standardised(), starts, rng)
+        except KeyboardInterrupt:
+            self.interrupted_ = True
+            return
+        self.interrupted_ |= other.solution.interrupted
+        adjacency = ((other.weights != 0) | problem.required).astype(np.int8)
         self.diagnostics_ = compare_scales(self.adjacency_, adjacency, np.diag(problem.covariance))
 
     def _check_settings(self) -> None:
@@ -264,3 +274,12 @@ class NOTEARS(GraphEstimator):
             raise ValueError(f"starts must be 'auto' or some of {', '.join(START_ORDERS)}; received {received!r}")
         if self.rounds is not None:
             check_count("rounds", self.rounds)
+
+
+class _Estimate(NamedTuple):
+    lambda1: float
+    path: pd.DataFrame | None
+    solution: Solution
+    threshold: float
+    weights: np.ndarray
+    removed: list[Removed]
