@@ -1,8 +1,8 @@
 """Time other programs' linear DAG learners, as a JSON-in, JSON-out worker process.
 
 Run it with the interpreter that has gcastle 1.0.4, dagma 1.1.1 and lingam. The request on stdin: ``program``
-("gcastle", "dagma" or "lingam"), ``data`` (path of an .npy array) and ``lambda1``. The reply is one JSON object
-on stdout with the weights before any threshold, rows parents, and the CPU seconds of the fit alone.
+("gcastle", "dagma" or "lingam"), ``data`` (path of an .npz file of arrays) and ``lambda1``. The reply is one JSON
+list on stdout, an entry per array: the weights before any threshold, rows parents, and the CPU seconds of the fit alone.
 """
 
 import json
@@ -44,12 +44,15 @@ PROGRAMS = {"gcastle": fit_gcastle, "dagma": fit_dagma, "lingam": fit_lingam}
 def main():
     """Read the request from stdin and write the reply to stdout."""
     request = json.load(sys.stdin)
-    values = np.load(request["data"])
-    with redirect_stdout(sys.stderr):
-        began = time.process_time()
-        weights = PROGRAMS[request["program"]](values - values.mean(axis=0), request["lambda1"])
-        seconds = time.process_time() - began
-    json.dump({"weights": np.asarray(weights, dtype=float).tolist(), "cpu_seconds": seconds}, sys.stdout)
+    fit = PROGRAMS[request["program"]]
+    replies = []
+    with np.load(request["data"]) as tables, redirect_stdout(sys.stderr):
+        for values in tables.values():
+            began = time.process_time()
+            weights = fit(values - values.mean(axis=0), request["lambda1"])
+            seconds = time.process_time() - began
+            replies.append({"weights": np.asarray(weights, dtype=float).tolist(), "cpu_seconds": seconds})
+    json.dump(replies, sys.stdout)
 
 
 if __name__ == "__main__":
