@@ -2,7 +2,7 @@
 
 Run it with the interpreter that has gcastle 1.0.4, dagma 1.1.1 and lingam. The request on stdin: ``program``
 ("gcastle", "dagma" or "lingam"), ``data`` (path of an .npz file of arrays) and ``lambda1``. The reply is one JSON
-list on stdout, an entry per array: the weights before any threshold, rows parents, and the CPU seconds of the fit alone.
+list on stdout, an entry per array: the weights before any threshold, rows parents, and the CPU seconds of the fit.
 """
 
 import json
