@@ -4,6 +4,7 @@ import csv
 import hashlib
 import json
 import warnings
+import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,10 @@ class Dataset:
         ValueError
             For missing or infinite values, constant columns, repeated names, or fewer than two columns.
         """
+        return cls._read(data, whole=True)
+
+    @classmethod
+    def _read(cls, data: "Dataset | pd.DataFrame | np.ndarray | str | Path", whole: bool) -> "Dataset":
         if isinstance(data, Dataset):
             return data
         if isinstance(data, str | Path):
@@ -115,7 +120,7 @@ class Dataset:
             raise ValueError(
                 f"data must be a DataFrame, an array or the path of a table; received {type(data).__name__}"
             )
-        return _dataset_of_frame(data)
+        return _dataset_of_frame(data, whole)
 
     def numeric(self, purpose: str) -> np.ndarray:
         """Return the raw values as floats, or say which column is not a number."""
@@ -183,6 +188,30 @@ class SufficientStatistics:
         values = data.numeric("a covariance")
         return cls(len(values), values.mean(axis=0), np.cov(values, rowvar=False, ddof=1), data.names)
 
+    def save(self, path: str | Path) -> None:
+        """Write the statistics to an ``.npz`` file, which goes wherever data go."""
+        with Path(path).open("wb") as file:
+            np.savez(file, n=self.n, mean=self.mean, cov=self.cov, names=np.array(self.names, dtype=str))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "SufficientStatistics":
+        """Read statistics that `save` wrote.
+
+        Raises
+        ------
+        ValueError
+            If the file is missing or holds something else.
+        """
+        if not Path(path).is_file():
+            raise ValueError(f"the file of statistics must exist; {str(path)!r} is not a file")
+        try:
+            with np.load(path, allow_pickle=False) as content:
+                n, mean, cov, names = (content[part] for part in ("n", "mean", "cov", "names"))
+                rows = int(n)
+        except (OSError, TypeError, ValueError, KeyError, zipfile.BadZipFile):
+            raise ValueError(f"{Path(path).name} can't be read as statistics: n, mean, cov and names") from None
+        return cls(rows, mean, cov, tuple(str(name) for name in names))
+
     @property
     def correlation(self) -> np.ndarray:
         """The covariance of the standardised variables."""
@@ -191,8 +220,21 @@ class SufficientStatistics:
 
 
 def read_data(data: Any) -> "Dataset | SufficientStatistics":
-    """Return statistics as they are, and any table as a `Dataset`."""
+    """Return statistics as they are or from their file, and any table as a `Dataset`."""
+    if isinstance(data, str | Path) and Path(data).suffix.lower() == ".npz":
+        return SufficientStatistics.load(data)
     return data if isinstance(data, SufficientStatistics) else Dataset.read(data)
+
+
+def read_part(data: "Dataset | pd.DataFrame | np.ndarray | str | Path") -> Dataset:
+    """Return one party's part of a larger table: as `Dataset.read`, but columns may be constant, and a row is enough.
+
+    Examples
+    --------
+    >>> read_part(np.array([[1.0, 2.0]])).n_rows
+    1
+    """
+    return Dataset._read(data, whole=False)
 
 
 def _read_file(path: Path) -> pd.DataFrame:
@@ -239,14 +281,19 @@ def _frame_of_array(values: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame(values, columns=[f"v{i + 1}" for i in range(values.shape[1])])
 
 
-def _dataset_of_frame(frame: pd.DataFrame) -> Dataset:
+def _dataset_of_frame(frame: pd.DataFrame, whole: bool) -> Dataset:
+    """Check a table; a part of one may have a single row, and columns that don't vary in it."""
     names = tuple(str(name) for name in frame.columns)
     _check_names(names)
-    if len(frame) < 2:
+    if whole and len(frame) < 2:
         raise ValueError(f"a table needs at least two rows; received {len(frame)}")
+    if frame.empty:
+        raise ValueError("a part of a table needs at least one row; received none")
     columns = [_read_column(name, frame.iloc[:, i]) for i, name in enumerate(names)]
     values = np.column_stack([column for column, _, _ in columns])
-    _warn_of_identical_columns(names, values)
+    if whole:
+        _check_variation(names, values)
+        _warn_of_identical_columns(names, values)
     values.setflags(write=False)
     return Dataset(names, values, tuple(kind for _, kind, _ in columns), tuple(levels for *_, levels in columns))
 
@@ -278,9 +325,13 @@ def _read_column(name: str, column: pd.Series) -> tuple[np.ndarray, str, tuple[A
         raise ValueError(f"columns must hold numbers or categories; column {name!r} is {column.dtype}")
     if not np.isfinite(values).all():
         raise ValueError(f"every value must be finite; column {name!r} holds an infinite value")
-    if np.ptp(values) == 0 or values.std(ddof=1) == 0:
-        raise ValueError(f"every column must vary; column {name!r} is constant")
     return values, kind, levels
+
+
+def _check_variation(names: tuple[str, ...], values: np.ndarray) -> None:
+    for name, column in zip(names, values.T, strict=True):
+        if np.ptp(column) == 0 or column.std(ddof=1) == 0:
+            raise ValueError(f"every column must vary; column {name!r} is constant")
 
 
 def _warn_of_identical_columns(names: tuple[str, ...], values: np.ndarray) -> None:
@@ -291,5 +342,5 @@ def _warn_of_identical_columns(names: tuple[str, ...], values: np.ndarray) -> No
             warnings.warn(
                 f"columns {first!r} and {name!r} are identical: the data can't tell them apart",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )

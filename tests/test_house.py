@@ -103,6 +103,9 @@ def test_nobody_imports_the_compiled_packages_by_bare_names(path):
             ),
         ),
         ("gpn_bayes.posterior", ("gpn_bayes.posterior", "gpn_bayes.graphs", "gpn_bayes.metrics")),
+        # Protocols don't know of connections, nor connections of protocols.
+        ("gpn_bayes.secure", ("gpn_bayes.secure",)),
+        ("gpn_bayes.wire", ("gpn_bayes.wire",)),
     ],
 )  # fmt: skip
 def test_arrows_go_one_way(home, allowed):

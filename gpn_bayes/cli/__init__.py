@@ -1,4 +1,4 @@
-"""The command line: ``gpn-bayes run``, ``demo``, ``query``, ``compare`` and ``estimate``."""
+"""The command line: ``gpn-bayes run``, ``demo``, ``query``, ``compare``, ``estimate`` and ``federate``."""
 
 import sys
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 import gpn_bayes
-from gpn_bayes.cli import compare, estimate, query, run, screen
+from gpn_bayes.cli import compare, estimate, federate, query, run, screen
 
 app = typer.Typer(
     name="gpn-bayes",
@@ -21,6 +21,7 @@ app.command("demo")(run.run_demo)
 app.command("query")(query.answer)
 app.command("compare")(compare.compare_runs)
 app.command("estimate")(estimate.estimate_file)
+app.add_typer(federate.app, name="federate")
 
 
 @app.callback(invoke_without_command=True)

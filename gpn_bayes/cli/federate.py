@@ -1,0 +1,169 @@
+"""``gpn-bayes federate``: certificates, coordinator and clients of a run over rows that nobody pools."""
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gpn_bayes.cli import screen
+from gpn_bayes.cli.folder import write_whole
+from gpn_bayes.cli.options import Quiet
+from gpn_bayes.cli.run import INTERRUPTED
+
+if TYPE_CHECKING:
+    from gpn_bayes.federated.config import ClientConfig
+
+_EXTRA = ("cryptography", "google", "grpc")
+
+app = typer.Typer(
+    help="Learn from rows that several parties hold and don't share.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.command("certs")
+def make_certificates(
+    out: Annotated[Path, typer.Option(help="Folder for one folder a party; nothing in it is overwritten.")],
+    clients: Annotated[str, typer.Option(help="Names of the clients, 'a,b,c'.")],
+    address: Annotated[str, typer.Option(help="Where clients reach the coordinator, host:port.")] = "127.0.0.1:50051",
+    variables: Annotated[
+        str | None, typer.Option(help="The columns that the run is about, 'x,y,z'.", show_default=False)
+    ] = None,
+    program: Annotated[str, typer.Option(help="What the run does.")] = "statistics",
+    days: Annotated[int, typer.Option(help="How long the certificates hold, in days.", min=1)] = 365,
+) -> None:
+    """Make certificates, keys and configuration files for a trial: one folder to hand to each party.
+
+    Whoever runs this has all keys. For real use every party makes its own.
+    """
+    with _plain_messages():
+        from gpn_bayes.federated.programs import find_program
+        from gpn_bayes.federated.setup_files import write_parties
+
+        find_program(program)
+
+        names = [name.strip() for name in clients.split(",") if name.strip()]
+        columns = [name.strip() for name in (variables or "").split(",") if name.strip()]
+        homes = write_parties(out, names, columns, address, program, days)
+        screen.show_files(out, homes)
+        if not columns:
+            screen.note("fill in 'variables' in coordinator.toml: the columns that the run is about")
+
+
+@app.command("coordinator")
+def run_coordinator(
+    config: Annotated[Path, typer.Option(help="The coordinator's configuration, coordinator.toml.")],
+    quiet: Quiet = False,
+) -> None:
+    """Carry out a run, or go on with one that was cut short; clients call in.
+
+    Writes <program>.npz. Where it holds statistics, gpn.sample and the learners take it as data.
+    """
+    with _plain_messages(), _logging(quiet):
+        from gpn_bayes.federated.config import read_coordinator
+        from gpn_bayes.federated.coordinator import coordinate
+        from gpn_bayes.progress import status_line
+
+        told = read_coordinator(config)
+        with status_line(not quiet) as tell:
+            results = coordinate(told, tell)
+        files = [results]
+        if told.posterior is not None:
+            files += _sample(results, told.posterior, quiet)
+        screen.show_files(told.out, files)
+
+
+@app.command("client")
+def run_client(
+    data: Annotated[Path, typer.Option(help="This client's rows, a CSV or Parquet table.")],
+    config: Annotated[
+        Path | None,
+        typer.Option(help="The client's configuration; client.toml next to the certificate if that is given."),
+    ] = None,
+    coordinator: Annotated[str | None, typer.Option(help="Where the coordinator is, host:port.")] = None,
+    cert: Annotated[Path | None, typer.Option(help="This client's certificate (PEM).")] = None,
+    key: Annotated[Path | None, typer.Option(help="Its private key (PEM).")] = None,
+    authority: Annotated[Path | None, typer.Option(help="The certificate that signed all others (PEM).")] = None,
+    state: Annotated[Path | None, typer.Option(help="File in which this client remembers runs.")] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Give statistics of a table of which some were already given.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Take part in a coordinator's run until it is over; started again, it goes on where it was.
+
+    Options take the place of entries in the configuration.
+    """
+    with _plain_messages(), _logging(quiet):
+        from gpn_bayes.data import read_part
+        from gpn_bayes.federated.client import take_part
+        from gpn_bayes.progress import status_line
+
+        told = _client_config(config, {
+            "coordinator": coordinator, "certificate": cert, "key": key, "authority": authority, "state": state,
+        })  # fmt: skip
+        rows = read_part(data)
+        with status_line(not quiet) as tell:
+            take_part(told, rows, again, tell)
+        screen.note("the run is over")
+
+
+def _client_config(config: Path | None, overrides: dict[str, Any]) -> "ClientConfig":
+    from gpn_bayes.federated.config import read_client
+
+    if config is None:
+        if overrides["certificate"] is None:
+            raise ValueError("--config FILE or --cert FILE must be given; received neither")
+        config = overrides["certificate"].parent / "client.toml"
+    return read_client(config, overrides)
+
+
+def _sample(statistics: Path, options: dict[str, Any], quiet: bool) -> list[Path]:
+    """Draw from the posterior of networks, given the statistics; return the files."""
+    from gpn_bayes.cli.folder import edges_csv
+    from gpn_bayes.sampling import sample
+
+    settings: dict[str, Any] = {"score": "bge", "random_seed": 1, "progressbar": not quiet} | options
+    post = sample(statistics, **settings)
+    files = [statistics.with_name("posterior.nc"), statistics.with_name("edges.csv")]
+    post.save(files[0])
+    write_whole(files[1], edges_csv(post.summary()))
+    return files
+
+
+@contextmanager
+def _plain_messages() -> Iterator[None]:
+    """Show errors in one line, also that of a missing package; Ctrl-C leaves a run that can go on."""
+    with screen.plain_messages():
+        try:
+            yield
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] not in _EXTRA:
+                raise
+            raise ValueError(
+                f'federated runs need the package {error.name}: pip install "gpn_bayes[federated]"'
+            ) from None
+        except KeyboardInterrupt:
+            screen.note("interrupted; the same command goes on from here")
+            raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def _logging(quiet: bool) -> Iterator[None]:
+    """Send the package's log to stderr for the time being; only warnings if quiet."""
+    logger = logging.getLogger("gpn_bayes")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.WARNING if quiet else logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)

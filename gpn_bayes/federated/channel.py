@@ -1,0 +1,130 @@
+"""What a federated program sees of its clients: it sends a task to all, and gets the sums of their answers."""
+
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gpn_bayes.federated.combining import RoundSum, Shapes
+from gpn_bayes.federated.plan import Plan
+from gpn_bayes.federated.requests import Request
+from gpn_bayes.federated.session import ClientSession
+from gpn_bayes.secure.key_exchange import Signer, fingerprint
+from gpn_bayes.wire.certificates import new_authority, new_party
+
+
+class Channel(ABC):
+    """The coordinator's view of its clients.
+
+    A program must be a deterministic function of its channel: one that was killed is run again, and asks again for the
+    sums that it has already had.
+
+    Attributes
+    ----------
+    clients : tuple of str
+        Their names.
+    """
+
+    clients: tuple[str, ...]
+
+    @abstractmethod
+    def sum(self, task: str, values: Mapping[str, ArrayLike], shapes: Shapes | None = None) -> dict[str, np.ndarray]:
+        """Send a task to all clients, and return the sums over the clients of the arrays that they answer.
+
+        Every call is a round; rounds are numbered from 0.
+
+        Parameters
+        ----------
+        task : str
+            What to do.
+        values : dict of str to array
+            What the clients need for it; no secret.
+        shapes : dict of str to tuple, optional
+            The arrays that each client must answer. Without it, those that most clients answer; later rounds of the
+            same task must keep to them.
+
+        Returns
+        -------
+        dict of str to ndarray
+        """
+
+
+class Participant(ABC):
+    """One client's side of a program; it knows its own rows."""
+
+    @abstractmethod
+    def answer(self, task: str, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return what this client adds to the sums of a task."""
+
+    @abstractmethod
+    def state(self) -> dict[str, np.ndarray]:
+        """Return what is needed to go on after a restart."""
+
+    @abstractmethod
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from what `state` returned."""
+
+
+class MemoryChannel(Channel):
+    """All clients in this process: same rounds, keys, masks and messages as between machines, handed over in memory.
+
+    Parameters
+    ----------
+    participants : sequence of Participant
+        One a client.
+    secure : bool, default True
+        Whether sums are masked.
+
+    Examples
+    --------
+    >>> class Count(Participant):
+    ...     def __init__(self, rows):
+    ...         self.rows = rows
+    ...     def answer(self, task, values):
+    ...         return {"above": np.sum(self.rows > values["limit"])}
+    ...     def state(self):
+    ...         return {}
+    ...     def restore(self, state):
+    ...         pass
+    >>> channel = MemoryChannel([Count(np.arange(n)) for n in (3, 5, 7)])
+    >>> channel.sum("count", {"limit": 1})
+    {'above': array(9.)}
+    """
+
+    def __init__(self, participants: Sequence[Participant], secure: bool = True) -> None:
+        self.clients = tuple(f"client{number + 1}" for number in range(len(participants)))
+        self._plan = Plan(secrets.token_hex(16), "memory", "{}", (), self.clients, secure)
+        self._sessions = [
+            ClientSession(self._plan, client, participant)
+            for client, participant in zip(self.clients, participants, strict=True)
+        ]
+        self._round = 0
+        self._shapes: dict[str, Shapes | None] = {}
+        if secure:
+            self._exchange_keys()
+
+    def sum(self, task: str, values: Mapping[str, ArrayLike], shapes: Shapes | None = None) -> dict[str, np.ndarray]:
+        """Return the sums over all clients; see `Channel.sum`."""
+        from gpn_bayes.wire.federation_pb2 import Answer
+
+        request = Request.of(task, values)
+        collected = RoundSum(self._plan, self._round, request, shapes or self._shapes.get(task))
+        for session in self._sessions:
+            collected.take(session.client, Answer.FromString(session.answer(self._round, request)))
+        if collected.missing:
+            raise ValueError(f"all clients must answer arrays of the same shapes; {collected.missing[0]!r} doesn't")
+        self._round += 1
+        self._shapes[task] = collected.shapes
+        return collected.total()
+
+    def _exchange_keys(self) -> None:
+        """Give every client a certificate for the time being, and relay their keys."""
+        authority = new_authority()
+        identities = {client: new_party(authority, client) for client in self.clients}
+        signers = {client: Signer(identity.der, identity.private_key) for client, identity in identities.items()}
+        fingerprints = {client: fingerprint(signer.certificate) for client, signer in signers.items()}
+        keys = [session.signed_key(signers[session.client]) for session in self._sessions]
+        for session in self._sessions:
+            session.accept_keys(keys, fingerprints)

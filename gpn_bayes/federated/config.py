@@ -1,0 +1,216 @@
+"""The configuration files of coordinator and clients: TOML, paths relative to the file, unknown entries refused."""
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from gpn_bayes.federated.plan import Plan
+from gpn_bayes.secure.key_exchange import fingerprint
+from gpn_bayes.wire.certificates import Identity, check_name, common_name, read_certificate, read_identity
+from gpn_bayes.wire.limits import Limits
+
+COORDINATOR = "coordinator"
+_TLS = ("authority", "certificate", "key")
+_FINGERPRINT = re.compile(r"[0-9a-f]{64}")
+_ADDRESS = re.compile(r"[^/\s]+:\d{1,5}")
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """A party's own certificate and key, the authority's certificate (PEM), and the clients' fingerprints."""
+
+    identity: Identity
+    authority: bytes
+    fingerprints: dict[str, str]
+
+
+@dataclass(frozen=True)
+class CoordinatorConfig:
+    """What a coordinator is told; see `read_coordinator`."""
+
+    program: str
+    listen: str
+    out: Path
+    variables: tuple[str, ...]
+    secure: bool
+    settings: dict[str, Any]
+    credentials: Credentials
+    limits: Limits
+    posterior: dict[str, Any] | None
+
+    def plan(self, run: str) -> Plan:
+        """Return what a run by this name is about."""
+        clients = tuple(self.credentials.fingerprints)
+        settings = json.dumps(self.settings, sort_keys=True)
+        return Plan(run, self.program, settings, self.variables, clients, self.secure)
+
+
+@dataclass(frozen=True)
+class ClientConfig:
+    """What a client is told; see `read_client`."""
+
+    name: str
+    coordinator: str
+    coordinator_name: str
+    state: Path
+    secure: bool
+    programs: tuple[str, ...]
+    credentials: Credentials
+    limits: Limits
+
+
+def read_coordinator(path: Path) -> CoordinatorConfig:
+    """Read a coordinator's file.
+
+    Its entries: program, listen, out, variables, secure, and the tables settings (the program's), tls (authority,
+    certificate, key), clients (name = fingerprint), limits, and posterior: settings of `gpn_bayes.sample`, which asks
+    for the posterior of linear networks from the statistics.
+
+    Raises
+    ------
+    ValueError
+        For a file that is missing, isn't TOML, or has entries that are missing, unknown or of a wrong kind.
+    """
+    content = _Content(path)
+    variables = content.take("variables", list)
+    if not all(isinstance(name, str) for name in variables):
+        raise ValueError(f"{path.name}: variables must be a list of names; received something else")
+    config = CoordinatorConfig(
+        program=content.take("program", str),
+        listen=_address(path, "listen", content.take("listen", str)),
+        out=path.parent / content.take("out", str),
+        variables=tuple(variables),
+        secure=content.take("secure", bool, True),
+        settings=content.take("settings", dict, {}),
+        credentials=_credentials(content, {}),
+        limits=_limits(content),
+        posterior=content.take("posterior", dict, None),
+    )
+    content.check_empty()
+    return config
+
+
+def read_client(path: Path, overrides: Mapping[str, Path | str | None] | None = None) -> ClientConfig:
+    """Read a client's file.
+
+    Its entries: coordinator, coordinator_name, state, secure (false allows plain sums), programs (those that it takes
+    part in), and the tables tls, clients and limits, as the coordinator's.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    overrides : dict, optional
+        What takes the place of entries: coordinator, state, certificate, key, authority.
+
+    Raises
+    ------
+    ValueError
+        As `read_coordinator`, and if the client's certificate isn't among those listed.
+    """
+    given = {name: value for name, value in (overrides or {}).items() if value is not None}
+    content = _Content(path)
+    coordinator = str(given.get("coordinator") or content.take("coordinator", str))
+    content.drop("coordinator")
+    credentials = _credentials(content, given)
+    state = path.parent / content.take("state", str, "state.sqlite")
+    config = ClientConfig(
+        name=common_name(credentials.identity.certificate),
+        coordinator=_address(path, "coordinator", coordinator),
+        coordinator_name=content.take("coordinator_name", str, COORDINATOR),
+        state=Path(given["state"]) if "state" in given else state,
+        secure=content.take("secure", bool, True),
+        programs=tuple(content.take("programs", list, ["statistics"])),
+        credentials=credentials,
+        limits=_limits(content),
+    )
+    content.check_empty()
+    if credentials.fingerprints.get(config.name) != fingerprint(credentials.identity.der):
+        raise ValueError(f"{path.name}: clients must list this client's own certificate; {config.name!r} isn't it")
+    return config
+
+
+class _Content:
+    """The entries of a TOML file, taken one by one."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if not path.is_file():
+            raise ValueError(f"the configuration file must exist; {str(path)!r} is not a file")
+        try:
+            self._entries = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ValueError(f"{path.name} can't be read as TOML: {error}") from None
+
+    def take(self, name: str, kind: type, default: Any = ...) -> Any:
+        """Return an entry, which must be of a kind, and strike it off."""
+        if name not in self._entries:
+            if default is ...:
+                raise ValueError(f"{self.path.name}: {name!r} must be given; it isn't")
+            return default
+        value = self._entries.pop(name)
+        if not isinstance(value, kind):
+            raise ValueError(f"{self.path.name}: {name!r} must be of type {kind.__name__}; received {value!r}")
+        return value
+
+    def drop(self, name: str) -> None:
+        """Strike an entry off."""
+        self._entries.pop(name, None)
+
+    def check_empty(self) -> None:
+        """Refuse entries that nobody took."""
+        if self._entries:
+            raise ValueError(f"{self.path.name}: every entry must be known; received {next(iter(self._entries))!r}")
+
+
+def _credentials(content: _Content, given: Mapping[str, Path | str]) -> Credentials:
+    tls = content.take("tls", dict, {})
+    files = {}
+    for name in _TLS:
+        value = tls.pop(name, None)
+        if name in given:
+            files[name] = Path(given[name])
+        elif isinstance(value, str):
+            files[name] = content.path.parent / value
+        else:
+            raise ValueError(f"{content.path.name}: tls must name the file of the {name}; it doesn't")
+    if tls:
+        raise ValueError(f"{content.path.name}: every entry must be known; received {next(iter(tls))!r} in tls")
+    identity = read_identity(files["certificate"], files["key"])
+    read_certificate(files["authority"])
+    return Credentials(identity, files["authority"].read_bytes(), _fingerprints(content))
+
+
+def _fingerprints(content: _Content) -> dict[str, str]:
+    clients = content.take("clients", dict)
+    if not clients:
+        raise ValueError(f"{content.path.name}: clients must list at least one; received none")
+    for name, value in clients.items():
+        check_name(name)
+        if not isinstance(value, str) or not _FINGERPRINT.fullmatch(value):
+            raise ValueError(
+                f"{content.path.name}: clients must be given as name = SHA-256 of the certificate, 64 hexadecimal "
+                f"digits; that of {name!r} isn't"
+            )
+    if len(set(clients.values())) < len(clients):
+        raise ValueError(f"{content.path.name}: clients must have different certificates; two have the same")
+    return dict(clients)
+
+
+def _limits(content: _Content) -> Limits:
+    given = content.take("limits", dict, {})
+    known = {field.name for field in fields(Limits)}
+    for name in given:
+        if name not in known:
+            raise ValueError(f"{content.path.name}: limits are {', '.join(sorted(known))}; received {name!r}")
+    return Limits(**given)
+
+
+def _address(path: Path, name: str, text: str) -> str:
+    if not _ADDRESS.fullmatch(text):
+        raise ValueError(f"{path.name}: {name} must be host:port; received {text!r}")
+    return text

@@ -1,0 +1,86 @@
+"""What a run is about: its program, variables and clients; all clients must have been told the same."""
+
+import hashlib
+import json
+import warnings
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+FEWEST = 2  # a sum over one client is that client's own numbers
+ENOUGH = 3
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run is about.
+
+    Parameters
+    ----------
+    run : str
+        Names the run; never used for two.
+    program : str
+        The name of a program in `gpn_bayes.federated.programs`.
+    settings : str
+        The program's settings, as JSON.
+    variables : tuple of str
+        The columns, in order; every client must have them.
+    clients : tuple of str
+        Who takes part.
+    secure : bool
+        Whether sums are masked, so that nobody sees the numbers of a single client.
+    """
+
+    run: str
+    program: str
+    settings: str
+    variables: tuple[str, ...]
+    clients: tuple[str, ...]
+    secure: bool
+
+    def __post_init__(self) -> None:
+        """Refuse plans that can't be carried out."""
+        if len(set(self.clients)) < len(self.clients):
+            raise ValueError(f"clients must have different names; received {', '.join(self.clients)}")
+        if self.secure and len(self.clients) < FEWEST:
+            raise ValueError(
+                f"a secure sum needs at least {FEWEST} clients: a sum over one is that client's own numbers; "
+                f"received {len(self.clients)}"
+            )
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A hash of everything."""
+        return hashlib.sha256(self.to_json().encode()).digest()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The program's settings."""
+        options = json.loads(self.settings or "{}")
+        if not isinstance(options, dict):
+            raise ValueError("a program's settings must be a JSON object; received something else")
+        return options
+
+    def to_json(self) -> str:
+        """Return the plan as JSON, the same text for the same plan."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Plan":
+        """Return the plan that `to_json` wrote."""
+        content: dict[str, Any] = json.loads(text)
+        return cls(**content | {name: tuple(content[name]) for name in ("variables", "clients")})
+
+
+def warn_of_few(clients: int, stacklevel: int = 3) -> None:
+    """Say in plain words what a sum over two clients reveals."""
+    if FEWEST <= clients < ENOUGH:
+        warnings.warn(few_clients(clients), UserWarning, stacklevel=stacklevel)
+
+
+def few_clients(clients: int) -> str:
+    """Return in plain words what a sum over few clients reveals."""
+    return (
+        f"a sum over {clients} clients hides little: whoever knows the numbers of one (that client itself, say) "
+        f"subtracts them from the sum and has the other's exactly; use at least {ENOUGH} clients"
+    )

@@ -1,0 +1,60 @@
+"""The programs that a federated run can carry out, by name: what the coordinator does, and what a client answers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpn_bayes.checking import check_choice
+from gpn_bayes.data import Dataset
+from gpn_bayes.federated.channel import Channel, Participant
+from gpn_bayes.federated.statistics import StatisticsParticipant, sum_statistics
+
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program for both sides of a run.
+
+    Parameters
+    ----------
+    coordinate : callable
+        ``coordinate(channel, names, settings)`` returns the results as named arrays, which are written to
+        ``<program>.npz``. A deterministic function of what the channel returns.
+    participant : callable
+        ``participant(data, settings)`` returns a client's side; it refuses settings that it doesn't know.
+    once : bool, default False
+        Whether a client takes part only once with the same table, unless its user says otherwise: sums over two sets of
+        clients that differ by one give that one's numbers away.
+    """
+
+    coordinate: Callable[[Channel, Sequence[str], Mapping[str, Any]], Arrays]
+    participant: Callable[[Dataset, Mapping[str, Any]], Participant]
+    once: bool = False
+
+
+def _coordinate_statistics(channel: Channel, names: Sequence[str], settings: Mapping[str, Any]) -> Arrays:
+    pooled = sum_statistics(channel, names)
+    # The arrays of `SufficientStatistics.save`.
+    return {"n": np.array(pooled.n), "mean": pooled.mean, "cov": pooled.cov, "names": np.array(pooled.names, dtype=str)}
+
+
+# A model that is learnt in rounds is added here.
+PROGRAMS: dict[str, Program] = {
+    "statistics": Program(_coordinate_statistics, StatisticsParticipant, once=True),
+}
+
+
+def find_program(name: str) -> Program:
+    """Return a program by its name.
+
+    Examples
+    --------
+    >>> find_program("statistic")
+    Traceback (most recent call last):
+    ValueError: program must be one of statistics; received 'statistic'
+    """
+    check_choice("program", name, tuple(PROGRAMS))
+    return PROGRAMS[name]

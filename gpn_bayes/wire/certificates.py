@@ -1,0 +1,182 @@
+"""Certificates of the parties of a run: an authority that signs them, their files and fingerprints."""
+
+import datetime
+import ipaddress
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+DAYS = 365
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A certificate and its private key; printing one shows neither."""
+
+    certificate: x509.Certificate
+    private_key: ec.EllipticCurvePrivateKey
+
+    def __repr__(self) -> str:
+        """Return whose it is."""
+        return f"Identity({common_name(self.certificate)!r})"
+
+    @property
+    def der(self) -> bytes:
+        """The certificate's bytes."""
+        return self.certificate.public_bytes(Encoding.DER)
+
+    @property
+    def certificate_pem(self) -> bytes:
+        """The certificate as text."""
+        return self.certificate.public_bytes(Encoding.PEM)
+
+    @property
+    def key_pem(self) -> bytes:
+        """The private key as text."""
+        return self.private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+    def write(self, certificate: Path, key: Path) -> None:
+        """Write both files; only their owner may read the key."""
+        certificate.write_bytes(self.certificate_pem)
+        descriptor = os.open(key, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(self.key_pem)
+
+
+def check_name(name: str) -> str:
+    """Return a party's name, or say what a name may be made of.
+
+    Examples
+    --------
+    >>> check_name("a b")
+    Traceback (most recent call last):
+    ValueError: a party's name must be letters, digits, '_', '.' and '-', 63 at most; received 'a b'
+    """
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"a party's name must be letters, digits, '_', '.' and '-', 63 at most; received {name!r}")
+    return name
+
+
+def new_authority(days: int = DAYS) -> Identity:
+    """Return an authority that can sign certificates."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = _distinguished("gpn_bayes test authority")
+    usage = x509.KeyUsage(
+        digital_signature=False, content_commitment=False, key_encipherment=False, data_encipherment=False,
+        key_agreement=False, key_cert_sign=True, crl_sign=True, encipher_only=False, decipher_only=False,
+    )  # fmt: skip
+    builder = (
+        _builder(name, name, key.public_key(), days)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(usage, critical=True)
+    )
+    return Identity(builder.sign(key, SHA256()), key)
+
+
+def new_party(authority: Identity, name: str, hosts: Sequence[str] | None = None, days: int = DAYS) -> Identity:
+    """Return a party's certificate and key, signed by the authority.
+
+    Parameters
+    ----------
+    authority : Identity
+        From `new_authority`.
+    name : str
+        The party's name.
+    hosts : sequence of str, optional
+        Names and addresses at which the party is reached. Only a party with hosts can be a server, only one without can
+        be a client.
+    days : int, default 365
+        How long the certificate holds.
+    """
+    check_name(name)
+    key = ec.generate_private_key(ec.SECP256R1())
+    purpose = ExtendedKeyUsageOID.CLIENT_AUTH if hosts is None else ExtendedKeyUsageOID.SERVER_AUTH
+    builder = (
+        _builder(_distinguished(name), authority.certificate.subject, key.public_key(), days)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([_host(host) for host in (name, *(hosts or ()))]), critical=False)
+    )
+    return Identity(builder.sign(authority.private_key, SHA256()), key)
+
+
+def read_identity(certificate: Path, key: Path) -> Identity:
+    """Read a certificate and its private key from their files.
+
+    Raises
+    ------
+    ValueError
+        If a file is missing or holds something else, or the two don't belong together.
+    """
+    loaded = read_certificate(certificate)
+    try:
+        private = load_pem_private_key(_read(key), password=None)
+    except (ValueError, TypeError):
+        raise ValueError(f"a key must be a PEM file without a password; {str(key)!r} isn't") from None
+    if not isinstance(private, ec.EllipticCurvePrivateKey):
+        raise ValueError(f"a key must be one of an elliptic curve; that in {str(key)!r} isn't")
+    if private.public_key() != loaded.public_key():
+        raise ValueError(f"a key must belong to its certificate; {str(key)!r} doesn't belong to {str(certificate)!r}")
+    return Identity(loaded, private)
+
+
+def read_certificate(path: Path) -> x509.Certificate:
+    """Read a certificate from its PEM file."""
+    try:
+        return x509.load_pem_x509_certificate(_read(path))
+    except ValueError as error:
+        if str(path) in str(error):
+            raise
+        raise ValueError(f"a certificate must be a PEM file; {str(path)!r} isn't") from None
+
+
+def common_name(certificate: x509.Certificate) -> str:
+    """Return the name a certificate was made out to."""
+    return str(certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value)
+
+
+def _read(path: Path) -> bytes:
+    if not path.is_file():
+        raise ValueError(f"the files of certificates and keys must exist; {str(path)!r} is not a file")
+    return path.read_bytes()
+
+
+def _distinguished(name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, public_key: ec.EllipticCurvePublicKey, days: int
+) -> x509.CertificateBuilder:
+    now = datetime.datetime.now(datetime.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(public_key)
+        .serial_number(x509.random_serial_number())
+        # The clocks of the parties may differ.
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(days=days))
+    )
+
+
+def _host(text: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(text))
+    except ValueError:
+        return x509.DNSName(text)

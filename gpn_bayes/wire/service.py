@@ -1,0 +1,36 @@
+"""The calls of the federation's schema, for both ends of a connection, and the settings of gRPC that both share."""
+
+from typing import Any
+
+from gpn_bayes.wire import federation_pb2 as messages
+from gpn_bayes.wire.limits import Limits
+
+_SERVICE = messages.DESCRIPTOR.services_by_name["Federation"]
+SERVICE_NAME = str(_SERVICE.full_name)
+# By name of the call: the types of its request and its reply.
+CALLS: dict[str, tuple[Any, Any]] = {
+    "Next": (messages.Poll, messages.Instruction),
+    "Announce": (messages.Announcement, messages.Receipt),
+    "Submit": (messages.Answer, messages.Receipt),
+    "Refuse": (messages.Refusal, messages.Receipt),
+    "Beat": (messages.Heartbeat, messages.Receipt),
+}
+
+
+def path(call: str) -> str:
+    """Return the full name of a call."""
+    return f"/{SERVICE_NAME}/{call}"
+
+
+def options(limits: Limits) -> list[tuple[str, int]]:
+    """Return the settings of gRPC that both ends share."""
+    return [
+        # Twice the limit, so that a moderate excess reaches our own check, which logs it.
+        ("grpc.max_receive_message_length", 2 * limits.message_bytes),
+        ("grpc.max_send_message_length", -1),
+        ("grpc.keepalive_time_ms", 20_000),
+        ("grpc.keepalive_timeout_ms", 10_000),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.max_pings_without_data", 0),
+        ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+    ]

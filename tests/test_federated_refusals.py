@@ -1,0 +1,268 @@
+"""Over loopback with mutual TLS: what a coordinator must refuse is refused and logged, and the run unharmed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpn_bayes.data import read_part
+from gpn_bayes.federated.coordinator import coordinate
+from gpn_bayes.federated.programs import PROGRAMS
+from gpn_bayes.federated.session import ClientSession
+from gpn_bayes.federated.translation import (
+    key_to_message,
+    keys_from_message,
+    plan_from_message,
+    request_from_message,
+)
+from gpn_bayes.secure.key_exchange import fingerprint
+from gpn_bayes.wire import federation_pb2 as messages
+from gpn_bayes.wire.certificates import new_authority, new_party
+from gpn_bayes.wire.dialler import Dialler
+from gpn_bayes.wire.limits import Limits
+from gpn_bayes.wire.server import Server
+from tests.federation import (
+    DESCENT,
+    Background,
+    DescentParticipant,
+    Parties,
+    Script,
+    changed,
+    check_log,
+    check_refused,
+    clients_in_threads,
+    in_memory,
+    tables,
+)
+
+NAMES = ("a", "b", "c")
+PARTS = dict(zip(NAMES, tables((20, 30, 25), 3), strict=True))
+COLUMNS = list(PARTS["a"].columns)
+ROUNDS = 4
+
+
+@pytest.fixture(autouse=True)
+def descent(monkeypatch):
+    monkeypatch.setitem(PROGRAMS, "descent", DESCENT)
+
+
+def expected():
+    return in_memory(list(PARTS.values()), {"rounds": ROUNDS})
+
+
+def new_parties(folder, **limits):
+    return Parties(folder, NAMES, COLUMNS, "descent", f"rounds = {ROUNDS}", **limits)
+
+
+def dial(parties, name, identity=None, **limits):
+    told = parties.client(name)
+    credentials = told.credentials
+    return Dialler(
+        told.coordinator, identity or credentials.identity, credentials.authority, told.coordinator_name,
+        replace(told.limits, **limits),
+    )  # fmt: skip
+
+
+class ByHand:
+    """Client c, step by step."""
+
+    def __init__(self, parties):
+        self.parties = parties
+        self.dialler = dial(parties, "c")
+        self.session = None
+
+    def instruction(self, kind):
+        """Wait for an instruction of a kind."""
+        for _ in range(100):
+            poll = messages.Poll()
+            if self.session is not None:
+                poll = messages.Poll(run=self.session.plan.run, keyed=self.session.keyed)
+            found = self.dialler.next(poll)
+            if found.WhichOneof("kind") == kind:
+                return getattr(found, kind)
+            assert found.WhichOneof("kind") == "wait"
+        raise AssertionError(f"no {kind} came")
+
+    def open_session(self):
+        plan = plan_from_message(self.instruction("plan"))
+        self.session = ClientSession(plan, "c", DescentParticipant(read_part(PARTS["c"]), {}))
+        return self.session
+
+    def announcement(self, session=None):
+        session = session or self.session
+        return key_to_message(session.plan.run, session.signed_key(self.parties.signer("c")))
+
+    def join(self):
+        self.open_session()
+        self.dialler.announce(self.announcement())
+        self.session.accept_keys(
+            keys_from_message(self.instruction("keys")), self.parties.client("c").credentials.fingerprints
+        )
+
+    def answer(self):
+        task = self.instruction("task")
+        return self.session.answer(task.round, request_from_message(task))
+
+    def finish(self, rounds):
+        for _ in range(rounds):
+            self.dialler.submit(self.answer())
+        assert self.instruction("end").finished
+        self.dialler.close()
+
+
+def test_strangers_and_impostors_are_refused(tmp_path, caplog):
+    parties = new_parties(tmp_path)
+    coordinator = Background(coordinate, parties.coordinator())
+    stranger = dial(parties, "c", new_party(new_authority(), "c"), patience_seconds=0.5, deadline_seconds=0.5)
+    with pytest.raises(
+        ConnectionError, match="^the coordinator at 127.0.0.1:[0-9]+ must be reachable; it wasn't for 0.5"
+    ):
+        stranger.next(messages.Poll())
+    with clients_in_threads(parties, {name: PARTS[name] for name in "ab"}):
+        ours = ByHand(parties)
+        ours.open_session()
+        # Client b with its own certificate, and a key in the name of c.
+        impostor = dial(parties, "b")
+        check_refused(impostor.announce, ours.announcement(), "and of the client that sends it; received another")
+        impostor.close()
+        ours.join()
+        ours.finish(ROUNDS)
+    stranger.close()
+    np.testing.assert_array_equal(np.load(coordinator.result())["weights"], expected()["weights"])
+    check_log(caplog, "refused Announce from client 'b': a key must be for the present run and of the client")
+
+
+def test_a_certificate_of_the_same_authority_that_is_not_pinned(tmp_path, caplog):
+    authority = new_authority()
+    known = {name: new_party(authority, name) for name in ("a", "b")}
+    other = new_party(authority, "a")  # the same name, signed by the same authority; but not that certificate
+    host = Script([])
+    limits = Limits(deadline_seconds=5, patience_seconds=5)
+    coordinator = new_party(authority, "coordinator", hosts=("localhost",))
+    pinned = {name: fingerprint(identity.der) for name, identity in known.items()}
+    server = Server(host, "127.0.0.1:0", coordinator, authority.certificate_pem, pinned, limits)
+    target = f"127.0.0.1:{server.port}"
+    try:
+        for identity in (other, new_party(authority, "mallory")):
+            dialler = Dialler(target, identity, authority.certificate_pem, "coordinator", limits)
+            check_refused(
+                dialler.next, messages.Poll(), "the certificate must be one of those that the coordinator knows"
+            )
+            dialler.close()
+        dialler = Dialler(target, known["a"], authority.certificate_pem, "coordinator", limits)
+        assert dialler.next(messages.Poll()).WhichOneof("kind") == "end"
+        dialler.close()
+        # A client's certificate doesn't make a coordinator, nor does another name.
+        dialler = Dialler(
+            target, known["a"], authority.certificate_pem, "someone", replace(limits, patience_seconds=0.2)
+        )
+        with pytest.raises(ConnectionError):
+            dialler.next(messages.Poll())
+        dialler.close()
+    finally:
+        server.close()
+    check_log(caplog, "refused Next from a caller whose certificate isn't known")
+
+
+def test_a_client_certificate_does_not_make_a_coordinator():
+    authority = new_authority()
+    client = new_party(authority, "a")
+    limits = Limits(deadline_seconds=1, patience_seconds=0.3)
+    server = Server(
+        Script([]), "127.0.0.1:0", new_party(authority, "coordinator"), authority.certificate_pem, {}, limits
+    )
+    dialler = Dialler(f"127.0.0.1:{server.port}", client, authority.certificate_pem, "coordinator", limits)
+    with pytest.raises(ConnectionError):
+        dialler.next(messages.Poll())
+    dialler.close()
+    server.close()
+
+
+def test_keys_that_are_unsigned_swapped_or_changed(tmp_path, caplog):
+    parties = new_parties(tmp_path)
+    coordinator = Background(coordinate, parties.coordinator())
+    with clients_in_threads(parties, {name: PARTS[name] for name in "ab"}):
+        ours = ByHand(parties)
+        session = ours.open_session()
+        right = ours.announcement()
+        announce = ours.dialler.announce
+        other = ClientSession(session.plan, "c", session.participant)
+        check_refused(announce, changed(right, signature=b""), "must be signed by its certificate")
+        check_refused(announce, changed(right, public_key=ours.announcement(other).public_key), "must be signed")
+        check_refused(announce, changed(right, certificate=parties.signer("b").certificate), "fingerprint is known")
+        check_refused(announce, changed(right, run="another"), "must be for the present run")
+        announce(right)
+        announce(right)
+        check_refused(announce, ours.announcement(other), "the key of a client must not change during a run")
+        ours.session.accept_keys(
+            keys_from_message(ours.instruction("keys")), parties.client("c").credentials.fingerprints
+        )
+        ours.finish(ROUNDS)
+    np.testing.assert_array_equal(np.load(coordinator.result())["weights"], expected()["weights"])
+    check_log(caplog, "refused Announce from client 'c': the key of client 'c' must be signed")
+
+
+def test_answers_that_do_not_fit(tmp_path, caplog):
+    parties = new_parties(tmp_path, message_megabytes=0.25)
+    coordinator = Background(coordinate, parties.coordinator())
+    with clients_in_threads(parties, {name: PARTS[name] for name in "ab"}):
+        ours = ByHand(parties)
+        ours.join()
+        submit = ours.dialler.submit
+        first = ours.answer()
+        submit(first)
+        second = messages.Answer.FromString(ours.answer())
+        check_refused(submit, first, "an answer to round 1 is due; received one to round 0")
+        skipped = changed(second, round=2)
+        check_refused(submit, skipped.SerializeToString(), "an answer to round 1 is due; received one to round 2")
+        misshapen = changed(second)
+        misshapen.values[2].shape[:] = [9, 1, 2]
+        check_refused(submit, misshapen.SerializeToString(), "names and shapes that are expected; received others")
+        floats = changed(second)
+        floats.values[0].type = messages.FLOAT64
+        floats.values[0].data = np.full(2, np.nan).tobytes()
+        check_refused(submit, floats.SerializeToString(), "every number must be finite; array 'loss' holds NaN")
+        unknown = changed(second)
+        unknown.values[0].type = 7
+        check_refused(submit, unknown.SerializeToString(), "must hold float64, int64 or uint64; received type 7")
+        check_refused(submit, b"\xff\xff\xff", "messages must be of the agreed schema; received another")
+        for megabytes in (0.4, 0.6, 3.0):  # within twice the limit, and beyond
+            large = changed(second)
+            large.values[0].data = bytes(int(megabytes * 2**20))
+            check_refused(submit, large.SerializeToString(), "refused Submit: .*(at most|larger)")
+        submit(second.SerializeToString())
+        ours.finish(ROUNDS - 2)
+    np.testing.assert_array_equal(np.load(coordinator.result())["weights"], expected()["weights"])
+    check_log(
+        caplog,
+        "refused Submit from client 'c': an answer to round 1 is due; received one to round 0",
+        "refused Submit from client 'c': every number must be finite; array 'loss' holds NaN or infinity",
+        "refused Submit from client 'c': messages must have 262144 bytes at most; received 4",
+    )
+
+
+def test_an_answer_before_the_first_task(tmp_path):
+    parties = new_parties(tmp_path)
+    coordinator = Background(coordinate, parties.coordinator())
+    ours = ByHand(parties)
+    run = ours.open_session().plan.run
+    early = messages.Answer(run=run).SerializeToString()
+    check_refused(ours.dialler.submit, early, "an answer must follow a task; received one before the first")
+    with clients_in_threads(parties, {name: PARTS[name] for name in "ab"}):
+        ours.join()
+        ours.finish(ROUNDS)
+    coordinator.result()
+
+
+def test_an_internal_failure_tells_nobody_what_it_holds(tmp_path, caplog):
+    parties = new_parties(tmp_path)
+    host, told = Script([lambda script: 1 / 0]), parties.coordinator()
+    credentials = told.credentials
+    server = Server(
+        host, told.listen, credentials.identity, credentials.authority, credentials.fingerprints, told.limits
+    )
+    ours = dial(parties, "c")
+    check_refused(ours.next, messages.Poll(), "^the coordinator refused Next: the coordinator failed; see its log$")
+    ours.close()
+    server.close()
+    check_log(caplog, "Next from client 'c' failed: ZeroDivisionError")
