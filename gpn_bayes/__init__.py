@@ -14,7 +14,17 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_MODULES = ("datasets", "estimators", "federated", "graphs", "metrics", "scores", "simulate", "time_series")
+_MODULES = (
+    "datasets",
+    "estimators",
+    "federated",
+    "graphs",
+    "metrics",
+    "plots",
+    "scores",
+    "simulate",
+    "time_series",
+)
 _NAMES = {
     "Dataset": "gpn_bayes.data",
     "SufficientStatistics": "gpn_bayes.data",

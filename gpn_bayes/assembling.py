@@ -56,6 +56,7 @@ def draws_under_score(run: PreparedRun, drawn: Draws, correction: np.ndarray | N
         stats={"state_log_score": drawn.targets},
         settings=settings,
         scorer=_dag_scorer(run.scorer, run.prior),
+        data=run.data,
     )
 
 

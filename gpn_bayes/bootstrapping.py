@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -56,6 +56,7 @@ class BootstrapResult(GraphQueries):
     parents: np.ndarray
     learner: str
     inconsistent: int = 0
+    quantity: ClassVar[str] = "frequency"
 
     @property
     def resamples(self) -> int:

@@ -39,8 +39,8 @@ class Workspace(NamedTuple):
     kernels: np.ndarray
 
 
-class _Parts(NamedTuple):
-    """The hyperparameters themselves, from their logarithms."""
+class Hyperparameters(NamedTuple):
+    """The hyperparameters themselves, the noise as its variance."""
 
     noise: float
     thetas: np.ndarray
@@ -86,10 +86,11 @@ def _rows_at_once(n_rows: int) -> int:
     return max(1, _PAIRS_AT_ONCE // n_rows)
 
 
-def _parts(phi: np.ndarray, parents: int, interaction: bool) -> _Parts:
+def read_phi(phi: np.ndarray, parents: int, interaction: bool) -> Hyperparameters:
+    """Return the hyperparameters from their logarithms; the additive kernel has tau1 = 1 and tau2 = 0."""
     tau1 = float(np.exp(phi[parents + 1])) if interaction and parents else 1.0
     tau2 = float(np.exp(phi[parents + 2])) if interaction and parents > 1 else 0.0
-    return _Parts(float(np.exp(2.0 * phi[0])), np.exp(phi[1 : parents + 1]), tau1, tau2)
+    return Hyperparameters(float(np.exp(2.0 * phi[0])), np.exp(phi[1 : parents + 1]), tau1, tau2)
 
 
 def log_likelihood(
@@ -112,7 +113,7 @@ def log_likelihood(
     work : Workspace
         Scratch space; left with the Cholesky factor.
     """
-    value, _ = _solve(_parts(phi, x.shape[1], interaction), x, y, mu_variance, work)
+    value, _ = _solve(read_phi(phi, x.shape[1], interaction), x, y, mu_variance, work)
     return value
 
 
@@ -127,7 +128,7 @@ def log_likelihood_and_gradient(
 ) -> float:
     """Return the log likelihood and write its gradient in phi; NaN where C isn't positive definite to rounding."""
     n_rows, parents = x.shape
-    parts = _parts(phi, parents, interaction)
+    parts = read_phi(phi, parents, interaction)
     value, alpha = _solve(parts, x, y, mu_variance, work)
     gradient[:] = np.nan
     if np.isnan(value) or not _invert(work.covariance):
@@ -153,7 +154,7 @@ def _strips(n_rows: int) -> list[tuple[int, int]]:
 
 
 def _solve(
-    parts: _Parts, x: np.ndarray, y: np.ndarray, mu_variance: float, work: Workspace
+    parts: Hyperparameters, x: np.ndarray, y: np.ndarray, mu_variance: float, work: Workspace
 ) -> tuple[float, np.ndarray]:
     """Return the log likelihood and alpha = C^-1 y, leaving the Cholesky factor."""
     n_rows, parents = x.shape

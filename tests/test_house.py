@@ -40,10 +40,11 @@ def modules():
 MODULES = modules()
 
 
-def imports(path):
-    """Return the full name of everything a file imports, wherever in the file."""
+def imports(path, at_once=False):
+    """Return the full name of everything a file imports, wherever in the file or only when it is loaded."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in tree.body if at_once else ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -102,10 +103,22 @@ def test_nobody_imports_the_compiled_packages_by_bare_names(path):
                 "gpn_bayes.checking", "gpn_bayes.storage", "gpn_bayes.progress",
             ),
         ),
-        ("gpn_bayes.posterior", ("gpn_bayes.posterior", "gpn_bayes.graphs", "gpn_bayes.metrics")),
         # Protocols don't know of connections, nor connections of protocols.
         ("gpn_bayes.secure", ("gpn_bayes.secure",)),
         ("gpn_bayes.wire", ("gpn_bayes.wire",)),
+        # Pictures and curves are delegates: see below.
+        (
+            "gpn_bayes.posterior",
+            ("gpn_bayes.posterior", "gpn_bayes.graphs", "gpn_bayes.metrics", "gpn_bayes.plots", "gpn_bayes.curves"),
+        ),
+        (
+            "gpn_bayes.curves",
+            ("gpn_bayes.posterior", "gpn_bayes.scores", "gpn_bayes.data", "gpn_bayes.checking"),
+        ),
+        (
+            "gpn_bayes.plots",
+            ("gpn_bayes.plots", "gpn_bayes.posterior", "gpn_bayes.curves", "gpn_bayes.graphs", "gpn_bayes.checking"),
+        ),
     ],
 )  # fmt: skip
 def test_arrows_go_one_way(home, allowed):
@@ -113,6 +126,15 @@ def test_arrows_go_one_way(home, allowed):
         if inside(name, home):
             upward = [x for x in imports(path) if inside(x, "gpn_bayes") and not inside(x, *allowed)]
             assert not upward, f"{name} must not import {upward}"
+
+
+def test_posteriors_reach_pictures_only_when_asked():
+    """One room's methods are all that lead there, and none is followed before it is called."""
+    drawers = ("gpn_bayes.plots", "gpn_bayes.curves")
+    for name, path in MODULES.items():
+        if inside(name, "gpn_bayes.posterior"):
+            assert not [x for x in imports(path, at_once=True) if inside(x, *drawers)], name
+            assert name == "gpn_bayes.posterior.pictures" or not [x for x in imports(path) if inside(x, *drawers)], name
 
 
 def test_only_the_command_line_imports_the_command_line():

@@ -7,6 +7,7 @@ import time
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from queue import SimpleQueue
+from weakref import WeakValueDictionary
 
 import distributed
 import numpy as np
@@ -15,6 +16,7 @@ from threadpoolctl import threadpool_info
 
 from gpn_bayes.scores import GP, BGe, spreading
 from gpn_bayes.scores import cache as cache_module
+from gpn_bayes.scores import gp as gp_module
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.spreading import Batch, WorkersLost, spread
 
@@ -219,21 +221,29 @@ def test_linear_algebra_takes_one_thread_in_workers():
 # What travels
 
 
-def test_a_prepared_scorer_travels_as_its_table():
+@pytest.fixture
+def elsewhere(monkeypatch):
+    """Return a function that makes this process forget what it has prepared, as if it were another one."""
+    return lambda: monkeypatch.setattr(gp_module, "_prepared", WeakValueDictionary())
+
+
+def test_a_prepared_scorer_travels_as_its_table(elsewhere):
     scorer = GP(estimator="laplace").bind(TABLE)
     fresh = len(pickle.dumps(scorer))
     before = scorer.score_sets(0, [(1, 2)])
     sent = pickle.dumps(scorer)
     assert len(sent) == fresh < TABLE.nbytes + 400_000
+    elsewhere()
     received = pickle.loads(sent)
     assert received.basis is not scorer.basis and not received.basis._variables
     assert received.score_sets(0, [(1, 2)]).values == before.values
 
 
-def test_the_scorers_of_a_run_share_what_they_prepare():
+def test_the_scorers_of_a_run_share_what_they_prepare(elsewhere):
     accurate = GP().bind(TABLE)
     rough = accurate.proposal()
     assert rough.basis is accurate.basis and rough._rough is accurate._rough
+    elsewhere()
     there = [pickle.loads(pickle.dumps(scorer)) for scorer in (rough, accurate)]
     assert there[0].basis is there[1].basis is not accurate.basis
     assert there[0]._rough is there[1]._rough and there[0]._rough._rows is there[0].basis._rows

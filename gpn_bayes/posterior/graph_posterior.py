@@ -14,6 +14,7 @@ from gpn_bayes import graphs
 from gpn_bayes.posterior.diagnostics import Diagnostics, diagnose, edge_r_hats, weight_ess
 from gpn_bayes.posterior.estimate import Moments, ess_of, exact_moments, weighted_moments
 from gpn_bayes.posterior.exact import ExactAnswers
+from gpn_bayes.posterior.pictures import DrawPictures
 from gpn_bayes.posterior.queries import GraphQueries
 from gpn_bayes.posterior.score_noise import ScoreNoise
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class GraphPosterior(GraphQueries):
+class GraphPosterior(DrawPictures, GraphQueries):
     """Draws of DAGs from a posterior, and everything one can ask of them.
 
     Made by `gpn_bayes.sample` and `gpn_bayes.load`.
@@ -45,6 +46,8 @@ class GraphPosterior(GraphQueries):
         How the draws were made, JSON-able.
     exact : ExactAnswers, optional
         Exact probabilities, from the exact sampler; None where its draws were weighted to another score.
+    data : Dataset or SufficientStatistics, optional
+        What the posterior is given; None for one that was loaded, since files hold no rows.
 
     Examples
     --------
@@ -64,6 +67,7 @@ class GraphPosterior(GraphQueries):
     exact: ExactAnswers | None = None
     scorer: Callable[[np.ndarray], float] | None = None
     score_errors: np.ndarray | None = None
+    data: Any = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         """Say in one line what was drawn."""

@@ -11,9 +11,10 @@ import pandas as pd
 
 from gpn_bayes import graphs, metrics
 from gpn_bayes.posterior.estimate import Estimate, Moments
+from gpn_bayes.posterior.pictures import EdgePictures
 
 
-class GraphQueries(ABC):
+class GraphQueries(EdgePictures, ABC):
     """DAGs over the same variables, and what can be asked of them.
 
     A subclass has the attributes below, and implements `_moments`.

@@ -31,7 +31,7 @@ _LARGEST_LOSS = 1e-3
 _ROUGH_COLUMNS = 1e-5
 # An integral over a grid; the mode search of a single parent takes less.
 _COST_WITHOUT_PARENTS = 10
-# What was prepared of tables that came pickled: the scorers of a run share it, as they did where they came from.
+# What was prepared of tables: the scorers of one table share it, also those that came pickled.
 _prepared: WeakValueDictionary[tuple[str, tuple[float, float], float], Basis] = WeakValueDictionary()
 
 Row = tuple[float, float, float, str]
@@ -164,8 +164,15 @@ class GPScorer(Scorer):
             self._dense = True
         if self._dense:
             self._refuse_many_rows("interactions, dense=True and priors of very short length scales take")
-        self.basis = Basis(self.values, mu=score.priors.mu)
-        self._rough = self.basis.rougher(self._rough_tolerance)
+        self._share_basis()
+
+    def _share_basis(self) -> None:
+        """Share what other scorers of the same table have prepared in this process, or will."""
+        fresh = Basis(self.values, mu=self.score.priors.mu)
+        place = self.data_fingerprint, fresh.mu
+        self.basis = _prepared.setdefault((*place, fresh.tolerance), fresh)
+        rough = self.basis.rougher(self._rough_tolerance)
+        self._rough = _prepared.setdefault((*place, rough.tolerance), rough)
 
     def proposal(self) -> "GPScorer | None":
         """Return the scorer by Laplace's approximation, which shares the prepared rows."""
@@ -246,13 +253,9 @@ class GPScorer(Scorer):
         return {name: value for name, value in self.__dict__.items() if name not in ("basis", "_rough")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Share what other scorers of the same table have prepared in this process, or will."""
+        """Take the settings and the table, and prepare or share the rest."""
         self.__dict__.update(state)
-        fresh = Basis(self.values, mu=self.score.priors.mu)
-        place = self.data_fingerprint, fresh.mu
-        self.basis = _prepared.setdefault((*place, fresh.tolerance), fresh)
-        rough = self.basis.rougher(self._rough_tolerance)
-        self._rough = _prepared.setdefault((*place, rough.tolerance), rough)
+        self._share_basis()
 
     def _refuse_many_rows(self, what: str) -> None:
         if len(self.values) > LARGEST_DENSE:

@@ -243,6 +243,22 @@ class Basis:
             sizes=np.array([len(y), y @ y, y.sum(), self.mu[1]], dtype=float),
         )
 
+    def factor(self, i: int, theta: float) -> np.ndarray:
+        """Return B with B B' = K_theta of a variable, to rounding, for a length scale that the low-rank form serves.
+
+        Parameters
+        ----------
+        i : int
+            The variable.
+        theta : float
+            The length scale, `LOWEST_THETA` or more.
+        """
+        with self._lock:
+            nodes, weights = self._rows.nodes(i)
+        values, vectors = np.linalg.eigh(_kernel(_squares(nodes, nodes), theta))
+        kept = values > _RIDGE * len(nodes)
+        return weights @ (vectors[:, kept] * np.sqrt(values[kept]))
+
     def _prepare(self, parents: tuple[int, ...]) -> None:
         pairs = [(i, j) for i in parents for j in parents if i < j and (i, j) not in self._grams]
         if self._variables and not pairs:

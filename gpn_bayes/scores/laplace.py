@@ -34,11 +34,24 @@ def laplace_estimate(modes: Modes) -> LaplaceEstimate:
     >>> round(laplace_estimate(standard_normal).value, 4)
     0.9189
     """
-    terms = []
-    for height, hessian in zip(modes.heights, modes.hessians, strict=True):
+    masses = log_masses(modes)
+    counted = masses > -np.inf
+    if not counted.any():
+        return LaplaceEstimate(float("nan"), "failed")
+    return LaplaceEstimate(float(np.logaddexp.reduce(masses[counted])), "ok" if counted.all() else "flat mode")
+
+
+def log_masses(modes: Modes) -> np.ndarray:
+    """Return the log of the integral over each mode's normal approximation; minus infinity where it has none.
+
+    Examples
+    --------
+    >>> log_masses(Modes(np.zeros((2, 1)), np.zeros(2), np.array([[[1.0]], [[-1.0]]]))).round(4)
+    array([0.9189,   -inf])
+    """
+    masses = np.full(len(modes.heights), -np.inf)
+    for k, (height, hessian) in enumerate(zip(modes.heights, modes.hessians, strict=True)):
         if np.isfinite(hessian).all() and np.linalg.eigvalsh(hessian)[0] > 0:
             log_det = np.linalg.slogdet(hessian)[1]
-            terms.append(height + 0.5 * len(hessian) * np.log(2 * np.pi) - 0.5 * log_det)
-    if not terms:
-        return LaplaceEstimate(float("nan"), "failed")
-    return LaplaceEstimate(float(np.logaddexp.reduce(terms)), "ok" if len(terms) == len(modes.heights) else "flat mode")
+            masses[k] = height + 0.5 * len(hessian) * np.log(2 * np.pi) - 0.5 * log_det
+    return masses

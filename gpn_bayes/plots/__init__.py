@@ -1,0 +1,31 @@
+"""Pictures of posteriors, on matplotlib: each function takes axes to draw in, or makes them, and returns them.
+
+A posterior has them as methods, such as ``post.plot_network()``.
+
+Examples
+--------
+>>> import gpn_bayes as gpn
+>>> data = gpn.simulate.linear([[0, 1, 0], [0, 0, 1], [0, 0, 0]], 100, random_seed=1)
+>>> post = gpn.sample(data, score="bge", draws=50, random_seed=1, progressbar=False)
+>>> ax = gpn.plots.plot_edges(post)
+>>> [label.get_text() for label in ax.get_yticklabels()]
+['v1', 'v2', 'v3']
+"""
+
+from gpn_bayes.plots.chains import plot_rank, plot_running, plot_trace
+from gpn_bayes.plots.comparing import plot_comparison, plot_runs
+from gpn_bayes.plots.functions import plot_curves
+from gpn_bayes.plots.matrices import plot_edges, plot_parent_counts
+from gpn_bayes.plots.network import plot_network
+
+__all__ = [
+    "plot_comparison",
+    "plot_curves",
+    "plot_edges",
+    "plot_network",
+    "plot_parent_counts",
+    "plot_rank",
+    "plot_running",
+    "plot_runs",
+    "plot_trace",
+]

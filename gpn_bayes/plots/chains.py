@@ -1,0 +1,192 @@
+"""What chains did: the log score draw by draw, its ranks, and edge probabilities as they settle."""
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from gpn_bayes.plots import frames, palette
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from gpn_bayes.posterior.graph_posterior import GraphPosterior
+
+# ArviZ needs this many draws to split chains, and to rank them.
+_LEAST_DRAWS = 4
+_MOST_EDGES = 5
+
+
+def plot_trace(post: "GraphPosterior", ax: Axes | None = None) -> Axes:
+    """Draw the log score of every draw, by chain (ArviZ's `plot_trace`).
+
+    Parameters
+    ----------
+    post : GraphPosterior
+        The draws.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.simulate.linear(gpn.datasets.sachs_consensus(17), 100, random_seed=1)
+    >>> post = gpn.sample(data, max_parents=2, draws=50, random_seed=1, progressbar=False)
+    >>> len(plot_trace(post).lines)
+    4
+    """
+    import arviz_plots
+
+    ax = frames.axes_of(ax, 8.0, 3.0)
+    tree = _log_scores(post)
+    visuals: Any = {"title": False, "xlabel": False, "trace": {"alpha": 0.7, "width": 0.8}}
+    arviz_plots.plot_trace(
+        tree, var_names="lp", group="sample_stats", plot_collection=_collection(tree, ax), visuals=visuals
+    )
+    ax.set(xlabel="draw", ylabel="log score")
+    _list_chains(ax, post.log_score.shape[0])
+    return ax
+
+
+def plot_rank(post: "GraphPosterior", ax: Axes | None = None) -> Axes:
+    """Draw how the ranks of the log score are spread in each chain (ArviZ's `plot_rank`).
+
+    Every line is how many of a chain's draws are among the lowest so many of all draws, less what chance expects: where
+    chains agree, lines stay near zero. ArviZ writes the p-value of the test that they do, and marks what speaks
+    against it.
+
+    Parameters
+    ----------
+    post : GraphPosterior
+        The draws.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.simulate.linear(gpn.datasets.sachs_consensus(17), 100, random_seed=1)
+    >>> post = gpn.sample(data, max_parents=2, draws=50, random_seed=1, progressbar=False)
+    >>> plot_rank(post).get_xlabel()
+    'rank among all draws, as a share'
+    """
+    import arviz_plots
+
+    ax = frames.axes_of(ax, 8.0, 3.0)
+    ax.set(xlabel="rank among all draws, as a share", ylabel="excess of draws")
+    chains, draws = post.log_score.shape
+    if np.ptp(post.log_score) == 0:
+        frames.note(ax, "The log score is the same in all draws: there is nothing to rank.")
+        return ax
+    if chains < 2 or draws < _LEAST_DRAWS:
+        frames.note(ax, f"Ranks compare two chains or more, of {_LEAST_DRAWS} draws or more: {chains} x {draws} drawn.")
+        return ax
+    tree = _log_scores(post)
+    visuals: Any = {"title": False, "xlabel": False, "remove_axis": False, "ecdf_lines": {"width": 1.2}}
+    arviz_plots.plot_rank(
+        tree, var_names="lp", group="sample_stats", plot_collection=_collection(tree, ax), visuals=visuals
+    )
+    ax.axhline(0.0, color=palette.GREY, linewidth=0.8, zorder=0)
+    # ArviZ writes the p-value where lines may run.
+    for text in ax.texts:
+        text.set(transform=ax.transAxes, position=(0.0, 1.02), verticalalignment="bottom", fontsize=frames.LEGEND)
+    _list_chains(ax, chains)
+    return ax
+
+
+def plot_running(
+    post: "GraphPosterior", edges: Sequence[tuple[Hashable, Hashable]] | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw edge probabilities as they settle, draw by draw: one line for every chain, one colour for every edge.
+
+    Parameters
+    ----------
+    post : GraphPosterior
+        The draws.
+    edges : sequence of (parent, child), optional
+        The edges; by default the five on which the chains differ most at the end.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.simulate.linear(gpn.datasets.sachs_consensus(17), 100, random_seed=1)
+    >>> post = gpn.sample(data, max_parents=2, draws=50, random_seed=1, progressbar=False)
+    >>> len(plot_running(post, edges=[("raf", "mek")]).lines)
+    4
+    """
+    chosen = _most_different(post) if edges is None else [(post._index(p), post._index(c)) for p, c in edges]
+    names = [frames.edge_label(post, i, j) for i, j in chosen]
+    ax = frames.axes_of(ax, 6.2 + frames.width_beside(names), 3.4)
+    ax.set(xlabel="draw", ylabel=f"edge {post.quantity} so far", ylim=(-0.03, 1.03))
+    if not chosen:
+        frames.note(ax, "Every edge is in all draws or in none: no probability has to settle.")
+        return ax
+    total = np.cumsum(post.weights, axis=1)
+    handles = []
+    draw = np.arange(1, total.shape[1] + 1)
+    looks = zip(palette.series(len(chosen)), palette.dashes(len(chosen)), strict=True)
+    for (i, j), name, (colour, dash) in zip(chosen, names, looks, strict=True):
+        share = np.cumsum(post.weights * post.adjacency[..., i, j], axis=1) / total
+        marker = "." if total.shape[1] == 1 else ""
+        ax.plot(draw, share.T, color=colour, linestyle=dash, linewidth=1.1, alpha=0.85, marker=marker)
+        handles.append(Line2D([], [], color=colour, linestyle=dash, label=name))
+    frames.legend_beside(ax, handles)
+    return ax
+
+
+def _most_different(post: "GraphPosterior") -> list[tuple[int, int]]:
+    """Return the edges on which chains differ most, of those that not all draws agree on."""
+    weights = post.weights[..., None, None]
+    by_chain = (post.adjacency * weights).sum(axis=1) / weights.sum(axis=1)
+    gaps = by_chain.max(axis=0) - by_chain.min(axis=0)
+    varies = (post.adjacency != post.adjacency[:1, :1]).any(axis=(0, 1))
+    places = sorted(np.argwhere(varies).tolist(), key=lambda place: -gaps[tuple(place)])
+    return [(int(i), int(j)) for i, j in places[:_MOST_EDGES]]
+
+
+def _log_scores(post: "GraphPosterior") -> "xr.DataTree":
+    """Return the log scores as ArviZ takes them; without the edges, which are many."""
+    import xarray as xr
+
+    places = {dim: np.arange(size) for dim, size in zip(("chain", "draw"), post.log_score.shape, strict=True)}
+    scores = xr.Dataset({"lp": (("chain", "draw"), post.log_score)}, coords=places)
+    return xr.DataTree(children={"sample_stats": xr.DataTree(scores)})
+
+
+def _collection(tree: "xr.DataTree", ax: Axes) -> Any:
+    """Return what makes ArviZ draw into given axes, in our colours."""
+    import arviz_plots
+    import xarray as xr
+
+    box = np.empty((), dtype=object)
+    box[()] = ax
+    places = xr.DataTree(children={"plot": xr.DataTree(xr.Dataset({"lp": ((), box)}))})
+    data = tree["sample_stats"].to_dataset()
+    return arviz_plots.PlotCollection(
+        data,
+        places,
+        aes={"color": ["chain"], "overlay": ["chain"]},
+        backend="matplotlib",
+        color=palette.series(data.sizes["chain"]),
+    )
+
+
+def _list_chains(ax: Axes, chains: int) -> None:
+    colours = palette.series(chains)
+    frames.legend_beside(ax, [Line2D([], [], color=colours[k], label=f"chain {k}") for k in range(chains)])

@@ -1,0 +1,176 @@
+"""Two posteriors against each other: two runs of one, or one score against another."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from gpn_bayes import graphs
+from gpn_bayes.checking import check_count
+from gpn_bayes.plots import frames, lettering, palette
+
+if TYPE_CHECKING:
+    from gpn_bayes.posterior.queries import GraphQueries
+
+# Gaps between runs that are worth a name, and how many get one.
+_NAMED_GAP, _MOST_NAMED = 0.05, 5
+# Marks nearer to each other than this share one label.
+_NEAR = 0.045
+
+
+def plot_runs(post: "GraphQueries", other: "GraphQueries", ax: Axes | None = None) -> Axes:
+    """Draw the edge probabilities of one run against those of another: if both have converged, on the diagonal.
+
+    The five edges that are farthest apart, if by more than 0.05, are numbered, and named beside.
+
+    Parameters
+    ----------
+    post, other : GraphPosterior or BootstrapResult
+        Two runs on the same variables.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.simulate.linear(gpn.datasets.sachs_consensus(17), 100, random_seed=1)
+    >>> runs = [gpn.sample(data, max_parents=2, draws=50, random_seed=k, progressbar=False) for k in (1, 2)]
+    >>> plot_runs(*runs).get_xlabel()
+    'edge probability, first run'
+    """
+    off = ~np.eye(len(post.names), dtype=bool)
+    first, second = post.edge_probabilities().to_numpy(), frames.same_variables(post, other)
+    gaps = np.abs(first - second)
+    widest = [np.unravel_index(k, gaps.shape) for k in np.argsort(-gaps, axis=None, kind="stable")[:_MOST_NAMED]]
+    apart = [(int(i), int(j)) for i, j in widest if gaps[i, j] > _NAMED_GAP]
+    names = [frames.edge_label(post, i, j) for i, j in apart]
+    ax = frames.axes_of(ax, 5.1 + frames.width_beside([*names, "largest gap"]), 4.4)
+    ax.plot([0, 1], [0, 1], color=palette.GREY, linewidth=0.8, zorder=1)
+    ax.fill_between([0, 1], [-_NAMED_GAP, 1 - _NAMED_GAP], [_NAMED_GAP, 1 + _NAMED_GAP], color=palette.GREY, alpha=0.15)
+    ax.scatter(first[off], second[off], s=22, color=palette.BLUE, alpha=0.6, linewidth=0, zorder=2, clip_on=False)
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+    ax.set(xlabel=f"edge {post.quantity}, first run", ylabel=f"edge {other.quantity}, second run")
+    _number(ax, [(float(first[pair]), float(second[pair])) for pair in apart])
+    handles = [Line2D([], [], color=palette.GREY, linewidth=6, alpha=0.3, label=f"within {_NAMED_GAP:g}")]
+    marks: dict[str, Any] = {"linestyle": "", "color": palette.ink(), "markeredgewidth": 0}
+    handles += [Line2D([], [], marker=f"${k}$", label=name, **marks) for k, name in enumerate(names, start=1)]
+    largest = f"largest gap {gaps.max():.3f}"
+    frames.legend_beside(ax, handles, title=largest, title_fontsize=frames.LEGEND, alignment="left")
+    return ax
+
+
+def _number(ax: Axes, places: list[tuple[float, float]]) -> None:
+    """Write numbers at places, from one on, those of neighbours together."""
+    groups: dict[tuple[float, float], list[str]] = {}
+    for k, place in enumerate(places, start=1):
+        near = [known for known in groups if max(abs(known[0] - place[0]), abs(known[1] - place[1])) < _NEAR]
+        groups.setdefault(near[0] if near else place, []).append(str(k))
+    for place, numbers in groups.items():
+        left = place[0] > 0.85
+        ax.annotate(
+            ", ".join(numbers), place, xytext=(-6 if left else 6, 0), textcoords="offset points",
+            ha="right" if left else "left", va="center", fontsize=frames.LEGEND,
+        )  # fmt: skip
+
+
+def plot_comparison(
+    post: "GraphQueries",
+    other: "GraphQueries",
+    labels: Sequence[str] | None = None,
+    truth: Any = None,
+    edges: int = 25,
+    ax: Axes | None = None,
+) -> Axes:
+    """Compare two posteriors edge by edge, such as one under Gaussian processes with a linear one.
+
+    Parameters
+    ----------
+    post, other : GraphPosterior or BootstrapResult
+        Two posteriors on the same variables.
+    labels : pair of str, optional
+        What to call them; by default their scores.
+    truth : networkx.DiGraph, array or edges, optional
+        A known network, whose edges are marked.
+    edges : int, default 25
+        How many edges to show: those of the highest probability in either. How far the others are apart at most is
+        written below.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.simulate.linear(gpn.datasets.sachs_consensus(17), 100, random_seed=1)
+    >>> bge = gpn.sample(data, score="bge", max_parents=2, draws=50, random_seed=1, progressbar=False)
+    >>> bic = gpn.sample(data, score="bic", max_parents=2, draws=50, random_seed=1, progressbar=False)
+    >>> ax = plot_comparison(bge, bic, edges=10)
+    >>> len(ax.get_yticklabels())
+    10
+    """
+    check_count("edges", edges, 1)
+    titles = _titles(post, other) if labels is None else list(labels)
+    if len(titles) != 2:
+        raise ValueError(f"labels must be two, one for each posterior; received {len(titles)}")
+    first, second = post.edge_probabilities().to_numpy(), frames.same_variables(post, other)
+    known = None if truth is None else graphs.as_adjacency(truth, post.names, acyclic=False)
+    shown, hidden = _ranked(np.maximum(first, second), edges)
+    names = [frames.edge_label(post, i, j) for i, j in shown]
+    heights = [lettering.size_of(name, frames.FONT)[1] + 0.08 for name in names]
+    long = max(lettering.size_of(name, frames.FONT)[0] for name in names)
+    ax = frames.axes_of(ax, 3.9 + long + frames.width_beside([*titles, "in the known network"]), sum(heights) + 1.2)
+    rows = np.arange(len(shown))
+    one, two = (np.array([table[i, j] for i, j in shown]) for table in (first, second))
+    ax.hlines(rows, np.minimum(one, two), np.maximum(one, two), color=palette.GREY, linewidth=1.2, zorder=1)
+    for values, colour, marker, title in zip(
+        (one, two), (palette.BLUE, palette.VERMILION), ("o", "D"), titles, strict=True
+    ):
+        label = lettering.drawable(title)
+        ax.scatter(values, rows, s=34, color=colour, marker=marker, label=label, zorder=2, clip_on=False)
+    if known is not None:
+        _mark_truth(ax, [k for k, (i, j) in enumerate(shown) if known[i, j]])
+    ax.set_yticks(rows, names, **lettering.style(frames.FONT))
+    ax.set(xlim=(-0.02, 1.02), ylim=(len(shown) - 0.5, -0.5), xlabel=_below(post.quantity, hidden, first, second))
+    ax.grid(axis="x", color=palette.GREY, alpha=0.25, linewidth=0.5)
+    frames.legend_beside(ax, gap=0.01 if known is None else 0.06)
+    return ax
+
+
+def _titles(post: "GraphQueries", other: "GraphQueries") -> list[str]:
+    """Return short names of two posteriors: their scores, told apart."""
+    found = [str(getattr(one, "settings", {}).get("score", type(one).__name__)).split("(")[0] for one in (post, other)]
+    return found if found[0] != found[1] else [f"{found[0]}, first", f"{found[1]}, second"]
+
+
+def _ranked(highest: np.ndarray, count: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Return the edges of the highest probability, and the others."""
+    pairs = [(int(i), int(j)) for i, j in np.argwhere(~np.eye(len(highest), dtype=bool))]
+    pairs.sort(key=lambda pair: -highest[pair])
+    return pairs[:count], pairs[count:]
+
+
+def _mark_truth(ax: Axes, rows: list[int]) -> None:
+    # On the right end, in the place of a tick.
+    ax.plot(
+        np.full(len(rows), 1.035), rows, linestyle="", marker="<", color=palette.GREEN, clip_on=False,
+        transform=ax.get_yaxis_transform(), label="in the known network", gid="truth",
+    )  # fmt: skip
+
+
+def _below(quantity: str, hidden: list[tuple[int, int]], first: np.ndarray, second: np.ndarray) -> str:
+    """Return the label of the axis of probabilities, with what is left out."""
+    label = f"edge {quantity}"
+    if not hidden:
+        return label
+    highest = max(max(first[pair], second[pair]) for pair in hidden)
+    widest = max(abs(first[pair] - second[pair]) for pair in hidden)
+    return f"{label}\n{len(hidden)} more edges, up to {highest:.2g}, differ by {widest:.2g} at most"

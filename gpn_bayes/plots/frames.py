@@ -1,0 +1,74 @@
+"""What pictures share: axes of the right size, notes below them, and checks of what is compared."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+
+from gpn_bayes.plots import lettering, palette
+
+if TYPE_CHECKING:
+    from gpn_bayes.posterior.queries import GraphQueries
+
+FONT = 9.0
+LEGEND = 8.0
+SMALL = 7.0
+
+
+def axes_of(ax: Axes | None, width: float, height: float) -> Axes:
+    """Return the axes to draw in: those given, or new ones of a size in inches."""
+    if ax is not None:
+        return ax
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def note(ax: Axes, text: str) -> None:
+    """Write a remark in the middle of axes that would be empty."""
+    ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center", color=palette.GREY, wrap=True)
+
+
+def legend_below(ax: Axes, handles: list[Any], title: str) -> None:
+    """Write a legend under axes without ticks, off the data, headed by a line in words."""
+    legend = ax.legend(
+        handles=handles,
+        title=title,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        ncols=max(len(handles), 1),
+        frameon=False,
+        fontsize=LEGEND,
+        title_fontsize=LEGEND,
+    )
+    legend.get_title().set_multialignment("center")
+
+
+def legend_beside(ax: Axes, handles: list[Any] | None = None, gap: float = 0.01, **settings: Any) -> None:
+    """Write a legend to the right of the axes, off the data; `gap` is how far, in widths of the axes."""
+    settings = settings if handles is None else {"handles": handles, **settings}
+    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0 + gap, 1.0)}
+    legend = ax.legend(frameon=False, fontsize=LEGEND, **place, **settings)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+        text.set_fontfamily(lettering.families())
+
+
+def edge_label(post: "GraphQueries", parent: int, child: int, width: int = 40) -> str:
+    """Return an edge in words that can be drawn, in lines of so many characters."""
+    cause, effect = lettering.drawable(post.names[parent]), lettering.drawable(post.names[child])
+    if len(cause) + len(effect) + 3 <= width:
+        return f"{cause} → {effect}"
+    return f"{lettering.wrapped(cause, width - 2)} →\n{lettering.wrapped(effect, width)}"
+
+
+def width_beside(labels: list[str]) -> float:
+    """Return the width, in inches, of a legend with such labels."""
+    return 0.75 + max((lettering.size_of(label, LEGEND)[0] for label in labels), default=0.0)
+
+
+def same_variables(post: "GraphQueries", other: "GraphQueries") -> np.ndarray:
+    """Return the edge probabilities of another posterior in the order of one; refuses other variables."""
+    if set(post.names) != set(other.names):
+        odd = sorted(set(post.names) ^ set(other.names))[0]
+        raise ValueError(f"both must have the same variables; {odd!r} is in only one of the two")
+    return other.edge_probabilities().loc[list(post.names), list(post.names)].to_numpy()
