@@ -182,6 +182,11 @@ class SufficientStatistics:
             raise ValueError(f"cov must be positive semi-definite; its correlations have the eigenvalue {smallest:.3g}")
         object.__setattr__(self, "fingerprint", _fingerprint(self.n, list(self.names), self.mean, self.cov))
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows they were computed from; as of a `Dataset`."""
+        return self.n
+
     @classmethod
     def of(cls, data: Dataset) -> "SufficientStatistics":
         """Return the statistics of a data set."""

@@ -10,6 +10,7 @@ import gpn_bayes as gpn
 from gpn_bayes.data import read_part
 from gpn_bayes.federated import moments
 from gpn_bayes.federated.statistics import StatisticsParticipant
+from tests.command_line import call
 from tests.federation import tables
 
 
@@ -157,3 +158,20 @@ def test_files_that_hold_no_statistics_are_refused(tmp_path):
     for name in ("other", "text", "pickled"):
         with pytest.raises(ValueError, match=f"^{name}.npz can't be read as statistics: n, mean, cov and names$"):
             gpn.SufficientStatistics.load(tmp_path / f"{name}.npz")
+
+
+def test_the_command_line_takes_a_file_of_statistics(tmp_path, capsys):
+    table = gpn.datasets.sachs(transform="log2")
+    gpn.SufficientStatistics.of(gpn.Dataset.read(table)).save(tmp_path / "statistics.npz")
+    table.to_csv(tmp_path / "table.csv", index=False)
+    edges = {}
+    for name in ("statistics.npz", "table.csv"):
+        out = tmp_path / f"run of {name}"
+        code, shown, _ = call(capsys, "run", tmp_path / name, "--score", "bge", "--draws", 20, "--out", out, "-q")
+        assert code == 0 and "11 variables, 853 rows" in shown
+        edges[name] = pd.read_csv(out / "edges.csv").set_index(["parent", "child"])["probability"].sort_index()
+        out = tmp_path / f"estimate of {name}"
+        code, _, _ = call(capsys, "estimate", tmp_path / name, "--method", "hc", "--score", "bge", "--out", out, "-q")
+        assert code == 0
+    np.testing.assert_allclose(edges["statistics.npz"], edges["table.csv"], atol=1e-6)
+    assert call(capsys, "run", tmp_path / "statistics.npz", "--score", "gp", "--out", tmp_path / "gp")[0] == 2

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-    from gpn_bayes.data import Dataset
+    from gpn_bayes.data import Dataset, SufficientStatistics
     from gpn_bayes.estimators.base import GraphEstimator
 
 FORMAT = "gpn_bayes estimate 1"
 
 
 def estimate_file(
-    data: Annotated[Path, typer.Argument(help="A CSV or Parquet table; variables are columns.")],
+    data: Annotated[Path, typer.Argument(help="A CSV or Parquet table; variables are columns. Or .npz statistics.")],
     method: Annotated[str, typer.Option(help=f"How to learn: {', '.join(methods.METHODS)}.")],
     out: Annotated[Path, typer.Option(help="Folder for the results; nothing in it is overwritten.")],
     score: Annotated[
@@ -63,13 +63,13 @@ def estimate_file(
     """
     with screen.plain_messages():
         from gpn_bayes import scores
-        from gpn_bayes.data import Dataset
+        from gpn_bayes.data import read_data
 
         methods.find_method(method)
         _check_free(out)
         if seed is not None and seed < 0:
             raise ValueError(f"--seed must be 0 or more; received {seed}")
-        dataset = Dataset.read(data)
+        dataset = read_data(data)
         names = dataset.names
         given = {
             "score": score,
@@ -97,7 +97,7 @@ class _Found:
     """A fitted learner, and what is told of it."""
 
     learner: "GraphEstimator"
-    data: "Dataset"
+    data: "Dataset | SufficientStatistics"
     score: Any
     log_score: float | None
     seconds: float
@@ -118,7 +118,7 @@ class _Found:
         return getattr(self.learner, "gap_", None)
 
 
-def _learn(learner: "GraphEstimator", dataset: "Dataset", score: str | None) -> _Found:
+def _learn(learner: "GraphEstimator", dataset: "Dataset | SufficientStatistics", score: str | None) -> _Found:
     started = perf_counter()
     try:
         learner.fit(dataset)

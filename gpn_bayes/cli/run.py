@@ -15,7 +15,7 @@ from gpn_bayes.cli.options import KNOWLEDGE, Forbidden, MaxParents, Quiet, Requi
 from gpn_bayes.cli.questions import Question, ask
 
 if TYPE_CHECKING:
-    from gpn_bayes.data import Dataset
+    from gpn_bayes.data import Dataset, SufficientStatistics
     from gpn_bayes.posterior import GraphPosterior
     from gpn_bayes.preparing import PreparedRun
 
@@ -59,7 +59,7 @@ Until = Annotated[
 class _Job:
     """A table and what to do with it."""
 
-    data: "Dataset"
+    data: "Dataset | SufficientStatistics"
     options: dict[str, Any]
     out: Path
     quiet: bool
@@ -67,7 +67,7 @@ class _Job:
 
 
 def run_file(
-    data: Annotated[Path, typer.Argument(help="A CSV or Parquet table; variables are columns.")],
+    data: Annotated[Path, typer.Argument(help="A CSV or Parquet table; variables are columns. Or .npz statistics.")],
     out: Annotated[Path, typer.Option(help="Folder for the results; a killed run goes on there.")],
     score: Score = "bge",
     sampler: Sampler = "auto",
@@ -158,10 +158,10 @@ def run_file(
     The same command goes on where a killed run stopped, to the same result.
     """
     with screen.plain_messages():
-        from gpn_bayes.data import Dataset
+        from gpn_bayes.data import read_data
 
         cluster = read_cluster(dask, tls_ca, tls_cert, tls_key)
-        dataset = Dataset.read(data)
+        dataset = read_data(data)
         names = dataset.names
         options = {
             "score": score,
