@@ -9,7 +9,7 @@ import numpy as np
 from gpn_bayes import graphs, scores
 from gpn_bayes.checking import check_count, check_not_negative
 from gpn_bayes.estimators.base import GraphEstimator
-from gpn_bayes.estimators.lagged_data import LaggedData, lagged_name, read_series
+from gpn_bayes.estimators.lagged_data import LaggedData, lagged_graph, lagged_name, read_series
 from gpn_bayes.estimators.lagged_orders import OrderProblem, best_orders
 from gpn_bayes.estimators.notears.dags import cut
 from gpn_bayes.scores.prior import GraphPrior
@@ -156,12 +156,7 @@ class DYNOTEARS(GraphEstimator):
         within = (self.weights_ != 0) | required
         self._keep_graph(within, lagged.names, None)
         self._lagged = lagged
-        self.lagged_graph_ = nx.DiGraph()
-        self.lagged_graph_.add_nodes_from(lagged.columns)
-        weights = np.concatenate([self.weights_, *self.lagged_weights_])
-        for parent, child in np.argwhere(np.concatenate([within, *(self.lagged_weights_ != 0)])):
-            weight = float(weights[parent, child])
-            self.lagged_graph_.add_edge(lagged.columns[parent], lagged.columns[child], weight=weight)
+        self.lagged_graph_ = lagged_graph(lagged.names, within, self.weights_, self.lagged_weights_)
 
     def log_score(self, score: Any, data: Any = None) -> float:
         """Return what a score says of all edges: the sum over the variables at a time, given their parents.

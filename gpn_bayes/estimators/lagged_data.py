@@ -1,8 +1,10 @@
 """Time series, in one or several realisations, as a table of each time together with those before it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 
@@ -18,6 +20,36 @@ def lagged_name(name: str, lag: int) -> str:
     ('flow[t]', 'flow[t-2]')
     """
     return f"{name}[t-{lag}]" if lag else f"{name}[t]"
+
+
+def lagged_graph(
+    names: Sequence[str], adjacency: np.ndarray, weights: np.ndarray, lagged_weights: np.ndarray
+) -> nx.DiGraph:
+    """Return the edges within a time and those of the past, with their weights, over names such as "x[t-1]".
+
+    Parameters
+    ----------
+    names : sequence of str
+        The variables.
+    adjacency, weights : ndarray, shape (d, d)
+        The edges within a time; required ones may have no weight.
+    lagged_weights : ndarray, shape (lags, d, d)
+        Entry (k, i, j) is the weight of i, k + 1 times before, on j; zero where there is no edge.
+
+    Examples
+    --------
+    >>> flow = np.array([[0, 1], [0, 0]])
+    >>> sorted(lagged_graph(["rain", "flow"], flow, 2.0 * flow, [0.5 * np.eye(2)]).edges)
+    [('flow[t-1]', 'flow[t]'), ('rain[t-1]', 'rain[t]'), ('rain[t]', 'flow[t]')]
+    """
+    columns = [lagged_name(name, lag) for lag in range(len(lagged_weights) + 1) for name in names]
+    present = np.concatenate([adjacency, *(matrix != 0 for matrix in lagged_weights)])
+    values = np.concatenate([weights, *lagged_weights])
+    graph: nx.DiGraph = nx.DiGraph()
+    graph.add_nodes_from(columns)
+    for parent, child in np.argwhere(present):
+        graph.add_edge(columns[parent], columns[child], weight=float(values[parent, child]))
+    return graph
 
 
 @dataclass(frozen=True, eq=False)

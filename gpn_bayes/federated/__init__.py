@@ -1,7 +1,11 @@
 """Learning from rows that several parties hold and don't share.
 
 `secure_statistics` adds up what linear models need of all tables, without anybody seeing a single one; what it returns
-goes wherever data go.
+goes wherever data go, and gives the very answer of the pooled table: the way for linear models.
+
+`FederatedNOTEARS` learns in many rounds, for models that no sums describe. Each round opens a sum, and for linear
+models the sums of all rounds together can give every client's covariance away; read its warning. `Voting`, `Averaging`,
+`Best` and `AllData` are what to compare with.
 
 Examples
 --------
@@ -16,6 +20,11 @@ from importlib import import_module
 from typing import Any
 
 _NAMES = {
+    "AllData": "gpn_bayes.federated.baselines",
+    "Averaging": "gpn_bayes.federated.baselines",
+    "Best": "gpn_bayes.federated.baselines",
+    "FederatedNOTEARS": "gpn_bayes.federated.learner",
+    "Voting": "gpn_bayes.federated.baselines",
     "secure_statistics": "gpn_bayes.federated.statistics",
 }
 __all__ = list(_NAMES)

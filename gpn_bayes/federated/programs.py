@@ -9,6 +9,7 @@ import numpy as np
 from gpn_bayes.checking import check_choice
 from gpn_bayes.data import Dataset
 from gpn_bayes.federated.channel import Channel, Participant
+from gpn_bayes.federated.notears_program import coordinate_notears, notears_participant
 from gpn_bayes.federated.statistics import StatisticsParticipant, sum_statistics
 
 Arrays = dict[str, np.ndarray]
@@ -41,9 +42,9 @@ def _coordinate_statistics(channel: Channel, names: Sequence[str], settings: Map
     return {"n": np.array(pooled.n), "mean": pooled.mean, "cov": pooled.cov, "names": np.array(pooled.names, dtype=str)}
 
 
-# A model that is learnt in rounds is added here.
 PROGRAMS: dict[str, Program] = {
     "statistics": Program(_coordinate_statistics, StatisticsParticipant, once=True),
+    "notears": Program(coordinate_notears, notears_participant),
 }
 
 
@@ -54,7 +55,7 @@ def find_program(name: str) -> Program:
     --------
     >>> find_program("statistic")
     Traceback (most recent call last):
-    ValueError: program must be one of statistics; received 'statistic'
+    ValueError: program must be one of statistics, notears; received 'statistic'
     """
     check_choice("program", name, tuple(PROGRAMS))
     return PROGRAMS[name]
