@@ -21,6 +21,7 @@ _MODULES = (
     "graphs",
     "metrics",
     "plots",
+    "private",
     "scores",
     "simulate",
     "time_series",

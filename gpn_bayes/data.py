@@ -5,6 +5,7 @@ import hashlib
 import json
 import warnings
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,7 @@ class Dataset:
         if isinstance(data, Dataset):
             return data
         if isinstance(data, str | Path):
-            data = _read_file(Path(data))
+            data = read_file(Path(data))
         if isinstance(data, np.ndarray):
             data = _frame_of_array(data)
         if not isinstance(data, pd.DataFrame):
@@ -242,7 +243,16 @@ def read_part(data: "Dataset | pd.DataFrame | np.ndarray | str | Path") -> Datas
     return Dataset._read(data, whole=False)
 
 
-def _read_file(path: Path) -> pd.DataFrame:
+def read_file(path: Path, texts: Sequence[str] = ()) -> pd.DataFrame:
+    """Return the table of a CSV or Parquet file.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    texts : sequence of str
+        Columns of a CSV file that are read as they stand there: '007' isn't 7.
+    """
     if not path.is_file():
         raise ValueError(f"the data file must exist; {str(path)!r} is not a file")
     if path.suffix.lower() in (".parquet", ".pq"):
@@ -255,8 +265,8 @@ def _read_file(path: Path) -> pd.DataFrame:
     try:
         # pandas renames repeated columns, so the header is checked as it stands in the file.
         with path.open(newline="", encoding="utf-8-sig") as lines:
-            header = tuple(name.strip() for name in next(csv.reader(lines, skipinitialspace=True), []))
-        _check_names(header)
+            header = next(csv.reader(lines, skipinitialspace=True), [])
+        _check_names(tuple(name.strip() for name in header))
         with warnings.catch_warnings():
             # Fields without a name would otherwise be taken for row labels, and dropped.
             warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -267,6 +277,7 @@ def _read_file(path: Path) -> pd.DataFrame:
                 index_col=False,
                 keep_default_na=False,
                 na_values=_MISSING,
+                dtype={name: str for name in header if name.strip() in texts},
             )
     except pd.errors.ParserWarning:
         raise ValueError(f"{path.name} has more fields in its rows than names in its header") from None

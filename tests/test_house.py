@@ -104,7 +104,7 @@ def test_nobody_imports_the_compiled_packages_by_bare_names(path):
             ),
         ),
         # Protocols don't know of connections, nor connections of protocols.
-        ("gpn_bayes.secure", ("gpn_bayes.secure",)),
+        ("gpn_bayes.secure", ("gpn_bayes.secure", "gpn_bayes.checking")),
         ("gpn_bayes.wire", ("gpn_bayes.wire",)),
         # Pictures and curves are delegates: see below.
         (

@@ -1,4 +1,4 @@
-"""The command line: ``gpn-bayes run``, ``demo``, ``query``, ``compare``, ``estimate`` and ``federate``."""
+"""The command line: ``gpn-bayes run``, ``demo``, ``query``, ``compare``, ``estimate``, ``federate``, ``private-k2``."""
 
 import sys
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 import gpn_bayes
-from gpn_bayes.cli import compare, estimate, federate, query, run, screen
+from gpn_bayes.cli import compare, estimate, federate, private_k2, query, run, screen
 
 app = typer.Typer(
     name="gpn-bayes",
@@ -22,6 +22,7 @@ app.command("query")(query.answer)
 app.command("compare")(compare.compare_runs)
 app.command("estimate")(estimate.estimate_file)
 app.add_typer(federate.app, name="federate")
+app.add_typer(private_k2.app, name="private-k2")
 
 
 @app.callback(invoke_without_command=True)
@@ -36,7 +37,7 @@ def _start(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit: 0 done, 1 for lost workers, 2 for bad input, 130 after Ctrl-C."""
+    """Run the command line and exit: 0 done, 1 for lost workers or parties, 2 for bad input, 130 after Ctrl-C."""
     for stream in (sys.stdout, sys.stderr):
         # A terminal that can't show a variable's name still gets the answer.
         if hasattr(stream, "reconfigure"):

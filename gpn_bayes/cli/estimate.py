@@ -1,7 +1,6 @@
 """``gpn-bayes estimate``: from a table to one graph, by any of the learners."""
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gpn_bayes.cli import inputs, methods, screen
-from gpn_bayes.cli.folder import write_whole
+from gpn_bayes.cli.folder import check_free, write_whole
 from gpn_bayes.cli.options import KNOWLEDGE, Forbidden, MaxParents, Quiet, Required, Tiers
 from gpn_bayes.cli.run import INTERRUPTED
 
@@ -66,7 +65,7 @@ def estimate_file(
         from gpn_bayes.data import read_data
 
         methods.find_method(method)
-        _check_free(out)
+        check_free(out, [_edges_file(out), _identity_file(out)])
         if seed is not None and seed < 0:
             raise ValueError(f"--seed must be 0 or more; received {seed}")
         dataset = read_data(data)
@@ -143,20 +142,6 @@ def _edges_file(out: Path) -> Path:
 
 def _identity_file(out: Path) -> Path:
     return out / "estimate.json"
-
-
-def _check_free(out: Path) -> None:
-    """Refuse a folder that can't be written, or holds results, before any work is done."""
-    if out.exists() and not out.is_dir():
-        raise ValueError(f"--out must be a folder; {str(out)!r} is a file")
-    for file in (_edges_file(out), _identity_file(out)):
-        if file.exists():
-            raise ValueError(f"nothing is overwritten; {str(file)!r} is there: choose another --out")
-    above = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
-    if not above.is_dir():
-        raise ValueError(f"--out must be a folder; {str(above)!r} above it is a file")
-    if not os.access(above, os.W_OK | os.X_OK):
-        raise ValueError(f"--out must be a folder to write in; {str(above)!r} isn't")
 
 
 def edge_table(learner: "GraphEstimator") -> "pd.DataFrame":

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,6 +111,20 @@ def edges_csv(summary: "pd.DataFrame") -> str:
         "probability", ascending=False, kind="stable", key=lambda column: column.astype(float)
     )
     return table.to_csv(index=False, lineterminator="\n")
+
+
+def check_free(out: Path, files: Iterable[Path]) -> None:
+    """Refuse a folder that can't be written, or holds some of the files, before any work is done."""
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"--out must be a folder; {str(out)!r} is a file")
+    for file in files:
+        if file.exists():
+            raise ValueError(f"nothing is overwritten; {str(file)!r} is there: choose another --out")
+    above = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
+    if not above.is_dir():
+        raise ValueError(f"--out must be a folder; {str(above)!r} above it is a file")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise ValueError(f"--out must be a folder to write in; {str(above)!r} isn't")
 
 
 def write_whole(path: Path, text: str) -> None:

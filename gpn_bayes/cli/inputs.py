@@ -84,17 +84,21 @@ def read_order(given: str | None, names: Sequence[str]) -> list[str] | None:
     """Return the variables of an option that takes ``a,b,c`` or a CSV file of names, all in one line or one in each."""
     if given is None:
         return None
-    path = Path(given)
-    if path.is_file():
-        order = [cell for row in _rows(path, "--order") for cell in row if cell]
-    elif "," not in given and path.suffix and given not in names:
-        raise ValueError(f"--order: the file must exist; {given!r} is not a file")
-    else:
-        order = [cell.strip() for cell in given.split(",")]
+    order = read_names(given, names, "--order")
     for name in order:
         if name not in names:
             raise ValueError(f"--order: every name must be one of the variables; {name!r} is not")
     return order
+
+
+def read_names(given: str, names: Sequence[str], option: str) -> list[str]:
+    """Return the names of an option as of `read_order`; others than those that are known may be among them."""
+    path = Path(given)
+    if path.is_file():
+        return [cell for row in _rows(path, option) for cell in row if cell]
+    if "," not in given and path.suffix and given not in names:
+        raise ValueError(f"{option}: the file must exist; {given!r} is not a file")
+    return [cell.strip() for cell in given.split(",")]
 
 
 def read_candidates(given: str | None, names: Sequence[str]) -> dict[str, list[str]] | str | int | None:

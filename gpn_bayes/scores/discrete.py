@@ -203,10 +203,10 @@ class K2(Score):
     cardinalities : mapping of str to int, optional
         Number of levels of columns, where not all were observed. Whole numbers must then be codes 0, 1, ….
     form : {"exact", "stirling"}
-        "stirling" is the form that two parties can compute without showing each other their counts (Wright & Yang
-        2004): ``ln x!`` of counts, that is in the second and third term, is ``ln(2 pi) / 2 + (x + 1/2) ln x - x`` for
-        x >= 1, and 0 for x = 0. The first term stays as it is, and configurations that weren't observed add nothing,
-        as they do in the exact form.
+        "stirling" is the approximation from which Wright & Yang (2004) derive the score of their protocol: ``ln x!`` of
+        counts, that is in the second and third term, is ``ln(2 pi) / 2 + (x + 1/2) ln x - x`` for x >= 1, and 0 for
+        x = 0. The first term stays as it is, and configurations that weren't observed add nothing, as they
+        do in the exact form.
 
     Examples
     --------

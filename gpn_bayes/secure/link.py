@@ -22,7 +22,8 @@ class Link(Protocol):
         Raises
         ------
         ProtocolError
-            For a message of another kind or length, and where none comes in time.
+            For a message of another kind or length, and where none comes in time. A link between two machines may
+            raise a ConnectionError instead.
         """
 
 
