@@ -7,13 +7,16 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from gpn_bayes import simulate
+from gpn_bayes.federated import FederatedNOTEARS
 from tests.federation import TIME_LIMIT, Parties, in_memory, tables
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,11 +30,10 @@ OVERHEAD = 0.05
 class Run:
     """The processes of a run."""
 
-    def __init__(self, folder: Path, rounds: int, pause: float) -> None:
-        self.parts = dict(zip(NAMES, tables((40, 55, 30, 60), D), strict=True))
-        columns = list(self.parts["a"].columns)
-        self.rounds = rounds
-        self.parties = Parties(folder, NAMES, columns, "descent", f"rounds = {rounds}\npause = {pause}")
+    def __init__(self, folder: Path, program: str, settings: str, parts: Sequence[pd.DataFrame]) -> None:
+        self.parts = dict(zip(NAMES, parts, strict=True))
+        self.program = program
+        self.parties = Parties(folder, NAMES, list(self.parts["a"].columns), program, settings)
         self.store = self.parties.coordinator_file.parent / "results" / "run.sqlite"
         self.processes: dict[str, subprocess.Popen] = {}
         for name, part in self.parts.items():
@@ -79,17 +81,21 @@ class Run:
             _, told = process.communicate(timeout=TIME_LIMIT)
             assert process.returncode == 0, f"{name}: {told}"
             assert "Traceback" not in told
-        with np.load(self.store.with_name("descent.npz")) as results:
+        with np.load(self.store.with_name(f"{self.program}.npz")) as results:
             return dict(results)
 
-    def expected(self) -> dict[str, np.ndarray]:
-        return in_memory(list(self.parts.values()), {"rounds": self.rounds})
+
+PARTS = tables((40, 55, 30, 60), D)
+
+
+def descent(rounds: int = ROUNDS, pause: float = PAUSE) -> tuple[str, str, list[pd.DataFrame]]:
+    return "descent", f"rounds = {rounds}\npause = {pause}", PARTS
 
 
 @contextmanager
-def new_run(folder: Path, rounds: int = ROUNDS, pause: float = PAUSE) -> Iterator[Run]:
+def new_run(folder: Path, program: str, settings: str, parts: Sequence[pd.DataFrame]) -> Iterator[Run]:
     """Start all processes of a run; none is left when the block ends."""
-    run = Run(folder, rounds, pause)
+    run = Run(folder, program, settings, parts)
     try:
         for name in ("coordinator", *NAMES):
             run.start(name)
@@ -101,7 +107,7 @@ def new_run(folder: Path, rounds: int = ROUNDS, pause: float = PAUSE) -> Iterato
 
 
 def test_kills_of_a_client_and_of_the_coordinator_change_nothing(tmp_path):
-    with new_run(tmp_path) as run:
+    with new_run(tmp_path, *descent()) as run:
         run.wait_for(8)
         run.kill("b")
         run.start("b")
@@ -110,20 +116,39 @@ def test_kills_of_a_client_and_of_the_coordinator_change_nothing(tmp_path):
         assert run.done() < ROUNDS, "nothing was left to lose"
         run.start("coordinator")
         results = run.finish()
-        expected = run.expected()
+    expected = in_memory(PARTS, {"rounds": ROUNDS})
     np.testing.assert_array_equal(results["weights"], expected["weights"])
     np.testing.assert_array_equal(results["losses"], expected["losses"])
     # Most rounds, replayed ones aside, had all clients at hand.
     seconds = results["seconds"][results["seconds"] > PAUSE]
     assert np.median(seconds) - PAUSE < OVERHEAD
-    other = in_memory(list(run.parts.values())[:3], {"rounds": ROUNDS})
+    other = in_memory(PARTS[:3], {"rounds": ROUNDS})
     assert np.abs(other["weights"] - expected["weights"]).max() > 1e-3  # negative control: every client counts
+
+
+def test_notears_between_processes_is_notears_in_one(tmp_path):
+    dag = simulate.random_dag(D, edges_per_node=1, random_seed=1)
+    table = simulate.linear(dag, 400, random_seed=1)
+    parts = [table[:120], table[120:200], table[200:310], table[310:]]
+    with new_run(tmp_path, "notears", 'model = "linear"', parts) as run:
+        run.wait_for(15)
+        run.kill("c")
+        run.start("c")
+        run.wait_for(30)
+        run.kill("coordinator")
+        run.start("coordinator")
+        results = run.finish()
+    found = FederatedNOTEARS().fit(parts)
+    assert results["state"] == "converged" and len(results["history"]) == found.rounds_ > 40
+    np.testing.assert_array_equal(results["raw_weights"], found.raw_weights_)
+    np.testing.assert_array_equal(results["adjacency"], found.adjacency_)
+    assert found.graph_.number_of_edges() > 10
 
 
 @pytest.mark.slow
 def test_many_kills_at_any_moment(tmp_path):
     rng = random.Random(20241101)
-    with new_run(tmp_path, rounds=120) as run:
+    with new_run(tmp_path, *descent(rounds=120)) as run:
         for _ in range(15):
             run.wait_for(min(run.done() + rng.randint(0, 5), 110))
             time.sleep(rng.uniform(0, 0.1))
@@ -131,12 +156,12 @@ def test_many_kills_at_any_moment(tmp_path):
             run.kill(name)
             run.start(name)
         results = run.finish()
-        np.testing.assert_array_equal(results["weights"], run.expected()["weights"])
+        np.testing.assert_array_equal(results["weights"], in_memory(PARTS, {"rounds": 120})["weights"])
 
 
 @pytest.mark.slow
 def test_overhead_of_a_round(tmp_path, capsys):
-    with new_run(tmp_path, rounds=200, pause=0.0) as run:
+    with new_run(tmp_path, *descent(rounds=200, pause=0.0)) as run:
         seconds = run.finish()["seconds"]
     with capsys.disabled():
         print(f"\nd = {D}, {len(NAMES)} clients: {1000 * np.median(seconds):.1f} ms a round (median of {len(seconds)})")
