@@ -71,7 +71,9 @@ def test_run_writes_what_sample_finds(results, frame):
         assert row.probability == pytest.approx(post.edge_probability(row.parent, row.child).value, abs=1e-6)
     ranked = sorted(zip(-edges["probability"], edges["parent"], edges["child"], strict=True))
     assert list(zip(-edges["probability"], edges["parent"], edges["child"], strict=True)) == ranked
-    assert {file.name for file in out.iterdir()} == {"posterior.nc", "edges.csv", "run.json", "run.sqlite"}
+    assert {file.name for file in out.iterdir()} == {
+        "posterior.nc", "edges.csv", "report.html", "run.json", "run.sqlite",
+    }  # fmt: skip
     identity = json.loads((out / "run.json").read_text(encoding="utf-8"))
     assert identity["variables"] == NAMES and identity["rows"] == 120
     assert identity["settings"] == {k: v for k, v in kept.settings.items() if k not in ("moves", "candidates")}
@@ -87,13 +89,15 @@ def test_a_finished_run_is_shown_again_and_not_done_again(results, table, capsys
 
 
 @pytest.mark.parametrize("kind", ["partition", "exact"])
-def test_lost_edges_are_written_again_from_the_draws(results, kind, table, capsys):
+@pytest.mark.parametrize("name", ["edges.csv", "report.html"])
+def test_lost_files_are_written_again_from_the_draws(results, kind, name, table, capsys):
     out = results[kind]
     options = QUICK if kind == "partition" else ("--draws", "200", "--quiet")
-    before = (out / "edges.csv").read_bytes()
-    (out / "edges.csv").unlink()
-    assert call(capsys, "run", table, "--out", out, *options)[0] == 0
-    assert (out / "edges.csv").read_bytes() == before
+    before = (out / name).read_bytes()
+    (out / name).unlink()
+    code, _, messages = call(capsys, "run", table, "--out", out, *options)
+    assert code == 0 and "unfinished; going on" in messages
+    assert (out / name).read_bytes() == before
 
 
 def test_the_summary_fits_eighty_columns(results, table, capsys, monkeypatch):
@@ -105,7 +109,7 @@ def test_the_summary_fits_eighty_columns(results, table, capsys, monkeypatch):
     edge = re.search(r"^erk -> akt +(0\.\d{3}|1\.000) +(0\.\d{3}|-) +█+.? *$", shown, re.M)
     assert edge, shown
     assert re.search(r"^4 chains (agree|don't agree); largest gap 0\.\d\d", shown, re.M)
-    assert "posterior.nc, edges.csv" in shown
+    assert "report.html, posterior.nc, edges.csv" in shown
 
 
 def test_constraints_reach_the_sampler(table, tmp_path, capsys):

@@ -120,7 +120,9 @@ def test_ten_kills_change_nothing(data, undisturbed, tmp_path):
     assert process.returncode == 0
     assert "unfinished; going on" in messages
     assert (out / "edges.csv").read_bytes() == undisturbed
-    assert {file.name for file in out.iterdir()} == {"edges.csv", "posterior.nc", "run.json", "run.sqlite"}
+    assert {file.name for file in out.iterdir()} == {
+        "edges.csv", "posterior.nc", "report.html", "run.json", "run.sqlite",
+    }  # fmt: skip
     assert blocks(out) == 0
 
 

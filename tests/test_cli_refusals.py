@@ -97,7 +97,7 @@ def test_bad_files_are_refused_before_anything_is_written(option, text, expected
     check_refused(capsys, tmp_path, arguments, expected)
 
 
-@pytest.mark.parametrize("name", ["posterior.nc", "edges.csv", "run.sqlite", "run.json"])
+@pytest.mark.parametrize("name", ["posterior.nc", "edges.csv", "report.html", "run.sqlite", "run.json"])
 def test_files_of_others_are_never_overwritten(name, table, tmp_path, capsys):
     (tmp_path / name).write_text("{}", encoding="utf-8")
     check_refused(capsys, tmp_path, [table, "--out", tmp_path], "nothing is overwritten")

@@ -109,7 +109,10 @@ def test_nobody_imports_the_compiled_packages_by_bare_names(path):
         # Pictures and curves are delegates: see below.
         (
             "gpn_bayes.posterior",
-            ("gpn_bayes.posterior", "gpn_bayes.graphs", "gpn_bayes.metrics", "gpn_bayes.plots", "gpn_bayes.curves"),
+            (
+                "gpn_bayes.posterior", "gpn_bayes.graphs", "gpn_bayes.metrics", "gpn_bayes.files", "gpn_bayes.plots",
+                "gpn_bayes.curves", "gpn_bayes.report",
+            ),
         ),
         (
             "gpn_bayes.curves",
@@ -131,6 +134,9 @@ def test_arrows_go_one_way(home, allowed):
 def test_posteriors_reach_pictures_only_when_asked():
     """One room's methods are all that lead there, and none is followed before it is called."""
     drawers = ("gpn_bayes.plots", "gpn_bayes.curves")
+    reporting = [name for name, path in MODULES.items() if "gpn_bayes.report.write_report" in imports(path)]
+    assert "gpn_bayes.posterior.graph_posterior" in reporting
+    assert not [x for name in reporting for x in imports(MODULES[name], at_once=True) if inside(x, "gpn_bayes.report")]
     for name, path in MODULES.items():
         if inside(name, "gpn_bayes.posterior"):
             assert not [x for x in imports(path, at_once=True) if inside(x, *drawers)], name

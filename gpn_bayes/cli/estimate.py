@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gpn_bayes.cli import inputs, methods, screen
-from gpn_bayes.cli.folder import check_free, write_whole
+from gpn_bayes.cli.folder import check_free
 from gpn_bayes.cli.options import KNOWLEDGE, Forbidden, MaxParents, Quiet, Required, Tiers
 from gpn_bayes.cli.run import INTERRUPTED
+from gpn_bayes.files import write_whole
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gpn_bayes.cli import screen
-from gpn_bayes.cli.folder import write_whole
 from gpn_bayes.cli.options import Quiet
 from gpn_bayes.cli.run import INTERRUPTED
+from gpn_bayes.files import write_whole
 
 if TYPE_CHECKING:
     from gpn_bayes.federated.config import ClientConfig

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpn_bayes.files import write_whole
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -18,10 +20,10 @@ _DECIMALS = {"probability": 6, "mcse": 6, "ess": 1, "r_hat": 4}
 
 
 class ResultFolder:
-    """The results of one run: ``run.json``, ``run.sqlite``, ``posterior.nc`` and ``edges.csv``.
+    """The results of one run: ``run.json``, ``run.sqlite``, ``posterior.nc``, ``edges.csv`` and ``report.html``.
 
-    ``run.json`` is written first and says whose folder it is; ``posterior.nc`` appears when all is drawn, and
-    ``edges.csv`` last.
+    ``run.json`` is written first and says whose folder it is; ``posterior.nc`` appears when all is drawn, then
+    ``edges.csv``, and ``report.html`` last.
 
     Parameters
     ----------
@@ -35,6 +37,7 @@ class ResultFolder:
         self.store = path / "run.sqlite"
         self.posterior = path / "posterior.nc"
         self.edges = path / "edges.csv"
+        self.report = path / "report.html"
 
     @property
     def drawn(self) -> bool:
@@ -44,7 +47,7 @@ class ResultFolder:
     @property
     def finished(self) -> bool:
         """Whether nothing is left to do."""
-        return self.drawn and self.edges.exists()
+        return self.drawn and self.edges.exists() and self.report.exists()
 
     def check(self, run: "PreparedRun") -> bool:
         """Return whether the folder already belongs to this run; refuse one that is someone else's.
@@ -57,7 +60,7 @@ class ResultFolder:
         if self.path.exists() and not self.path.is_dir():
             raise ValueError(f"--out must be a folder; {str(self.path)!r} is a file")
         if not self.identity.exists():
-            for file in (self.posterior, self.edges, self.store):
+            for file in (self.posterior, self.edges, self.report, self.store):
                 if file.exists():
                     raise ValueError(
                         f"nothing is overwritten; {str(file)!r} is there but no run.json that says whose it is: "
@@ -125,19 +128,6 @@ def check_free(out: Path, files: Iterable[Path]) -> None:
         raise ValueError(f"--out must be a folder; {str(above)!r} above it is a file")
     if not os.access(above, os.W_OK | os.X_OK):
         raise ValueError(f"--out must be a folder to write in; {str(above)!r} isn't")
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file so that under its name it is always complete."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with part.open("w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def find_posterior(path: Path) -> Path:

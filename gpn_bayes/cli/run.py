@@ -154,7 +154,7 @@ def run_file(
 ) -> None:
     """Draw networks from the posterior given a table, and write the probability of every edge.
 
-    Writes posterior.nc, edges.csv, run.json and run.sqlite.
+    Writes report.html, posterior.nc, edges.csv, run.json and run.sqlite.
     The same command goes on where a killed run stopped, to the same result.
     """
     with screen.plain_messages():
@@ -243,9 +243,9 @@ def _carry_out(job: _Job) -> "GraphPosterior":
         with nullcontext() if job.cluster is None or folder.drawn else job.cluster.executor() as executor:
             if not ours:
                 folder.claim(run, job.data.n_rows)
-            post = _finish(folder, run, executor, progressbar=not job.quiet)
+            post = _finish(folder, run, executor, job)
     except KeyboardInterrupt:
-        _say_interrupted("before the first draw")
+        _say_interrupted("after the last draw" if folder.drawn else "before the first draw")
         raise typer.Exit(INTERRUPTED) from None
     stopped = _stopped(post, run)
     if stopped:
@@ -253,11 +253,11 @@ def _carry_out(job: _Job) -> "GraphPosterior":
     screen.show_run(post, job.data.n_rows)
     if stopped:
         raise typer.Exit(INTERRUPTED)
-    screen.show_files(folder.path, [folder.posterior, folder.edges, folder.store, folder.identity])
+    screen.show_files(folder.path, [folder.report, folder.posterior, folder.edges, folder.store, folder.identity])
     return post
 
 
-def _finish(folder: ResultFolder, run: "PreparedRun", executor: Executor | None, progressbar: bool) -> "GraphPosterior":
+def _finish(folder: ResultFolder, run: "PreparedRun", executor: Executor | None, job: _Job) -> "GraphPosterior":
     """Draw and write whatever isn't there yet; only the draws when Ctrl-C cut them short."""
     from gpn_bayes.checkpoint import CheckpointStore
     from gpn_bayes.posterior import load
@@ -267,7 +267,7 @@ def _finish(folder: ResultFolder, run: "PreparedRun", executor: Executor | None,
         post = load(folder.posterior)
     else:
         # The draws stay in the store till they are safe in the posterior's own file.
-        post = draw(run, cache=folder.store, executor=executor, progressbar=progressbar, keep_checkpoints=True)
+        post = draw(run, cache=folder.store, executor=executor, progressbar=not job.quiet, keep_checkpoints=True)
         if _stopped(post, run):
             return post
         post.save(folder.posterior)
@@ -275,6 +275,8 @@ def _finish(folder: ResultFolder, run: "PreparedRun", executor: Executor | None,
         with CheckpointStore(folder.store) as store:
             store.forget(run.key)
         folder.write_edges(post)
+    if not folder.report.exists():
+        post.report(folder.report, data=job.data)
     return post
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from gpn_bayes import graphs
 from gpn_bayes.posterior.estimate import ess_of, r_hat_of
+from gpn_bayes.posterior.traces import binary_r_hats
 
 if TYPE_CHECKING:
     from gpn_bayes.posterior.graph_posterior import GraphPosterior
@@ -89,12 +90,31 @@ class Diagnostics:
         return self.weight_ess / self.draws
 
     @property
-    def _disagree(self) -> bool:
+    def verdict(self) -> str:
+        """In one word: "good", "caution", or "poor" where answers may be quite wrong."""
+        if self.ok:
+            return "good"
+        chained = self.sampler != "exact"
+        wrong = (chained and self._disagree) or self.reweighted == INTERRUPTED
+        return "poor" if wrong or self._weights_fail else "caution"
+
+    @property
+    def gap_limit(self) -> float:
+        """The gap between chains from which on they are called to disagree."""
         # Chance alone parts two chains of e effective draws by up to about 4 sqrt(2 p (1 - p) / e); p = 1/2 at worst.
         effective = min(self.ess if np.isfinite(self.ess) else self.draws, self.weight_ess) / self.chains
-        by_chance = 4 * np.sqrt(0.5 / effective)
+        return max(GAP_LIMIT, 4 * float(np.sqrt(0.5 / effective)))
+
+    @property
+    def _disagree(self) -> bool:
         # R-hat is NaN where the log score never changes: then the edges alone tell.
-        return self.chains > 1 and (self.r_hat > R_HAT_POOR or self.largest_gap > max(GAP_LIMIT, by_chance))
+        return self.chains > 1 and (self.r_hat > R_HAT_POOR or self.largest_gap > self.gap_limit)
+
+    @property
+    def _weights_fail(self) -> bool:
+        if self.reweighted == "yes":
+            return bool(weight_warnings(self.pareto_k, self.weight_ess, self.draws))
+        return self.weight_share < WEIGHT_ESS_LIMIT
 
     def warnings(self) -> list[str]:
         """Return what speaks against the numbers, each with what to do about it."""
@@ -169,8 +189,7 @@ class Diagnostics:
 
 def diagnose(post: "GraphPosterior") -> Diagnostics:
     """Return the diagnostics of a posterior."""
-    weights = post.weights[..., None, None]
-    by_chain = (post.adjacency * weights).sum(axis=1) / weights.sum(axis=1)
+    by_chain = np.einsum("cdij,cd->cij", post.adjacency, post.weights) / post.weights.sum(axis=1)[:, None, None]
     gap, edge = largest_gap(by_chain, post.names)
     chains, draws = post.log_score.shape
     pareto_k = post.settings.get("pareto_k")
@@ -200,8 +219,8 @@ def edge_r_hats(post: "GraphPosterior", varies: np.ndarray) -> np.ndarray:
     """Return R-hat of every edge that varies, by its place in the flattened adjacency matrix; NaN for the others."""
     n = len(post.names)
     result = np.full(n * n, np.nan)
-    traces = post.adjacency.reshape(*post.log_score.shape, n * n)[..., varies]
-    result[varies] = r_hat_of(np.moveaxis(traces, -1, 0))
+    traces = post.adjacency.reshape(*post.log_score.shape, n * n)
+    result[varies] = binary_r_hats(np.moveaxis(traces, -1, 0))[varies]
     return result
 
 

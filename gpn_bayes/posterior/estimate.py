@@ -4,8 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# Below this, within-chain variances and split chains say nothing.
-_MIN_DRAWS = 4
+from gpn_bayes.posterior.traces import MIN_DRAWS, mean_errors
+
+# Numbers of the largest table of traces that is made at a time: what a processor has at hand.
+_CHUNK = 250_000
 
 
 class Estimate(NamedTuple):
@@ -73,20 +75,30 @@ def weighted_moments(features: np.ndarray, weights: np.ndarray, fallback_ess: fl
         `status` is "sampled", "never" or "always" (0 or 1 in every draw), "constant", or "chains disagree"
         (constant within every chain, but not the same in all).
     """
-    f = np.moveaxis(np.asarray(features, dtype=float), -1, 0)
+    step = max(1, _CHUNK // weights.size)
     w = weights / weights.mean()
-    value = (w * f).mean(axis=(1, 2))
-    variance = (w * (f - value[:, None, None]) ** 2).mean(axis=(1, 2))
-    first = f[:, :, :1]
-    varies = (f != first).any(axis=(1, 2))
-    same = (f == f[:, :1, :1]).all(axis=(1, 2))
+    by_feature = np.ascontiguousarray(np.moveaxis(features, -1, 0))
+    # At least one part, which may be empty.
+    starts = range(0, max(len(by_feature), 1), step)
+    parts = [_some_moments(by_feature[start : start + step], w, fallback_ess) for start in starts]
+    return Moments(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _some_moments(features: np.ndarray, w: np.ndarray, fallback_ess: float) -> Moments:
+    """Return the moments of a few features (feature, chain, draw), given weights of mean one."""
+    f = np.asarray(features, dtype=float)
+    value = np.einsum("fcd,cd->f", f, w) / w.size
+    lowest, highest = features.min(axis=2), features.max(axis=2)
+    varies = (lowest != highest).any(axis=1)
+    same = ~varies & (lowest == lowest[:, :1]).all(axis=1)
     status = np.where(varies, "sampled", np.where(same, "constant", "chains disagree")).astype(object)
-    status[same & (f[:, 0, 0] == 0)] = "never"
-    status[same & (f[:, 0, 0] == 1)] = "always"
+    status[same & (lowest[:, 0] == 0)] = "never"
+    status[same & (lowest[:, 0] == 1)] = "always"
+    distance = f - value[:, None, None]
+    variance = np.einsum("fcd,fcd,cd->f", distance, distance, w) / w.size
     mcse = np.full(len(f), np.nan)
-    if varies.any() and f.shape[2] >= _MIN_DRAWS:
-        z = w * (f[varies] - value[varies][:, None, None])
-        mcse[varies] = _array_stats().mcse(z)
+    if varies.any():
+        mcse[varies] = mean_errors(w * distance[varies])
     ess = np.full(len(f), np.nan)
     ess[same] = fallback_ess
     known = mcse > 0
@@ -96,7 +108,7 @@ def weighted_moments(features: np.ndarray, weights: np.ndarray, fallback_ess: fl
 
 def ess_of(trace: np.ndarray) -> float:
     """Return the bulk effective size of a (chain, draw) trace; NaN where it can't be told."""
-    if trace.shape[1] < _MIN_DRAWS or np.ptp(trace) == 0:
+    if trace.shape[1] < MIN_DRAWS or np.ptp(trace) == 0:
         return float("nan")
     return float(_array_stats().ess(trace))
 
@@ -107,7 +119,7 @@ def r_hat_of(traces: np.ndarray) -> np.ndarray:
     flat = np.asarray(traces, dtype=float).reshape(-1, *traces.shape[-2:])
     result = np.full(len(flat), np.nan)
     moves = np.ptp(flat, axis=-1).max(axis=-1) > 0
-    if moves.any() and flat.shape[1] > 1 and flat.shape[2] >= _MIN_DRAWS:
+    if moves.any() and flat.shape[1] > 1 and flat.shape[2] >= MIN_DRAWS:
         # Half zeros and half ones lie all as far from their median, which leaves ArviZ's tail R-hat at 0 / 0;
         # it takes the bulk R-hat then.
         with np.errstate(divide="ignore", invalid="ignore"):

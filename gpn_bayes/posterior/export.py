@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from gpn_bayes import graphs
+from gpn_bayes.files import new_file
 from gpn_bayes.posterior.exact import ExactAnswers
 from gpn_bayes.posterior.graph_posterior import GraphPosterior
 
@@ -55,11 +56,7 @@ def _varying_edges(post: GraphPosterior) -> tuple[np.ndarray, dict[str, list[str
 
 def save(post: GraphPosterior, path: str | os.PathLike[str], overwrite: bool = False) -> None:
     """Write a posterior to a netCDF file, all or nothing."""
-    target = Path(path)
-    if target.exists() and not overwrite:
-        raise ValueError(f"an existing file is only replaced with overwrite=True; {str(target)!r} exists")
-    if not target.parent.is_dir():
-        raise ValueError(f"the folder must exist; {str(target.parent)!r} doesn't")
+    target = new_file(path, overwrite)
     tree = to_arviz(post)
     if post.exact is not None:
         tree["exact"] = xr.DataTree(_exact_dataset(post.exact, post.names))

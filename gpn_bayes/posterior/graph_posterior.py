@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
@@ -247,3 +248,26 @@ class GraphPosterior(DrawPictures, GraphQueries):
         from gpn_bayes.posterior.export import save
 
         save(self, path, overwrite)
+
+    def report(self, path: str | PathLike[str], data: Any = None, curves: int = 24, overwrite: bool = False) -> Path:
+        """Write an HTML report, one file that works offline; see `gpn_bayes.report.write_report`.
+
+        Parameters
+        ----------
+        path : path
+            Where to write, such as ``"report.html"``.
+        data : DataFrame, ndarray, path or Dataset, optional
+            The table that the posterior is of; only the fitted curves of a posterior that was loaded need it.
+        curves : int, default 24
+            Of how many variables to draw fitted curves, under the Gaussian-process score.
+        overwrite : bool, default False
+            Whether an existing file may be replaced.
+
+        Returns
+        -------
+        Path
+            Where the report is.
+        """
+        from gpn_bayes.report import write_report
+
+        return write_report(self, path, data, curves, overwrite)

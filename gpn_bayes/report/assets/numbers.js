@@ -1,0 +1,68 @@
+// The numbers that Python put into the page, and how they are told.
+const report = JSON.parse(document.getElementById("numbers").textContent);
+const names = report.names;
+const size = names.length;
+
+function byId(id) {
+  return document.getElementById(id);
+}
+
+// Make an element with a class and a text; text never becomes markup.
+function make(tag, className, text) {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  if (text !== undefined) element.textContent = text;
+  return element;
+}
+
+function place(parent, child) {
+  return parent * size + child;
+}
+
+// A relation's probability and error, from a flat matrix.
+function estimate(matrix, parent, child) {
+  const at = place(parent, child);
+  return { value: matrix.probability[at], mcse: matrix.mcse[at] };
+}
+
+// That two are joined, either way; only what is above the diagonal is kept.
+function joinedEstimate(one, other) {
+  const [i, j] = one < other ? [one, other] : [other, one];
+  const at = i * size - (i * (i + 1)) / 2 + (j - i - 1);
+  return { value: report.joined.probability[at], mcse: report.joined.mcse[at] };
+}
+
+function statusOf(parent, child) {
+  return report.edges.statuses[report.edges.status[place(parent, child)]];
+}
+
+// As on the command line: 0 is exact, and no error can be told of what never changed.
+function errorText(mcse) {
+  if (mcse === null) return "–";
+  return mcse === 0 ? "exact" : mcse.toFixed(3);
+}
+
+function errorWords(found) {
+  if (found.mcse === 0) return "exact";
+  if (found.mcse !== null) return "± " + found.mcse.toFixed(3);
+  if (found.value === 0) return "in none of the draws";
+  if (found.value === 1) return "in all draws";
+  return "no error known: each chain has its own answer";
+}
+
+function told(found) {
+  return found.value.toFixed(3) + " (" + errorWords(found) + ")";
+}
+
+function arrow(parent, child) {
+  return names[parent] + " → " + names[child];
+}
+
+function barOf(probability) {
+  const bar = make("span", "bar");
+  const part = make("i");
+  part.style.width = (100 * probability).toFixed(1) + "%";
+  bar.append(part);
+  bar.setAttribute("aria-hidden", "true");
+  return bar;
+}

@@ -1,0 +1,127 @@
+// The table of edges: sorted, searched, and drawn a page at a time.
+const [firstPage, nextPage] = [25, 100];
+const table = { rows: [], chosen: [], shown: 0, key: "probability", descending: true };
+
+function tableRow(parent, child) {
+  const at = place(parent, child);
+  const { probability, mcse, ess, r_hat } = report.edges;
+  return {
+    parent: names[parent], child: names[child], from: parent, to: child,
+    probability: probability[at], mcse: mcse[at], ess: ess[at], r_hat: r_hat[at], status: statusOf(parent, child),
+  };
+}
+
+function allRows() {
+  const rows = [];
+  for (let parent = 0; parent < size; parent += 1) {
+    for (let child = 0; child < size; child += 1) if (child !== parent) rows.push(tableRow(parent, child));
+  }
+  return rows;
+}
+
+// By code points, as Python sorts names.
+function compareTexts(a, b) {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+function compareValues(a, b, descending) {
+  // What isn't known stands last, whichever way the table is sorted.
+  if (a === null || b === null) return (a === null) - (b === null);
+  const order = typeof a === "string" ? compareTexts(a, b) : a - b;
+  return descending ? -order : order;
+}
+
+function compareRows(a, b) {
+  return compareValues(a[table.key], b[table.key], table.descending)
+    || compareTexts(a.parent, b.parent) || compareTexts(a.child, b.child);
+}
+
+// Every word must be in one of the two names.
+function chooseRows() {
+  const words = byId("search").value.toLowerCase().split(/\s+/).filter((word) => word && word !== "->" && word !== "→");
+  table.chosen = table.rows.filter((row) => {
+    const text = (row.parent + "\n" + row.child).toLowerCase();
+    return words.every((word) => text.includes(word));
+  }).sort(compareRows);
+}
+
+function cell(className, text) {
+  return make("td", className, text);
+}
+
+function drawRow(row) {
+  const line = make("tr");
+  const probability = cell("number", "");
+  probability.append(barOf(row.probability), row.probability.toFixed(3));
+  const ess = row.ess === null ? "–" : Math.round(row.ess).toLocaleString("en");
+  line.append(
+    cell("", row.parent), cell("", row.child), probability, cell("number", errorText(row.mcse)),
+    cell("number wide", ess), cell("number wide", row.r_hat === null ? "–" : row.r_hat.toFixed(3)), cell("wide", row.status),
+  );
+  return line;
+}
+
+function showMore() {
+  const next = table.chosen.slice(table.shown, table.shown + (table.shown ? nextPage : firstPage));
+  table.shown += next.length;
+  byId("edges").tBodies[0].append(...next.map(drawRow));
+  const rest = table.chosen.length - table.shown;
+  byId("more").hidden = rest === 0;
+  byId("more").textContent = `Show ${Math.min(rest, nextPage)} more`;
+  byId("count").textContent = `${table.shown.toLocaleString("en")} of ${table.chosen.length.toLocaleString("en")} edges shown`;
+}
+
+function redrawTable() {
+  chooseRows();
+  table.shown = 0;
+  byId("edges").tBodies[0].replaceChildren();
+  showMore();
+  document.querySelectorAll("#edges th").forEach((heading) => {
+    if (heading.dataset.key !== table.key) heading.removeAttribute("aria-sort");
+    else heading.setAttribute("aria-sort", table.descending ? "descending" : "ascending");
+  });
+}
+
+function sortBy(key) {
+  const isText = ["parent", "child", "status"].includes(key);
+  table.descending = key === table.key ? !table.descending : !isText;
+  table.key = key;
+  redrawTable();
+}
+
+function csvField(value) {
+  return /[",\r\n]/.test(value) ? '"' + value.replaceAll('"', '""') + '"' : value;
+}
+
+function csvNumber(value, decimals) {
+  return value === null ? "" : value.toFixed(decimals);
+}
+
+// The rows that are chosen, as edges.csv holds them.
+function csvText() {
+  const lines = table.chosen.map((row) => [
+    csvField(row.parent), csvField(row.child), csvNumber(row.probability, 6), csvNumber(row.mcse, 6),
+    row.status === "exact" ? "inf" : csvNumber(row.ess, 1), csvNumber(row.r_hat, 4), row.status,
+  ].join(","));
+  return ["parent,child,probability,mcse,ess,r_hat,status", ...lines].join("\n") + "\n";
+}
+
+function downloadCsv() {
+  const link = make("a");
+  link.href = URL.createObjectURL(new Blob([csvText()], { type: "text/csv" }));
+  link.download = "edges.csv";
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+function startTable() {
+  table.rows = allRows();
+  document.querySelectorAll("#edges th").forEach((heading) => {
+    heading.querySelector("button").addEventListener("click", () => sortBy(heading.dataset.key));
+  });
+  byId("search").addEventListener("input", redrawTable);
+  byId("more").addEventListener("click", showMore);
+  byId("csv").addEventListener("click", downloadCsv);
+  redrawTable();
+}

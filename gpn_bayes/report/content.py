@@ -1,0 +1,157 @@
+"""What a report holds, as a plain dict of numbers and texts that JSON can take."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpn_bayes import graphs
+from gpn_bayes.data import read_data
+from gpn_bayes.posterior.score_noise import drawn_sets
+from gpn_bayes.report import origin, trust, wording
+from gpn_bayes.report.drawing import drawing_of
+from gpn_bayes.report.functions import functions_of
+
+if TYPE_CHECKING:
+    from gpn_bayes.posterior.graph_posterior import GraphPosterior
+
+# As in edges.csv, so that the table's download is the same file.
+_PROBABILITY_DECIMALS, _ESS_DECIMALS, _R_HAT_DECIMALS = 6, 1, 4
+_LISTED_SETS = 4
+
+
+def content_of(post: "GraphPosterior", data: Any = None, curves: int = 24) -> dict[str, Any]:
+    """Return everything that a report shows.
+
+    Parameters
+    ----------
+    post : GraphPosterior
+        The draws.
+    data : DataFrame, ndarray, path or Dataset, optional
+        The table that the posterior is of, for curves; by default the one it was drawn from.
+    curves : int, default 24
+        Of how many variables to compute curves.
+
+    Returns
+    -------
+    dict
+        `names`; `edges` and `paths`, flat matrices with the parent's number times n plus the child's for a place;
+        `joined`, the same of pairs either way, above the diagonal; `network`, where nodes and links are drawn; `sets`,
+        the most probable parent sets of each node; `curves`; and texts: `title`, `subtitle`, `answers`, `questions`,
+        `trust`, `origin`. What isn't known is None.
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.simulate.linear([[0, 1], [0, 0]], 50, random_seed=1)
+    >>> found = content_of(gpn.sample(data, score="bge", draws=20, random_seed=1, progressbar=False))
+    >>> found["names"], len(found["edges"]["probability"]), found["trust"]["verdict"]
+    (['v1', 'v2'], 4, 'good')
+    """
+    data = None if data is None else read_data(data)
+    probabilities = post.edge_probabilities().to_numpy()
+    return {
+        "names": list(post.names),
+        "edges": _edges(post),
+        "paths": _moments(post, graphs.ancestors),
+        "joined": _joined(post),
+        "network": drawing_of(post),
+        "sets": _parent_sets(post),
+        "curves": functions_of(post, data, curves),
+        "title": wording.title(post),
+        "subtitle": wording.subtitle(post, data),
+        "answers": wording.answers(probabilities, post.names),
+        "questions": wording.questions(probabilities, post.names),
+        "trust": trust.trust_of(post),
+        "origin": origin.origin_of(post),
+    }
+
+
+def _edges(post: "GraphPosterior") -> dict[str, Any]:
+    """Return the columns of the summary as flat matrices."""
+    n = len(post.names)
+    summary = post.summary()
+    places = {name: place for place, name in enumerate(post.names)}
+    flat = summary["parent"].map(places).to_numpy() * n + summary["child"].map(places).to_numpy()
+    columns = {}
+    for name in ("probability", "mcse", "ess", "r_hat"):
+        columns[name] = np.full(n * n, np.nan)
+        columns[name][flat] = summary[name].to_numpy(dtype=float)
+    statuses = sorted(set(summary["status"]))
+    codes = np.full(n * n, -1)
+    codes[flat] = [statuses.index(status) for status in summary["status"]]
+    return {
+        "probability": numbers(columns["probability"], _PROBABILITY_DECIMALS),
+        "mcse": errors(columns["mcse"]),
+        "ess": numbers(columns["ess"], _ESS_DECIMALS),
+        "r_hat": numbers(columns["r_hat"], _R_HAT_DECIMALS),
+        "status": codes.tolist(),
+        "statuses": statuses,
+    }
+
+
+def _joined(post: "GraphPosterior") -> dict[str, Any]:
+    """Return the probabilities of edges either way, of pairs in the order of `numpy.triu_indices`."""
+    i, j = np.triu_indices(len(post.names), 1)
+    return _moments(post, lambda dags: dags[:, i, j] | dags[:, j, i])
+
+
+def _moments(post: "GraphPosterior", features_of: Any) -> dict[str, Any]:
+    """Return the probabilities of features, with their errors."""
+    found = post._moments(features_of)
+    return {"probability": numbers(found.value, _PROBABILITY_DECIMALS), "mcse": errors(found.mcse)}
+
+
+def _parent_sets(post: "GraphPosterior") -> list[list[Any]]:
+    """Return each node's most probable parent sets, as pairs of the parents' numbers and a probability."""
+    if post.exact is not None:
+        tables = zip(post.exact.candidates, post.exact.parent_sets, strict=True)
+        return [[[_members(mask, own), _share(p[mask])] for mask in _largest(p)] for own, p in tables]
+    keys, places = drawn_sets(post.parents)
+    weights = np.repeat(post.weights.ravel(), len(post.names))
+    shares = np.bincount(places.ravel(), weights, len(keys)) / post.weights.sum()
+    nodes = np.array([node for node, _ in keys])
+    listed = []
+    for node in range(len(post.names)):
+        own = np.flatnonzero(nodes == node)
+        listed.append([[list(keys[k][1]), _share(shares[k])] for k in own[_largest(shares[own])]])
+    return listed
+
+
+def _largest(probabilities: np.ndarray) -> np.ndarray:
+    """Return the places of the few largest probabilities that aren't 0."""
+    first = np.argsort(-probabilities, kind="stable")[:_LISTED_SETS]
+    return first[probabilities[first] > 0]
+
+
+def _members(mask: int, candidates: list[int]) -> list[int]:
+    return [candidate for bit, candidate in enumerate(candidates) if int(mask) >> bit & 1]
+
+
+def _share(probability: float) -> float:
+    return round(float(probability), 4)
+
+
+def numbers(values: Any, decimals: int) -> list[float | None]:
+    """Return numbers as JSON takes them: rounded, with None for those that aren't finite.
+
+    Examples
+    --------
+    >>> numbers([0.12345, float("nan")], 2)
+    [0.12, None]
+    """
+    return [
+        round(value, decimals) if np.isfinite(value) else None for value in np.asarray(values, float).ravel().tolist()
+    ]
+
+
+def errors(values: Any) -> list[float | None]:
+    """Return standard errors as JSON takes them; one that isn't 0 doesn't become it, since 0 stands for exact.
+
+    Examples
+    --------
+    >>> errors([0.0, 1e-9, 0.25])
+    [0.0, 1e-07, 0.25]
+    """
+    least = 10.0 ** -(_PROBABILITY_DECIMALS + 1)
+    rounded = numbers(values, _PROBABILITY_DECIMALS)
+    return [least if own == 0 and value > 0 else own for own, value in zip(rounded, np.ravel(values), strict=True)]

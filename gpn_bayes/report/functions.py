@@ -1,0 +1,89 @@
+"""The fitted curves of a report: how variables depend on their parents, as numbers."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from gpn_bayes.posterior.graph_posterior import GraphPosterior
+
+# Parents from this probability on have a curve.
+CURVES_FROM = 0.1
+_POINTS = 60
+# Dots of a curve at most; more can't be told apart, and the file must stay small.
+_DOTS = 300
+
+
+def functions_of(post: "GraphPosterior", data: Any, most: int) -> dict[str, Any]:
+    """Return the curves of the variables with the most probable parents, or why there are none.
+
+    Parameters
+    ----------
+    post : GraphPosterior
+        The draws.
+    data : DataFrame, ndarray, path or Dataset, optional
+        The table, for a posterior that was loaded.
+    most : int
+        Of how many variables.
+
+    Returns
+    -------
+    dict
+        `missing`, why there are none, or an empty text; `of`, for each variable with curves (its number as text) a list
+        of them: `parent`, `x` (first and last value of the parent), `mean`, `lower`, `upper` (at evenly spaced values
+        between) and `dots`; `left`, the variables with probable parents that have no curves; `rows`, every variable's
+        values at the rows that the dots are of; and `shown` and `all`, how many rows those are.
+    """
+    found: dict[str, Any] = {"missing": _missing(post, data), "of": {}, "left": [], "rows": {}, "shown": 0, "all": 0}
+    if found["missing"]:
+        return found
+    largest = post.edge_probabilities().to_numpy().max(axis=0)
+    ranked = [int(node) for node in np.argsort(-largest, kind="stable") if largest[node] >= CURVES_FROM]
+    found["left"] = ranked[most:]
+    for node in ranked[:most]:
+        _add_curves(found, post, node, data)
+    return found
+
+
+def _missing(post: "GraphPosterior", data: Any) -> str:
+    score = str(post.settings.get("score", "an unknown score")).partition("(")[0]
+    if score != "GP":
+        return f"Curves come with the Gaussian-process score (gp); this network was scored by {score}."
+    if data is None and post.data is None:
+        return "Curves need the rows of the table, which a loaded posterior doesn't have: give them to report as data."
+    return ""
+
+
+def _add_curves(found: dict[str, Any], post: "GraphPosterior", node: int, data: Any) -> None:
+    """Compute the curves of one variable, and note the rows they need."""
+    from gpn_bayes.curves import fitted_curves
+
+    lines, points = fitted_curves(post, node, data, threshold=CURVES_FROM, points=_POINTS)
+    curves = []
+    for parent, line in lines.groupby("parent", sort=False):
+        own = points[points["parent"] == parent]
+        rows = _some_rows(len(own))
+        number = post.names.index(str(parent))
+        curves.append(
+            {
+                "parent": number,
+                "x": _short(line["x"].iloc[[0, -1]]),
+                **{name: _short(line[name]) for name in ("mean", "lower", "upper")},
+                "dots": _short(own["adjusted"].iloc[rows]),
+            }
+        )
+        found["rows"][str(number)] = _short(own["x"].iloc[rows])
+        found["shown"], found["all"] = len(rows), len(own)
+    found["of"][str(node)] = curves
+
+
+def _some_rows(count: int) -> np.ndarray:
+    """Return the rows to show, the same for all curves: all of them, or some at random."""
+    if count <= _DOTS:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(0).choice(count, _DOTS, replace=False))
+
+
+def _short(values: Any) -> list[float]:
+    """Return numbers with as many digits as a picture can show."""
+    return [float(f"{value:.4g}") for value in np.asarray(values, dtype=float)]

@@ -1,0 +1,99 @@
+"""What reproduces a posterior: settings, versions, and the call that made it."""
+
+import ast
+import platform
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import gpn_bayes
+
+if TYPE_CHECKING:
+    from gpn_bayes.posterior.graph_posterior import GraphPosterior
+
+_PACKAGES = ("numpy", "scipy", "numba", "pymc", "arviz")
+# Settings with defaults that are left out of the call.
+_DEFAULTS = {"max_parents": None, "until": None, "temperatures": 1, "random_seed": None}
+_ORDER_BIAS = {"kept": "keep", "corrected": "correct"}
+
+
+def origin_of(post: "GraphPosterior") -> dict[str, Any]:
+    """Return what reproduces a posterior.
+
+    Returns
+    -------
+    dict
+        `settings` and `versions`, lists of (name, text), and `call`, Python code; None where the settings don't tell
+        all of it.
+    """
+    settings = post.settings
+    listed = [(name.replace("_", " "), _text(name, value, post.names)) for name, value in settings.items()]
+    reporter = [("gpn_bayes", gpn_bayes.__version__), ("Python", platform.python_version())]
+    return {
+        "settings": listed,
+        "versions": [*reporter, *((name, version(name)) for name in _PACKAGES)],
+        "call": _call(settings, post.names),
+    }
+
+
+def _text(name: str, value: Any, names: tuple[str, ...]) -> str:
+    """Return a setting in words."""
+    if name == "prior" and isinstance(value, dict):
+        return _prior_text(value, names)
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_plain(own)}" for key, own in value.items()) or "none"
+    return _plain(value)
+
+
+def _plain(value: Any) -> str:
+    if value is None or value == [] or value == {}:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(_plain(own) for own in value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _prior_text(prior: dict[str, Any], names: tuple[str, ...]) -> str:
+    parts = [str(prior.get("kind", "unknown"))]
+    for name in ("required", "forbidden"):
+        edges = [f"{names[i]} → {names[j]}" for i, j in _edges(prior, name)]
+        parts += [f"{name} {', '.join(edges)}"] if edges else []
+    return "; ".join(parts)
+
+
+def _edges(prior: dict[str, Any], name: str) -> list[tuple[int, int]]:
+    """Return the edges of a prior, without those from a variable to itself."""
+    return [(i, j) for i, j in prior.get(name) or [] if i != j]
+
+
+def _call(settings: dict[str, Any], names: tuple[str, ...]) -> str | None:
+    """Return the call of `gpn_bayes.sample` that draws the same, given the same table."""
+    prior, candidates = settings.get("prior") or {}, settings.get("candidates") or {}
+    score = _score(str(settings.get("score", "")))
+    tells_all = prior.get("kind") in ("uniform", "fair") and candidates.get("method") == "all others"
+    if score is None or not tells_all or settings.get("plus_one") or settings.get("reweight") == "interrupted":
+        return None
+    named = {name: [(names[i], names[j]) for i, j in _edges(prior, name)] for name in ("required", "forbidden")}
+    given = {"sampler": settings["sampler"], "draws": settings["draws"], "chains": settings["chains"]}
+    if settings["sampler"] != "exact":
+        given |= {"tune": settings["tune"], "thin": settings["thin"]}
+    given |= {name: settings[name] for name, default in _DEFAULTS.items() if settings.get(name) != default}
+    given |= {} if prior["kind"] == "uniform" else {"prior": prior["kind"]}
+    given |= {name: edges for name, edges in named.items() if edges}
+    given |= {} if settings.get("reweight") or not score.startswith("GP(") else {"reweight": None}
+    given |= {"order_bias": _ORDER_BIAS[settings["order_bias"]]} if settings.get("order_bias") else {}
+    lines = ",\n    ".join([f"score=gpn.scores.{score}", *(f"{name}={value!r}" for name, value in given.items())])
+    return f"import gpn_bayes as gpn\n\npost = gpn.sample(\n    df,\n    {lines},\n)"
+
+
+def _score(label: str) -> str | None:
+    """Return a score's description if it is a call that makes it."""
+    try:
+        call = ast.parse(label, mode="eval").body
+    except SyntaxError:
+        return None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
+        return None
+    literal = all(isinstance(word.value, ast.Constant | ast.List | ast.UnaryOp | ast.Dict) for word in call.keywords)
+    return label if literal and call.func.id in gpn_bayes.scores.__all__ else None

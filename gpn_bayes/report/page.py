@@ -1,0 +1,87 @@
+"""The page of a report: a template, a style sheet, scripts and numbers in one HTML text."""
+
+import json
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+_ASSETS = files("gpn_bayes.report") / "assets"
+# In the order they are run; each defines functions, and the last one starts them.
+_SCRIPTS = ("numbers.js", "theme.js", "charts.js", "questions.js", "table.js", "network.js", "variable.js", "start.js")
+_LIGHTS = {True: "good", False: "poor", None: "none"}
+
+
+def page_of(content: dict[str, Any]) -> str:
+    """Return the page that shows what `gpn_bayes.report.content.content_of` found."""
+    scripts = "\n".join(_asset(name) for name in _SCRIPTS)
+    return Template(_asset("page.html")).substitute(
+        title=escape(content["title"]),
+        subtitle=escape(content["subtitle"]),
+        style=_asset("style.css"),
+        verdict=escape(content["trust"]["verdict"]),
+        heading=escape(content["trust"]["heading"]),
+        summary=escape(content["trust"]["summary"]),
+        answers="\n".join(_answer(own) for own in content["answers"]),
+        warnings=_warnings(content["trust"]["warnings"]),
+        figures="\n".join(_figure(own) for own in content["trust"]["figures"]),
+        settings=_definitions(content["origin"]["settings"]),
+        versions=_definitions(content["origin"]["versions"]),
+        call=_call(content["origin"]["call"]),
+        numbers=script_json({name: own for name, own in content.items() if name not in ("answers", "origin")}),
+        cytoscape=_asset("cytoscape.min.js"),
+        scripts=f'(function () {{\n"use strict";\n{scripts}\n}})();',
+    )
+
+
+def script_json(value: Any) -> str:
+    r"""Return JSON that can stand inside a script element, whatever the names in it are.
+
+    Examples
+    --------
+    >>> print(script_json(["</script>"]))
+    ["\u003c/script\u003e"]
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _asset(name: str) -> str:
+    return (_ASSETS / name).read_text(encoding="utf-8")
+
+
+def _answer(told: dict[str, Any]) -> str:
+    chips = "".join(f'<li class="chip">{escape(link)}</li>' for link in told["links"])
+    more = f'<li class="more">and {told["more"]:,} more</li>' if told["more"] else ""
+    listed = f'<ul class="chips">{chips}{more}</ul>' if chips else ""
+    return f"<p>{escape(told['text'])}</p>{listed}"
+
+
+def _warnings(warnings: list[str]) -> str:
+    if not warnings:
+        return ""
+    return "<h3>What to do</h3><ul>" + "".join(f"<li>{escape(text)}</li>" for text in warnings) + "</ul>"
+
+
+def _figure(told: dict[str, Any]) -> str:
+    light = _LIGHTS[told["fine"]]
+    word = {"good": "fine", "poor": "not fine", "none": ""}[light]
+    cells = (
+        f'<th scope="row">{escape(told["name"])}<small>{escape(told["meaning"])}</small></th>',
+        f'<td class="number">{escape(told["value"])}</td>',
+        f'<td class="number">{escape(told["wanted"])}</td>',
+        f'<td><span class="light {light}"></span> {word}</td>',
+    )
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _definitions(pairs: list[tuple[str, str]]) -> str:
+    return "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>" for name, text in pairs)
+
+
+def _call(code: str | None) -> str:
+    if code is None:
+        return "<p>The settings below don't tell the whole call; keep the script that made it.</p>"
+    return f"<p>The same table <code>df</code> gives the same networks by</p><pre><code>{escape(code)}</code></pre>"

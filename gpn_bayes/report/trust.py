@@ -1,0 +1,128 @@
+"""How far to trust the numbers: a traffic light, what to do, and the figures behind it."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpn_bayes.posterior.diagnostics import (
+    ESS_LIMIT,
+    PARETO_K_LIMIT,
+    R_HAT_POOR,
+    WEIGHT_ESS_LIMIT,
+    Diagnostics,
+)
+
+if TYPE_CHECKING:
+    from gpn_bayes.posterior.graph_posterior import GraphPosterior
+
+HEADINGS = {
+    "good": "These numbers can be relied on.",
+    "caution": "Read these numbers with care.",
+    "poor": "Don't rely on these numbers yet.",
+}
+# Points of a trace that are shown of each chain.
+_TRACE_POINTS = 200
+
+
+def trust_of(post: "GraphPosterior") -> dict[str, Any]:
+    """Return how far a posterior can be trusted.
+
+    Returns
+    -------
+    dict
+        `verdict` ("good", "caution" or "poor"), its `heading`, a `summary` of one sentence, `warnings` that say what
+        to do, `figures` (name, value, what it should be, whether it is, what it means) and `trace`, the log scores of
+        every chain, thinned; None for independent draws.
+    """
+    found = post.diagnostics()
+    return {
+        "verdict": found.verdict,
+        "heading": HEADINGS[found.verdict],
+        "summary": str(found).splitlines()[0],
+        "warnings": found.warnings(),
+        "figures": [*_chain_figures(found), *_weight_figures(found), *_score_figures(found)],
+        "trace": None if found.sampler == "exact" else _trace(post.log_score),
+    }
+
+
+def _figure(name: str, value: str, wanted: str, fine: bool | None, meaning: str) -> dict[str, Any]:
+    return {"name": name, "value": value, "wanted": wanted, "fine": fine, "meaning": meaning}
+
+
+def _chain_figures(found: Diagnostics) -> list[dict[str, Any]]:
+    """Return the figures of chains; independent draws have none but their number."""
+    drawn = _figure("Networks drawn", f"{found.draws:,}", "", None, f"in {found.chains} chains")
+    if found.sampler == "exact":
+        return [drawn | {"meaning": "drawn independently of each other"}]
+    several = found.chains > 1
+    r_hat = _figure(
+        "R-hat of the log score",
+        _told(found.r_hat, 3),
+        f"at most {R_HAT_POOR:g}",
+        None if np.isnan(found.r_hat) else found.r_hat <= R_HAT_POOR,
+        "1 where all chains tell the same",
+    )
+    gap = _figure(
+        "Largest gap between chains",
+        f"{found.largest_gap:.3f}" if several else "–",
+        f"at most {found.gap_limit:.2f}" if several else "",
+        found.largest_gap <= found.gap_limit if several else None,
+        f"in the probability of {_arrow(found.largest_gap_edge)}" if several else "takes two chains or more",
+    )
+    ess = _figure(
+        "Effective draws of the log score",
+        _told(found.ess, 0),
+        f"at least {ESS_LIMIT}",
+        None if np.isnan(found.ess) else found.ess >= ESS_LIMIT,
+        "how many independent draws would tell as much",
+    )
+    return [drawn, r_hat, gap, ess]
+
+
+def _weight_figures(found: Diagnostics) -> list[dict[str, Any]]:
+    """Return the figures of weights, where draws are weighted."""
+    if found.reweighted != "yes" and found.weight_share > 1 - 1e-9:
+        return []
+    share = _figure(
+        "Worth of the weighted draws",
+        f"{found.weight_share:.0%}",
+        f"at least {WEIGHT_ESS_LIMIT:.0%}",
+        found.weight_share >= WEIGHT_ESS_LIMIT,
+        f"{found.weight_ess:,.0f} draws of equal weight would tell as much",
+    )
+    if np.isnan(found.pareto_k):
+        return [share]
+    tail = _figure(
+        "Pareto k of the weights",
+        f"{found.pareto_k:.2f}",
+        f"at most {PARETO_K_LIMIT:g}",
+        found.pareto_k <= PARETO_K_LIMIT,
+        "how heavy the tail of the largest weights is",
+    )
+    return [share, tail]
+
+
+def _score_figures(found: Diagnostics) -> list[dict[str, Any]]:
+    """Return the figures of scores, where these are estimates."""
+    if found.score_error == 0:
+        return []
+    return [
+        _figure(
+            "Errors of the scores", _told(found.score_error, 3), "", None, "95% are below; all errors count them in"
+        ),
+        _figure("Imprecise scores", f"{found.poor_scores:,}", "0", found.poor_scores == 0, "of drawn parent sets"),
+    ]
+
+
+def _told(value: float, decimals: int) -> str:
+    return "unknown" if np.isnan(value) else f"{value:,.{decimals}f}"
+
+
+def _arrow(edge: str) -> str:
+    return edge.replace(" -> ", " → ")
+
+
+def _trace(log_score: np.ndarray) -> list[list[float]]:
+    """Return every so manieth log score of each chain."""
+    step = -(-log_score.shape[1] // _TRACE_POINTS)
+    return [[round(float(value), 3) for value in chain[::step]] for chain in log_score]

@@ -1,0 +1,144 @@
+"""The answers of a posterior in words: which pairs are joined, which way, and what is open."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpn_bayes.plots.network import Link, links
+
+if TYPE_CHECKING:
+    from gpn_bayes.posterior.graph_posterior import GraphPosterior
+
+# A pair is called joined from the first probability on, and open down to the second.
+JOINED, OPEN = 0.9, 0.1
+_LISTED = 8
+
+
+def title(post: "GraphPosterior") -> str:
+    """Return the heading of a report."""
+    return f"Network of {counted(len(post.names), 'variable')}"
+
+
+def subtitle(post: "GraphPosterior", data: Any = None) -> str:
+    """Return in one line what was computed."""
+    settings = post.settings
+    chains, draws = post.log_score.shape
+    rows = getattr(post.data if data is None else data, "n_rows", None)
+    known = [
+        None if rows is None else counted(rows, "row"),
+        f"{str(settings.get('score', 'unknown')).partition('(')[0]} score",
+        f"{settings.get('sampler', 'unknown')} sampler",
+        f"{chains} × {draws:,} networks drawn",
+    ]
+    return " · ".join(text for text in known if text)
+
+
+def answers(probabilities: np.ndarray, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what the edge probabilities say, as sentences, each with the links it is about.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n, n)
+        Edge probabilities, rows parents.
+    names : sequence of str
+        The variables.
+
+    Returns
+    -------
+    list of dict
+        Each with `text`, `links` (texts such as "a → b 0.97"), and `more`, how many links aren't listed.
+
+    Examples
+    --------
+    >>> [told["text"] for told in answers(np.array([[0.0, 0.97], [0.02, 0.0]]), ["a", "b"])]
+    ['1 of 1 pair of variables is joined with a probability of 0.9 or more.', 'The data tell its direction:']
+    """
+    found = sorted(links(probabilities, OPEN), key=lambda link: -link.probability)
+    sure = [link for link in found if link.probability >= JOINED]
+    pairs = len(names) * (len(names) - 1) // 2
+    told = [_overview(len(sure), len(found) - len(sure), pairs)]
+    told += _directions(sure, names)
+    undecided = [link for link in found if link.probability < JOINED]
+    if undecided:
+        told.append(_listed("Open whether they are joined:", undecided, names, either_way=True))
+    if not found:
+        told += _nothing(probabilities, names)
+    elif pairs > 1:
+        text = f"A network drawn from the posterior has {probabilities.sum():.1f} edges on average."
+        told.append({"text": text, "links": [], "more": 0})
+    return told
+
+
+def questions(probabilities: np.ndarray, names: Sequence[str]) -> list[str]:
+    """Return questions to start with: the likeliest edge, and a path and an order along likely edges.
+
+    Examples
+    --------
+    >>> questions(np.array([[0.0, 0.97], [0.02, 0.0]]), ["a", "b"])
+    ['a -> b', 'a ~> b', 'a - b', 'a < b']
+    """
+    n = len(names)
+    i, j = divmod(int(probabilities.argmax()), n)
+    if i == j:  # nothing was ever drawn
+        i, j = 0, 1
+    onwards = probabilities[j].copy()
+    onwards[[i, j]] = -1.0
+    end = int(onwards.argmax()) if n > 2 and onwards.max() > 0 else j
+    return [
+        f"{names[a]} {sign} {names[b]}" for a, sign, b in ((i, "->", j), (i, "~>", end), (i, "-", j), (i, "<", end))
+    ]
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _overview(sure: int, undecided: int, pairs: int) -> dict[str, Any]:
+    be = "is" if sure == 1 else "are"
+    all_pairs = f"{counted(pairs, 'pair')} of variables"
+    text = f"{sure or 'None'} of {all_pairs} {be} joined with a probability of {JOINED:g} or more"
+    rest = pairs - sure - undecided
+    if undecided:
+        text += f"; {undecided} {'lies' if undecided == 1 else 'lie'} between {OPEN:g} and {JOINED:g}"
+    if rest:
+        text += f"; {'the other' if rest == 1 else f'the other {rest:,}'} below {OPEN:g}"
+    return {"text": f"{text}.", "links": [], "more": 0}
+
+
+def _directions(sure: list[Link], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Say of the joined pairs which way they go."""
+    openings = {
+        "told": ("The data tell its direction:", "The data tell the direction of {}:"),
+        "likelier": ("One direction is likelier than the other:", "One direction is likelier for {}:"),
+        "open": ("The data can't tell its direction:", "The data can't tell the direction of {}:"),
+    }
+    found = []
+    for kind, (alone, of_some) in openings.items():
+        own = [link for link in sure if link.direction == kind]
+        if own:
+            some = f"all {len(own)}" if len(own) == len(sure) else f"{len(own)} of these"
+            text = alone if len(sure) == 1 else of_some.format(some)
+            found.append(_listed(text, own, names, either_way=kind == "open"))
+    return found
+
+
+def _listed(text: str, chosen: list[Link], names: Sequence[str], either_way: bool) -> dict[str, Any]:
+    sign = "–" if either_way else "→"
+    shown = [f"{names[own.parent]} {sign} {names[own.child]} {own.probability:.2f}" for own in chosen[:_LISTED]]
+    return {"text": text, "links": shown, "more": len(chosen) - len(shown)}
+
+
+def _nothing(probabilities: np.ndarray, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Say which pair comes closest where none is worth a line."""
+    ranked = sorted(links(probabilities, 0.0), key=lambda link: -link.probability)
+    if not ranked:
+        return [{"text": "No edge was ever drawn.", "links": [], "more": 0}]
+    return [_listed("The pair that comes closest:", ranked[:1], names, either_way=True)]

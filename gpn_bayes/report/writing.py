@@ -1,0 +1,61 @@
+"""From a posterior to the file of its report."""
+
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpn_bayes.checking import check_count
+from gpn_bayes.files import new_file, write_whole
+from gpn_bayes.report.content import content_of
+from gpn_bayes.report.page import page_of
+
+if TYPE_CHECKING:
+    from gpn_bayes.posterior.graph_posterior import GraphPosterior
+
+
+def write_report(
+    post: "GraphPosterior",
+    path: str | PathLike[str],
+    data: Any = None,
+    curves: int = 24,
+    overwrite: bool = False,
+) -> Path:
+    """Write the report of a posterior: one HTML file that works offline.
+
+    It tells the answers in words, and holds the network, a table of all edges, a box for questions, how far to trust
+    the numbers, and what reproduces them.
+
+    Parameters
+    ----------
+    post : GraphPosterior
+        The draws.
+    path : path
+        Where to write, such as ``"report.html"``.
+    data : DataFrame, ndarray, path or Dataset, optional
+        The table that the posterior is of. Only the fitted curves need it, and only for a posterior that was loaded
+        from a file.
+    curves : int, default 24
+        Of how many variables to draw the fitted curves, those with the most probable parents first. It takes the
+        Gaussian-process score, and a second or so for every few variables.
+    overwrite : bool, default False
+        Whether an existing file may be replaced.
+
+    Returns
+    -------
+    Path
+        Where the report is.
+
+    Raises
+    ------
+    ValueError
+        If the file exists, or its folder doesn't.
+
+    Examples
+    --------
+    >>> write_report(post, "report.html")  # doctest: +SKIP
+    PosixPath('report.html')
+    """
+    check_count("curves", curves)
+    target = new_file(path, overwrite)
+    write_whole(target, page_of(content_of(post, data, curves)))
+    return target

@@ -1,0 +1,35 @@
+"""Posteriors for the tests of reports, and what a page holds."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+
+from gpn_bayes import graphs
+from gpn_bayes.posterior import GraphPosterior
+
+AWKWARD = ("<b>raf</b>", "mek & co", "erk\"'`", "</script><script>alert(1)</script>", "TNF-α -> x", "${akt}, \\u003c")
+
+
+def made_posterior(names, edges, shape=(3, 80), seed=1, **settings) -> GraphPosterior:
+    """Return draws that hold each edge (parent, child, probability), parents before children in the list of names."""
+    rng = np.random.default_rng(seed)
+    dags = np.zeros((*shape, len(names), len(names)), dtype=np.int8)
+    for parent, child, probability in edges:
+        dags[..., parent, child] = rng.random(shape) < probability
+    score = rng.normal(-100.0, 1.0, shape)
+    settings = {"sampler": "partition", "score": "BGe(alpha_mu=1.0, alpha_w=None, t0=None)"} | settings
+    return GraphPosterior(tuple(names), graphs.pack(dags), score, settings=settings)
+
+
+def awkward_posterior() -> GraphPosterior:
+    """Return a posterior of variables whose names would break a careless page."""
+    edges = [(0, 1, 1.0), (1, 2, 0.97), (2, 3, 0.6), (3, 4, 0.5), (0, 5, 0.2)]
+    return made_posterior(AWKWARD, edges)
+
+
+def read_numbers(path: Path) -> dict:
+    """Return the numbers inside a page."""
+    text = path.read_text(encoding="utf-8")
+    return json.loads(re.search(r'<script type="application/json" id="numbers">(.*?)</script>', text, re.S)[1])

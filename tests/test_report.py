@@ -1,0 +1,402 @@
+"""The report: its numbers, its words, its file."""
+
+import json
+import re
+import tomllib
+from html.parser import HTMLParser
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpn_bayes as gpn
+from gpn_bayes.plots.network import links
+from gpn_bayes.posterior import GraphPosterior
+from gpn_bayes.report import content, drawing, trust, wording
+from gpn_bayes.report.compact import compact_places
+from gpn_bayes.report.functions import functions_of
+from gpn_bayes.report.origin import origin_of
+from gpn_bayes.report.page import script_json
+from tests.draws import exact_posterior, quick
+from tests.reports import AWKWARD, awkward_posterior, made_posterior, read_numbers
+
+
+@pytest.fixture(scope="module")
+def post() -> GraphPosterior:
+    return awkward_posterior()
+
+
+@pytest.fixture(scope="module")
+def found(post) -> dict:
+    return content.content_of(post)
+
+
+# Numbers
+
+
+def test_edges_are_those_of_the_summary(post, found):
+    n = len(post.names)
+    for row in post.summary().itertuples():
+        at = post.names.index(row.parent) * n + post.names.index(row.child)
+        edges = found["edges"]
+        assert edges["probability"][at] == pytest.approx(row.probability, abs=5e-7)
+        assert edges["statuses"][edges["status"][at]] == row.status
+        for name, decimals in (("mcse", 6), ("ess", 1), ("r_hat", 4)):
+            value = getattr(row, name)
+            assert edges[name][at] == (None if np.isnan(value) else pytest.approx(value, abs=0.6 * 10**-decimals))
+
+
+def test_paths_and_pairs_are_those_of_the_posterior(post, found):
+    n = len(post.names)
+    np.testing.assert_allclose(
+        np.reshape(found["paths"]["probability"], (n, n)), post.path_probabilities().to_numpy(), atol=1e-6
+    )
+    for at, (i, j) in enumerate(zip(*np.triu_indices(n, 1), strict=True)):
+        expected = post.probability(lambda g, a=post.names[i], b=post.names[j]: g.has_edge(a, b) or g.has_edge(b, a))
+        assert found["joined"]["probability"][at] == pytest.approx(expected.value, abs=1e-6)
+        error = found["joined"]["mcse"][at]
+        assert error is None if np.isnan(expected.mcse) else error == pytest.approx(expected.mcse, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["drawn", "weighted", "exact"])
+def test_parent_sets_are_the_most_probable(kind, post):
+    own = post if kind == "drawn" else exact_posterior()[1]
+    if kind == "weighted":
+        weights = np.random.default_rng(2).normal(size=post.log_score.shape)
+        own = GraphPosterior(post.names, post.parents, post.log_score, weights, settings=post.settings)
+    listed = content.content_of(own)["sets"]
+    for node, name in enumerate(own.names):
+        expected = own.parent_set_probabilities(name).set_index("parents")["probability"]
+        assert len(listed[node]) == min(4, len(expected))
+        assert [p for _, p in listed[node]] == pytest.approx(expected.iloc[:4].tolist(), abs=1e-4)
+        for parents, p in listed[node]:
+            assert expected[tuple(own.names[k] for k in parents)] == pytest.approx(p, abs=1e-4)
+
+
+def test_exact_posteriors_have_no_errors():
+    _, post = exact_posterior()
+    found = content.content_of(post)
+    off = ~np.eye(4, dtype=bool).ravel()
+    assert all(error == 0 for error, kept in zip(found["edges"]["mcse"], off, strict=True) if kept)
+    assert set(found["joined"]["mcse"]) == {0} and found["trust"]["trace"] is None
+    assert found["trust"]["verdict"] == "good" and found["edges"]["statuses"] == ["exact"]
+
+
+def test_a_small_error_is_not_told_as_exact():
+    assert content.errors([0.0, 2e-8, np.nan, 0.1234567]) == [0.0, 1e-7, None, 0.123457]
+
+
+def test_the_content_is_plain_json(found):
+    assert json.loads(json.dumps(found, allow_nan=False)) == json.loads(script_json(found))
+
+
+# Where the network stands
+
+
+def test_links_are_those_of_the_picture(post, found):
+    expected = {(own.parent, own.child): own for own in links(post.edge_probabilities().to_numpy(), drawing.SHOWN_FROM)}
+    drawn = found["network"]["links"]
+    assert {(own["parent"], own["child"]) for own in drawn} == set(expected)
+    for own in drawn:
+        assert own["direction"] == expected[own["parent"], own["child"]].direction
+    assert [own["probability"] for own in drawn] == sorted(own["probability"] for own in drawn)
+
+
+@pytest.mark.parametrize("n", [2, 11, 100])
+def test_nodes_do_not_overlap(n):
+    rng = np.random.default_rng(n)
+    pairs = [(i, j) for i in range(n) for j in range(i + 1, n) if rng.random() < 3 / n]
+    names = [f"a rather long name of a variable {k}" if k % 7 == 0 else f"v{k}" for k in range(n)]
+    found = drawing.drawing_of(made_posterior(names, [(i, j, 0.95) for i, j in pairs], shape=(1, 8)))
+    boxes = np.array([[box[key] for key in ("x", "y", "width", "height")] for box in found["nodes"]])
+    for k, (x, y, width, height) in enumerate(boxes):
+        beside = np.abs(boxes[:, 0] - x) >= (boxes[:, 2] + width) / 2
+        above = np.abs(boxes[:, 1] - y) >= (boxes[:, 3] + height) / 2
+        assert (beside | above).sum() == n - 1, names[k]
+
+
+def test_bends_lie_where_the_link_passes():
+    names = ["a", "b", "c"]
+    found = drawing.drawing_of(made_posterior(names, [(0, 1, 1.0), (1, 2, 1.0), (0, 2, 1.0)]))
+    long = next(own for own in found["links"] if (own["parent"], own["child"]) == (0, 2))
+    boxes = found["nodes"]
+    start = np.array([boxes[0]["x"] + long["source"][0], boxes[0]["y"] + long["source"][1]])
+    end = np.array([boxes[2]["x"] + long["target"][0], boxes[2]["y"] + long["target"][1]])
+    line = end - start
+    away = np.array([-line[1], line[0]]) / np.hypot(*line)
+    middle = [start + along * line + distance * away for along, distance in long["bends"]]
+    passing = np.mean([middle[1], middle[2]], axis=0)
+    assert abs(passing[1] - boxes[1]["y"]) < 1
+    assert abs(passing[0] - boxes[1]["x"]) > boxes[1]["width"] / 2
+
+
+def test_a_crowded_network_starts_with_what_is_certain():
+    n = 12
+    edges = [(i, j, 0.95 if j == i + 1 else 0.3) for i in range(n) for j in range(i + 1, n)]
+    found = drawing.drawing_of(made_posterior([f"v{k}" for k in range(n)], edges))
+    assert found["start"] == 0.5
+
+
+def test_causes_stand_above_effects_in_large_networks():
+    order = np.random.default_rng(1).permutation(60)
+    x, y = compact_places([(0, 1)], order, 70.0, 90.0)
+    places = np.argsort(order)
+    assert np.corrcoef(places, y)[0, 1] > 0.95
+    assert np.ptp(x) / np.ptp(y) == pytest.approx(1, abs=0.35)
+
+
+# Words
+
+
+def test_answers_tell_directions_and_what_is_open():
+    p = np.zeros((4, 4))
+    p[0, 1], p[1, 2], p[2, 1], p[2, 3] = 0.98, 0.5, 0.46, 0.4
+    told = wording.answers(p, ["a", "b", "c", "d"])
+    assert [own["text"] for own in told] == [
+        "2 of 6 pairs of variables are joined with a probability of 0.9 or more; 1 lies between 0.1 and 0.9; "
+        "the other 3 below 0.1.",
+        "The data tell the direction of 1 of these:",
+        "The data can't tell the direction of 1 of these:",
+        "Open whether they are joined:",
+        "A network drawn from the posterior has 2.3 edges on average.",
+    ]
+    assert [own["links"] for own in told][1:4] == [["a → b 0.98"], ["b – c 0.96"], ["c – d 0.40"]]
+
+
+def test_answers_where_nothing_is_joined():
+    told = wording.answers(np.array([[0, 0.03, 0], [0.01, 0, 0], [0, 0, 0]]), ["a", "b", "c"])
+    assert told[0]["text"] == (
+        "None of 3 pairs of variables are joined with a probability of 0.9 or more; the other 3 below 0.1."
+    )
+    assert told[1] == {"text": "The pair that comes closest:", "links": ["a – b 0.04"], "more": 0}
+    assert wording.answers(np.zeros((2, 2)), ["a", "b"])[-1]["text"] == "No edge was ever drawn."
+
+
+def test_long_lists_are_cut_and_counted():
+    p = np.triu(np.full((6, 6), 0.95), 1)
+    assert (len(wording.answers(p, "abcdef")[1]["links"]), wording.answers(p, "abcdef")[1]["more"]) == (8, 7)
+
+
+def test_the_first_questions_can_be_asked(post):
+    from gpn_bayes.cli.questions import read_question
+
+    for names, p in ((["a", "b"], np.zeros((2, 2))), (["raf", "b", "c"], np.eye(3, k=1))):
+        for text in wording.questions(p, names):
+            assert read_question(text, names).names[0] == names[0]
+
+
+# Trust
+
+
+def test_verdicts(post):
+    good = made_posterior("abc", [(0, 1, 0.5), (1, 2, 0.4)], shape=(4, 500))
+    found = trust.trust_of(good)
+    assert (found["verdict"], found["warnings"]) == ("good", [])
+    assert [own["fine"] for own in found["figures"]] == [None, True, True, True]
+    assert [len(chain) for chain in found["trace"]] == [167] * 4
+    one = trust.trust_of(made_posterior("abc", [(0, 1, 0.5)], shape=(1, 900)))
+    assert one["verdict"] == "caution" and one["warnings"][0].startswith("One chain can't")
+    apart = made_posterior("abc", [(0, 1, 0.5)], shape=(4, 500))
+    apart.log_score[0] += 50
+    poor = trust.trust_of(apart)
+    assert poor["verdict"] == "poor" and poor["heading"] == "Don't rely on these numbers yet."
+    assert {own["name"]: own["fine"] for own in poor["figures"]}["R-hat of the log score"] is False
+
+
+def test_verdicts_of_weights():
+    weights = np.zeros((2, 500))
+    weights[0, 0] = 20
+    heavy = made_posterior("abc", [(0, 1, 0.5)], shape=(2, 500), sampler="exact", reweight="auto", pareto_k=1.2)
+    heavy.log_weights = weights
+    found = trust.trust_of(heavy)
+    assert found["verdict"] == "poor" and [own["fine"] for own in found["figures"]] == [None, False, False]
+    cut = made_posterior("abc", [(0, 1, 0.5)], shape=(2, 500), sampler="exact", reweight="interrupted")
+    assert cut.diagnostics().verdict == "poor"
+    biased = made_posterior("abc", [(0, 1, 0.5)], shape=(4, 500), sampler="order", order_bias="kept")
+    assert biased.diagnostics().verdict == "caution"
+
+
+# Where it came from
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"sampler": "exact"},
+        {"sampler": "partition", "prior": "fair", "required": [("a", "b")], "forbidden": [("c", "a")]},
+        {"sampler": "order", "max_parents": 2, "order_bias": "correct"},
+        {"score": gpn.scores.BGe(alpha_mu=0.5), "thin": 3},
+    ],
+    ids=lambda settings: settings.get("sampler", "bge"),
+)
+def test_the_call_draws_the_same(settings):
+    data, _ = exact_posterior()
+    post = quick(data, **settings)
+    call = origin_of(post)["call"].replace("    df,\n", "    df, progressbar=False,\n")
+    space = {"df": data}
+    exec(call, space)
+    assert (space["post"].parents == post.parents).all()
+    assert space["post"].settings == post.settings
+
+
+def test_a_call_that_cannot_be_told_is_not():
+    data, _ = exact_posterior()
+    assert origin_of(quick(data, candidates={"b": ["a"]}))["call"] is None
+    assert origin_of(made_posterior("ab", [(0, 1, 0.5)], score="Mine(x)"))["call"] is None
+
+
+def test_settings_in_words():
+    data, _ = exact_posterior()
+    settings = dict(origin_of(quick(data, required=[("a", "b")], forbidden=[("c", "d")]))["settings"])
+    assert settings["prior"] == "uniform; required a → b; forbidden c → d"
+    assert settings["max parents"] == "none" and settings["random seed"] == "3"
+
+
+# Curves
+
+
+@pytest.fixture(scope="module")
+def curved() -> tuple[pd.DataFrame, GraphPosterior]:
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-3, 3, 60)
+    data = pd.DataFrame({"x": x, "y": np.sin(x) + 0.2 * rng.normal(size=60)})
+    return data, gpn.sample(data, score="gp", draws=50, chains=2, random_seed=1, progressbar=False)
+
+
+def test_curves_are_those_of_the_posterior(curved):
+    data, post = curved
+    found = functions_of(post, None, 24)
+    own = found["of"]["1"][0]
+    expected = post.curves("y", points=60)
+    assert own["parent"] == 0 and found["missing"] == ""
+    for name in ("mean", "lower", "upper"):
+        assert own[name] == pytest.approx(expected[name].tolist(), rel=1e-3, abs=1e-3)
+    assert found["rows"]["0"] == pytest.approx(data["x"].tolist(), rel=1e-3)
+    assert (found["shown"], found["all"], len(own["dots"])) == (60, 60, 60)
+
+
+def test_curves_that_are_left_out_are_told(curved):
+    _, post = curved
+    none = functions_of(post, None, 0)
+    assert none["of"] == {} and 1 in none["left"]
+
+
+def test_a_loaded_posterior_has_curves_if_given_the_rows(curved, tmp_path):
+    data, post = curved
+    post.save(tmp_path / "gp.nc")
+    loaded = gpn.load(tmp_path / "gp.nc")
+    without = loaded.report(tmp_path / "without.html")
+    assert "give them to report as data" in read_numbers(without)["curves"]["missing"]
+    with_rows = loaded.report(tmp_path / "with.html", data=data)
+    assert read_numbers(with_rows)["curves"] == functions_of(post, None, 24)
+    assert read_numbers(with_rows)["subtitle"].startswith("60 rows · GP score")
+    with pytest.raises(
+        ValueError, match="^data must be the table that the posterior was drawn from; received another$"
+    ):
+        loaded.report(tmp_path / "other.html", data=data + 1)
+    assert not (tmp_path / "other.html").exists()
+
+
+def test_other_scores_say_why_there_are_no_curves(found):
+    assert found["curves"]["missing"].startswith("Curves come with the Gaussian-process score")
+
+
+def test_many_rows_are_thinned():
+    from gpn_bayes.report.functions import _some_rows
+
+    rows = _some_rows(5000)
+    assert len(rows) == 300 and len(set(rows)) == 300 and rows.max() > 4000
+
+
+# The file
+
+
+class _Page(HTMLParser):
+    """Collects the elements of a page, where they lead, and the text outside scripts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.links += [value for name, value in attrs if name in ("src", "href", "action", "data") and value]
+
+    def handle_data(self, data):
+        if self.tags[-1:] not in (["script"], ["style"]):
+            self.text += data
+
+
+def test_names_are_escaped_everywhere(post, tmp_path):
+    path = post.report(tmp_path / "report.html")
+    page = _Page()
+    page.feed(path.read_text(encoding="utf-8"))
+    assert page.tags.count("script") == 4 and "b" not in page.tags
+    assert "<b>raf</b> → mek & co 1.00" in page.text
+    assert read_numbers(path)["names"] == list(AWKWARD)
+    assert page.links == [link for link in page.links if link.startswith("#")]
+
+
+def test_nothing_is_loaded_from_elsewhere(post, tmp_path):
+    text = post.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "default-src 'none'" in text
+    assert not re.search(r"<(script|link|img|iframe)[^>]*(src|href)=", text)
+    assert not re.search(r"@import|url\(", text[: text.index("</style>")])
+
+
+def test_an_existing_file_is_kept(post, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("mine", encoding="utf-8")
+    with pytest.raises(ValueError, match="^an existing file is only replaced with overwrite=True; '.*' exists$"):
+        post.report(path)
+    assert path.read_text(encoding="utf-8") == "mine"
+    assert post.report(str(path), overwrite=True) == path
+    assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_impossible_paths_are_refused(post, tmp_path):
+    with pytest.raises(ValueError, match="^the folder must exist; '.*nowhere' doesn't$"):
+        post.report(tmp_path / "nowhere" / "report.html")
+    with pytest.raises(ValueError, match="^the path must be that of a file; '.*' is a folder$"):
+        post.report(tmp_path, overwrite=True)
+    with pytest.raises(ValueError, match="^curves must be a whole number, 0 or more; received -1$"):
+        post.report(tmp_path / "r.html", curves=-1)
+
+
+def test_the_same_posterior_gives_the_same_file(post, tmp_path):
+    one, two = (post.report(tmp_path / name).read_bytes() for name in ("a.html", "b.html"))
+    assert one == two
+
+
+def test_a_loaded_posterior_gives_the_same_file(post, tmp_path):
+    post.save(tmp_path / "post.nc")
+    loaded = gpn.load(tmp_path / "post.nc").report(tmp_path / "loaded.html")
+    assert loaded.read_bytes() == post.report(tmp_path / "own.html").read_bytes()
+
+
+def test_the_library_comes_with_its_licence():
+    assets = files("gpn_bayes.report") / "assets"
+    licence = (assets / "cytoscape.LICENSE").read_text(encoding="utf-8")
+    assert "Permission is hereby granted" in licence and "Cytoscape Consortium" in licence
+    assert "Permission is hereby granted" in (assets / "cytoscape.min.js").read_text(encoding="utf-8")[:2000]
+    for asset in assets.iterdir():
+        assert "</script" not in asset.read_text(encoding="utf-8") or asset.name == "page.html"
+
+
+def test_a_report_of_a_hundred_variables_is_small(tmp_path):
+    rng = np.random.default_rng(4)
+    n = 100
+    edges = [(i, j, p) for i in range(n) for j in range(i + 1, n) if (p := rng.beta(0.05, 2)) > 1e-3]
+    path = made_posterior([f"gene {k}" for k in range(n)], edges, shape=(4, 100)).report(tmp_path / "large.html")
+    assert path.stat().st_size < 10e6
+    assert len(read_numbers(path)["network"]["links"]) > 100
+
+
+def test_the_assets_are_packaged():
+    settings = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    assert settings["tool"]["setuptools"]["package-data"]["gpn_bayes.report"] == ["assets/*"]

@@ -1,0 +1,262 @@
+"""The demo's report in a real browser without a network: it works, on screens and phones, light and dark."""
+
+import csv
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpn_bayes as gpn
+from gpn_bayes.cli import main
+from tests import browser as browsers
+from tests.reports import AWKWARD, awkward_posterior, made_posterior
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with browsers.chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def demo(browser, tmp_path_factory) -> Path:
+    """Return the folder of the demo, under the score that takes seconds."""
+    out = tmp_path_factory.mktemp("demo") / "out"
+    with pytest.raises(SystemExit) as end:
+        main(["demo", "--score", "bge", "--out", str(out), "--quiet"])
+    assert not end.value.code
+    return out
+
+
+@pytest.fixture
+def page(browser, demo):
+    """Open the demo's report anew, on a screen, light."""
+    return opened(browser, demo / "report.html")
+
+
+def opened(browser, path: Path, scheme: str = browsers.LIGHT, width: int = 1400):
+    browsers.resize(browser, width)
+    browsers.prefer(browser, scheme)
+    browser.get("about:blank")
+    browsers.requests(browser)
+    browser.get_log("browser")
+    browser.get(path.as_uri())
+    return browser
+
+
+def one(page, selector: str):
+    return page.find_element("css selector", selector)
+
+
+def texts(page, selector: str) -> list[str]:
+    return [element.text for element in page.find_elements("css selector", selector)]
+
+
+def set_slider(page, value: float) -> int:
+    """Move the slider, and return how many pairs are said to be shown."""
+    page.execute_script(
+        "const s = arguments[0]; s.value = arguments[1]; s.dispatchEvent(new Event('input'));",
+        one(page, "#threshold"), value,
+    )  # fmt: skip
+    return int(re.match(r"(\d+) of [\d,]+ pairs shown", one(page, "#shown").text)[1])
+
+
+def ask(page, question: str) -> str:
+    box = one(page, "#question")
+    box.clear()
+    box.send_keys(question + "\n")
+    return one(page, "#answer").text
+
+
+def test_nothing_is_asked_for_and_nothing_complains(page, demo):
+    set_slider(page, 0.3)
+    ask(page, "erk -> akt")
+    one(page, "#theme").click()
+    assert browsers.requests(page) == [(demo / "report.html").as_uri()]
+    assert page.get_log("browser") == []
+
+
+def test_the_browser_would_have_told(browser, tmp_path):
+    """Negative control: a page that asks for something, and one with an error, are noticed."""
+    path = tmp_path / "bad.html"
+    path.write_text("<img src='https://example.org/x.png'><script>nothing.at.all</script>", encoding="utf-8")
+    opened(browser, path)
+    assert "https://example.org/x.png" in browsers.requests(browser)
+    assert any("nothing is not defined" in entry["message"] for entry in browser.get_log("browser"))
+
+
+def test_the_slider_changes_the_number_of_edges(page, demo):
+    p = gpn.load(demo / "posterior.nc").edge_probabilities().to_numpy()
+    joined = [p[i, j] + p[j, i] for i in range(11) for j in range(i)]
+    shown = {threshold: set_slider(page, threshold) for threshold in (0.01, 0.1, 0.5, 1.0)}
+    assert shown == {threshold: sum(value >= threshold - 1e-6 for value in joined) for threshold in shown}
+    assert len(set(shown.values())) > 2
+    assert one(page, "#threshold-value").text == "1.00"
+
+
+def test_the_box_answers_edges_and_paths(page, demo):
+    post = gpn.load(demo / "posterior.nc")
+    edge, path = post.edge_probability("erk", "akt"), post.path_probability("erk", "akt")
+    told = ask(page, "erk -> akt")
+    assert "There is an edge erk → akt" in told and f"{edge.value:.3f}" in told and "exact" in told
+    told = ask(page, "erk ~> akt")
+    assert "A directed path leads from erk to akt" in told
+    assert f"{path.value:.3f} ± {path.mcse:.3f}" in " ".join(told.split())
+    joined = edge.value + post.edge_probability("akt", "erk").value
+    assert f"{joined:.3f}" in ask(page, "erk-akt")
+    assert f"{1 - post.path_probability('akt', 'erk').value:.3f}" in ask(page, "erk < akt")
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("erk -> nobody", "No variable is called “nobody”."),
+        ("erk", "A question reads: a -> b, a ~> b, a - b or a < b."),
+        ("erk -> erk", "A question names each variable once."),
+        ("erk < akt < raf", "Orders of more than two variables need the draws"),
+    ],
+)
+def test_what_is_no_question_is_told(page, question, told):
+    assert told in ask(page, question)
+    assert "refused" in one(page, "#answer").get_attribute("class")
+
+
+def test_the_table_sorts_and_searches(page):
+    def column(k):
+        return texts(page, f"#edges tbody td:nth-child({k})")
+
+    assert column(3) == sorted(column(3), reverse=True)
+    one(page, "#edges th[data-key=probability] button").click()
+    assert column(3) == sorted(column(3)) and column(3)[0] < "0.1"
+    one(page, "#edges th[data-key=parent] button").click()
+    assert column(1)[0] == "akt" and one(page, "#edges th[data-key=parent]").get_attribute("aria-sort") == "ascending"
+    one(page, "#search").send_keys("ERK ak")
+    assert list(zip(column(1), column(2), strict=True)) == [("akt", "erk"), ("erk", "akt")]
+
+
+def test_the_table_grows(page):
+    assert one(page, "#count").text == "25 of 110 edges shown"
+    one(page, "#more").click()
+    assert len(texts(page, "#edges tbody tr")) == 110 and not one(page, "#more").is_displayed()
+
+
+def downloaded(page) -> str:
+    """Return what the button would save."""
+    page.execute_script(
+        "window.saved = null;"
+        "URL.createObjectURL = (blob) => { blob.text().then((t) => { window.saved = t; }); return '#'; };"
+        "URL.revokeObjectURL = () => {}; HTMLAnchorElement.prototype.click = () => {};"
+    )
+    one(page, "#csv").click()
+    return page.execute_async_script(
+        "const done = arguments[0]; (function wait() { window.saved ? done(window.saved) : setTimeout(wait, 10); })();"
+    )
+
+
+def test_the_download_is_the_file_of_the_run(page, demo):
+    assert downloaded(page) == (demo / "edges.csv").read_text(encoding="utf-8")
+
+
+def test_a_chosen_variable_shows_its_parents(page, demo):
+    post = gpn.load(demo / "posterior.nc")
+    page.execute_script(
+        "const s = arguments[0]; s.value = '6'; s.dispatchEvent(new Event('change'));", one(page, "#variable")
+    )
+    column = post.edge_probabilities()[post.names[6]].sort_values(ascending=False)
+    assert one(page, "#details ul button").text == column.index[0]
+    assert f"{column.iloc[0]:.3f}" in one(page, "#details").text
+    assert "Gaussian-process score" in one(page, "#details").text
+    one(page, "#details ul button").click()
+    assert one(page, "#variable").get_attribute("value") == str(post.names.index(column.index[0]))
+
+
+def test_the_network_is_drawn(page):
+    """Pixels other than the background: nodes, lines."""
+    colours = page.execute_script(
+        "const c = document.querySelectorAll('#network canvas'), seen = new Set();"
+        "c.forEach((one) => { const d = one.getContext('2d').getImageData(0, 0, one.width, one.height).data;"
+        "for (let k = 0; k < d.length; k += 4) if (d[k + 3] > 200) seen.add(d.slice(k, k + 3).join()); });"
+        "return seen.size;"
+    )
+    assert colours > 10
+
+
+@pytest.mark.parametrize("scheme", [browsers.LIGHT, browsers.DARK])
+@pytest.mark.parametrize("width", [1400, 390])
+def test_text_is_legible_and_nothing_sticks_out(browser, demo, scheme, width):
+    page = opened(browser, demo / "report.html", scheme, width)
+    ask(page, "erk -> nobody")
+    for toggled in (False, True):
+        if toggled:
+            one(page, "#theme").click()
+        dark = (scheme == browsers.DARK) != toggled
+        background = page.execute_script("return getComputedStyle(document.body).backgroundColor")
+        assert (sum(map(int, re.findall(r"\d+", background))) < 150) == dark
+        ratio, where = page.execute_script(browsers.CONTRAST)
+        assert ratio >= 4.5, where
+    assert page.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_hovering_tells_the_numbers(page, demo):
+    """Point at the middle of every line's box until one is hit."""
+    from selenium.webdriver import ActionChains
+
+    canvas = one(page, "#network")
+    page.execute_script("arguments[0].scrollIntoView({block: 'center'})", canvas)
+    width, height = canvas.size["width"], canvas.size["height"]
+    for share in range(-45, 46, 2):
+        ActionChains(page, duration=0).move_to_element_with_offset(
+            canvas, int(share / 100 * width), int(-0.12 * height)
+        ).perform()
+        if one(page, "#tip").is_displayed():
+            break
+    assert re.match(
+        r".+ – .+ joined: \d\.\d{3} \((exact|± \d\.\d{3}|in all draws)\)\n.+ → .+: ", one(page, "#tip").text
+    )
+
+
+def test_awkward_names_do_no_harm(browser, tmp_path):
+    post = awkward_posterior()
+    page = opened(browser, post.report(tmp_path / "report.html"))
+    assert page.get_log("browser") == []
+    assert sorted(set(texts(page, "#edges tbody td:nth-child(1)"))) == sorted(AWKWARD)
+    told = ask(page, f"{AWKWARD[0]} -> {AWKWARD[1]}")
+    assert "There is an edge <b>raf</b> → mek & co" in told and "1.000 in all draws" in told
+    one(page, "#more").click()
+    rows = list(csv.DictReader(io.StringIO(downloaded(page))))
+    assert {(row["parent"], row["child"]) for row in rows} == {(a, b) for a in AWKWARD for b in AWKWARD if a != b}
+
+
+def test_curves_are_drawn(browser, tmp_path):
+    """Under a Gaussian-process score a chosen variable shows one chart a parent."""
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-3, 3, 60)
+    data = pd.DataFrame({"x": x, "y": np.sin(x) + 0.2 * rng.normal(size=60)})
+    post = gpn.sample(data, score="gp", draws=50, chains=2, random_seed=1, progressbar=False)
+    page = opened(browser, post.report(tmp_path / "report.html"))
+    page.execute_script(
+        "const s = arguments[0]; s.value = '1'; s.dispatchEvent(new Event('change'));", one(page, "#variable")
+    )
+    assert texts(page, "#details figcaption") == ["y (upwards) against x"]
+    assert len(page.find_elements("css selector", "#details circle")) == 60
+    assert page.get_log("browser") == []
+
+
+def test_a_hundred_variables_are_usable(browser, tmp_path):
+    rng = np.random.default_rng(4)
+    edges = [(i, j, p) for i in range(100) for j in range(i + 1, 100) if (p := rng.beta(0.05, 2)) > 1e-3]
+    post = made_posterior([f"gene {k}" for k in range(100)], edges, shape=(2, 60))
+    page = opened(browser, post.report(tmp_path / "report.html"))
+    assert one(page, "#count").text == "25 of 9,900 edges shown"
+    assert set_slider(page, 0.01) > set_slider(page, 0.5) > 0
+    assert (
+        page.execute_script(
+            "const t = performance.now(); const s = document.getElementById('search'); s.value = 'gene 7';"
+            "s.dispatchEvent(new Event('input')); return performance.now() - t;"
+        )
+        < 1000
+    )
+    assert page.get_log("browser") == []
