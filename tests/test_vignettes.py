@@ -1,0 +1,142 @@
+"""The vignettes: each is a story with a title and a question, and is listed; the quickest ones run as plain scripts."""
+
+import ast
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "vignettes"
+STORIES = sorted(FOLDER.glob("[0-9]*.py"))
+# Those that take seconds, once compiled; the build runs all.
+QUICK = ("3_reading_diagnostics", "4_prior_knowledge")
+TIME_LIMIT = 300
+
+
+def load(path):
+    """Return a script outside the package as a module."""
+    spec = importlib.util.spec_from_file_location(f"{path.parent.name}_{path.stem}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def builder():
+    return load(FOLDER / "build.py")
+
+
+def test_there_are_stories():
+    assert len(STORIES) >= 6
+    assert set(QUICK) <= {path.stem for path in STORIES}
+
+
+@pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)
+def test_every_story_has_a_title_a_question_and_a_place(path, builder):
+    story = builder.read_story(path)
+    assert 5 < len(story.title) < 80
+    assert story.question.endswith(("?", "."))
+    assert f"({path.name})" in (FOLDER / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)
+def test_every_story_checks_its_claims(path):
+    text = path.read_text(encoding="utf-8")
+    assert "# Claims of the text, checked whenever this page is built.\n" in text
+    assert isinstance(ast.parse(text).body[-1], ast.Assert)
+    assert "# %%" in text
+
+
+@pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)
+def test_stories_link_to_stories(path):
+    for line in path.read_text(encoding="utf-8").splitlines():
+        for part in line.split("](")[1:]:
+            target = part.split(")")[0]
+            assert target.startswith("http") or (FOLDER / target.replace(".html", ".py")).exists(), target
+
+
+def test_the_list_names_no_story_that_is_gone():
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    for part in text.split("](")[1:]:
+        assert (FOLDER / part.split(")")[0]).exists()
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_quick_stories_run(name, tmp_path):
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
+    # As in all tests: our warnings are errors, what other packages plan is for them to mend.
+    planned = ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning")
+    filters = [part for kind in planned for part in ("-W", f"ignore::{kind}")]
+    command = [sys.executable, "-W", "error", *filters, str(FOLDER / f"{name}.py")]
+    ran = subprocess.run(
+        command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=TIME_LIMIT, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["print(1)\n", "# %% [markdown]\n# No title.\n\n", "# %% [markdown]\n# # A title without a text\n\n"],
+)
+def test_a_file_that_is_no_story_is_refused(text, tmp_path, builder):
+    path = tmp_path / "9_none.py"
+    path.write_text(text)
+    rule = "^a story must begin with a markdown cell of a title and a paragraph; 9_none.py doesn't$"
+    with pytest.raises(ValueError, match=rule):
+        builder.read_story(path)
+
+
+def test_stories_are_chosen_by_the_beginning_of_their_name(builder):
+    assert [story.path.stem for story in builder.chosen(["4", "1_getting"])] == [
+        "4_prior_knowledge",
+        "1_getting_started",
+    ]
+    assert len(builder.chosen([])) == len(STORIES)
+    with pytest.raises(SystemExit, match="^a story must be one of 1_getting_started, .*; received 77$"):
+        builder.chosen(["77"])
+
+
+def test_pictures_wider_than_a_page_are_scrolled(builder):
+    body = '<img width="300"/><img width="2832"/>'
+    assert builder.scroll_wide(body) == '<img width="300"/><img width="2832" class="wide"/>'
+
+
+@pytest.fixture
+def tools():
+    for name in ("jupytext", "nbconvert", "ipykernel"):
+        pytest.importorskip(name, reason='building needs more: pip install "gpn_bayes[vignettes]"')
+
+
+@pytest.fixture
+def story(tmp_path, builder):
+    def write(code):
+        path = tmp_path / "9_tiny.py"
+        path.write_text(f"# %% [markdown]\n# # Tiny\n#\n# Does it run? It should.\n\n# %%\n{code}\n")
+        return builder.read_story(path)
+
+    return write
+
+
+def test_a_story_becomes_a_page_with_its_picture(story, builder, tools, tmp_path, monkeypatch):
+    code = "import matplotlib.pyplot as plt\nopen('left.txt', 'w').close()\nline = plt.plot([1, 2])\nprint(6 * 7)"
+    monkeypatch.setattr(builder, "OUT", tmp_path / "html")
+    monkeypatch.setattr(builder, "HERE", tmp_path)
+    (tmp_path / "page.css").write_text("p { color: black; }")
+    page = builder.build(story(code)).read_text(encoding="utf-8")
+    assert "<title>Tiny</title>" in page
+    assert 'alt="Picture: Tiny"' in page
+    assert "42" in page
+    assert "InlineBackend" not in page
+    assert 'src="http' not in page
+    assert not list(tmp_path.rglob("left.txt"))
+
+
+def test_a_failing_cell_fails_the_build_with_its_message(story, builder, tools):
+    with pytest.raises(
+        builder.StoryFailed, match="(?s)^9_tiny.py failed: .*1 / 0.*ZeroDivisionError: division by zero"
+    ):
+        builder.execute(story("1 / 0"))

@@ -1,0 +1,110 @@
+# %% [markdown]
+# # Gaussian processes against BGe on curved relations
+#
+# What does a linear score miss when relations are curved, and what does a flexible one cost when they aren't? We
+# simulate networks that we know, score them by `"bge"` (linear relations) and by `"gp"` (smooth relations of any
+# shape), and count errors. The page takes about two minutes on two cores.
+
+# %%
+import matplotlib.pyplot as plt
+import networkx as nx
+import numpy as np
+import pandas as pd
+
+import gpn_bayes as gpn
+
+# %% [markdown]
+# ## One network
+#
+# Eight variables, ten edges, 200 rows. Every edge is a random Fourier series: part line, part waves. `lam` says how
+# much of it is waves.
+
+# %%
+truth = gpn.simulate.random_dag(8, edges_per_node=1.25, random_seed=1)
+data = gpn.simulate.fourier(truth, n_rows=200, lam=1.0, random_seed=1)
+gp = gpn.sample(data, score="gp", max_parents=3, random_seed=1, progressbar=False)
+bge = gpn.sample(data, score="bge", max_parents=3, random_seed=1, progressbar=False)
+ax = gp.plot_comparison(bge, labels=["GP", "BGe"], truth=truth, edges=24)
+
+# %% [markdown]
+# Each row is an edge; triangles on the right mark those of the true network. Pairs whose relation is nearly straight,
+# such as `v7` and `v4`, are joined by both scores. Look at `v5 -> v2`: the Gaussian process is certain of it, BGe
+# hardly considers it. And where BGe joins a pair, it is often in doubt about the direction: linear relations with
+# normal noise fit equally well both ways. Curves don't.
+#
+# ## The curves
+#
+# What the Gaussian process saw in the edges into `v2` and `v8`:
+
+# %%
+panels = gp.plot_curves("v2", threshold=0.5)
+panels = gp.plot_curves("v8", threshold=0.5)
+
+# %% [markdown]
+# A straight line through a wave that comes back to where it began has no slope. That is all BGe can see of it.
+#
+# ## Eight networks, curved and straight
+#
+# One network proves little. So: eight of each kind, and the expected number of wrong edges (missing, added or turned)
+# of a network drawn from each posterior. BGe can't tell directions within an equivalence class, so we compare classes,
+# which is fair to it. We take networks in which no variable has more than three parents, since that is what the runs
+# allow, to be quick: a limit below the truth can do more harm than the wrong score.
+
+
+# %%
+def random_networks(count: int) -> list[nx.DiGraph]:
+    drawn = (gpn.simulate.random_dag(8, edges_per_node=1.25, random_seed=seed) for seed in range(1, 100))
+    return [dag for dag in drawn if max(dict(dag.in_degree).values()) <= 3][:count]
+
+
+def wrong_edges(truth: nx.DiGraph, lam: float, score: str, seed: int) -> float:
+    data = gpn.simulate.fourier(truth, n_rows=200, lam=lam, random_seed=seed)
+    post = gpn.sample(data, score=score, max_parents=3, random_seed=1, progressbar=False)
+    return post.expected_shd(truth, cpdag=True).value
+
+
+kinds = {"curved": 1.0, "straight": 0.0}
+rows = {
+    (kind, seed): {score: wrong_edges(dag, lam, score, seed) for score in ("gp", "bge")}
+    for kind, lam in kinds.items()
+    for seed, dag in enumerate(random_networks(8), start=1)
+}
+wrong = pd.DataFrame(rows).T.rename_axis(index=["relations", "network"])
+wrong.round(1)
+
+# %%
+fig, panels = plt.subplots(1, 2, figsize=(7.5, 3.6), sharex=True, sharey=True, layout="constrained")
+for panel, kind in zip(panels, ["curved", "straight"], strict=True):
+    panel.axline((0, 0), slope=1, color="grey", linewidth=0.8)
+    panel.scatter(wrong.loc[kind, "bge"], wrong.loc[kind, "gp"], color="#0072B2")
+    panel.set(title=f"{kind} relations", xlabel="wrong edges, BGe", ylabel="wrong edges, GP")
+    panel.set(xlim=(0, 16), ylim=(0, 16), aspect="equal")
+
+# %%
+for kind in ("curved", "straight"):
+    more = (wrong["gp"] - wrong["bge"]).loc[kind]
+    error = more.std() / np.sqrt(len(more))
+    print(f"{kind:9s} wrong edges, GP less BGe: {more.mean():+.1f} ± {error:.1f}")
+
+# %% [markdown]
+# Below the grey line the Gaussian process makes fewer errors. On curved relations it does in six networks of eight, and
+# saves about two errors on average. On straight ones neither is better on average: BGe is right by assumption, and the
+# freedom to bend costs little.
+#
+# ## Which to take
+#
+# Take `"gp"` where you don't know the shape of relations and can wait: here a run takes some ten seconds of computing,
+# against a tenth of a second for BGe. Take `"bge"` where linear relations are believable, with few rows, or for a first
+# look. Then compare the two, edge by edge, as above: **an edge that both find doesn't hinge on the shape.**
+#
+# Eight networks are a small study; the numbers after ± say how small. The noise was normal and the effects added up, as
+# the score assumes. With fewer rows the balance shifts towards BGe, the more so under the uniform prior used here,
+# which favours dense networks.
+
+# %%
+# Claims of the text, checked whenever this page is built.
+assert gp.edge_probability("v5", "v2").value > 0.95 > 0.3 > bge.edge_probability("v5", "v2").value
+better = (wrong["gp"] < wrong["bge"]).loc["curved"]
+assert better.sum() == 6
+assert (wrong["gp"] - wrong["bge"]).loc["curved"].mean() < -1.5
+assert abs((wrong["gp"] - wrong["bge"]).loc["straight"].mean()) < 1
