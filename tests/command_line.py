@@ -1,7 +1,9 @@
 """Run the command line in this process, and check that it refuses cleanly."""
 
+import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from gpn_bayes.cli import main
@@ -23,3 +25,8 @@ def check_refused(capsys, folder: Path, arguments: list[object], expected: str) 
     assert messages.startswith("error: ") and messages.count("\n") == 1
     assert expected in messages
     assert sorted(folder.rglob("*")) == before
+
+
+def read_estimate(out: Path) -> tuple[pd.DataFrame, dict]:
+    """Return the edges and the settings that ``gpn-bayes estimate`` wrote."""
+    return pd.read_csv(out / "edges.csv"), json.loads((out / "estimate.json").read_text(encoding="utf-8"))

@@ -1,13 +1,11 @@
 """``gpn-bayes estimate``: what it writes and prints, what it refuses, and that it overwrites nothing."""
 
-import json
 import os
 import re
 from pathlib import Path
 
 import networkx as nx
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
 
@@ -15,7 +13,7 @@ import gpn_bayes as gpn
 from gpn_bayes.cli import main, methods
 from gpn_bayes.cli.estimate import edge_table
 from gpn_bayes.estimators.base import GraphEstimator
-from tests.command_line import call
+from tests.command_line import call, read_estimate
 
 ASIA = Path(__file__).parent / "reference" / "discrete" / "asia_1000.csv"
 NAMES = ["asia", "tub", "smoke", "lung", "bronc", "either", "xray", "dysp"]
@@ -29,7 +27,7 @@ OPTIONS = {
     "rbnets": ("--score", "bic", "--set", "episodes=150"),
     "pc": ("--set", "alpha=0.01", "--score", "bic"),
 }
-# These are tried on tables of numbers further below.
+# These are tried on tables of numbers, in test_cli_equations.
 OTHERS = ("notears", "notears-mlp", "dynotears")
 LINEAR = "a,b,c\n" + "".join(f"{i % 7},{(i % 7) * 2 + i % 3},{i % 5}\n" for i in range(60))
 
@@ -52,13 +50,9 @@ def test_every_method_is_tried_here():
     assert {*OPTIONS, *OTHERS} == set(methods.METHODS)
 
 
-def read(out: Path) -> tuple[pd.DataFrame, dict]:
-    return pd.read_csv(out / "edges.csv"), json.loads((out / "estimate.json").read_text(encoding="utf-8"))
-
-
 @pytest.mark.parametrize("method", [method for method in OPTIONS if method != "pc"])
 def test_score_based_methods_write_a_good_graph_and_its_weights(method, results):
-    edges, identity = read(results[method])
+    edges, identity = read_estimate(results[method])
     assert {file.name for file in results[method].iterdir()} == {"edges.csv", "estimate.json"}
     assert list(edges) == ["parent", "child", "weight"]
     assert identity["method"] == method and identity["variables"] == NAMES and identity["rows"] == 1000
@@ -76,12 +70,12 @@ def test_score_based_methods_write_a_good_graph_and_its_weights(method, results)
 
 
 def test_the_proof_is_kept(results):
-    assert read(results["exact"])[1]["gap"] == 0
-    assert read(results["hc"])[1]["gap"] is None
+    assert read_estimate(results["exact"])[1]["gap"] == 0
+    assert read_estimate(results["hc"])[1]["gap"] is None
 
 
 def test_pc_writes_undirected_edges_both_ways(results):
-    edges, identity = read(results["pc"])
+    edges, identity = read_estimate(results["pc"])
     assert list(edges) == ["parent", "child"]
     pc = gpn.estimators.PC(alpha=0.01, random_state=1).fit(ASIA)
     found = {(NAMES.index(row.parent), NAMES.index(row.child)) for row in edges.itertuples()}
@@ -89,69 +83,6 @@ def test_pc_writes_undirected_edges_both_ways(results):
     assert any((child, parent) in found for parent, child in found)
     assert identity["settings"]["alpha"] == 0.01
     assert identity["log_score"] == pytest.approx(pc.log_score("bic"))
-
-
-@pytest.fixture(scope="module")
-def numbers(tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("numbers") / "numbers.csv"
-    dag = nx.DiGraph([("a", "b"), ("b", "c"), ("a", "d")])
-    gpn.simulate.linear(dag, 300, random_seed=2).to_csv(path, index=False)
-    return path
-
-
-@pytest.mark.parametrize(
-    ("method", "learner", "options"),
-    [
-        ("notears", gpn.estimators.NOTEARS(0.05, check_scale=False), ("lambda1=0.05", "check_scale=False")),
-        ("notears-mlp", gpn.estimators.NOTEARSMLP(0.02, starts=1), ("lambda1=0.02", "starts=1")),
-    ],
-)
-def test_weights_of_equations_are_written(method, learner, options, numbers, tmp_path, capsys):
-    settings = [part for option in options for part in ("--set", option)]
-    code, shown, messages = call(
-        capsys, "estimate", numbers, "--method", method, "--out", tmp_path / "o", "-q", "--score", "bge", *settings
-    )
-    assert code == 0 and messages == ""
-    edges, identity = read(tmp_path / "o")
-    learner.set_params(random_state=1).fit(numbers)
-    assert set(zip(edges["parent"], edges["child"], strict=True)) == set(learner.graph_.edges)
-    names = list("abcd")
-    for row in edges.itertuples():
-        expected = learner.weights_[names.index(row.parent), names.index(row.child)]
-        assert row.weight == pytest.approx(expected, abs=1e-6)
-    assert edges["weight"].abs().is_monotonic_decreasing
-    assert identity["log_score"] == pytest.approx(learner.log_score("bge"))
-    assert re.search(r"^a -> b +-?\d\.\d{3} *$", shown, re.M) and "evidence" not in shown
-
-
-def test_an_estimate_that_hinges_on_scale_warns_on_screen(numbers, tmp_path, capsys):
-    table = pd.read_csv(numbers) * [1, 1000, 1, 0.001]
-    table.to_csv(tmp_path / "scaled.csv", index=False)
-    code, _, messages = call(
-        capsys, "estimate", tmp_path / "scaled.csv", "--method", "notears", "--out", tmp_path / "o", "-q"
-    )
-    assert code == 0
-    assert messages.startswith("warning: the estimate hinges on the units of the variables")
-
-
-def test_lagged_edges_are_written_with_their_times(tmp_path, capsys):
-    dag = nx.DiGraph([("rain", "flow")])
-    series = gpn.time_series.svar(dag, [[[1, 0], [0, 1]], [[0, 1], [0, 0]]], [200, 300], random_seed=2)
-    table = pd.concat([one.assign(river=name) for one, name in zip(series, ("Elbe", "Oder"), strict=True)])
-    table.to_csv(tmp_path / "rivers.csv", index=False)
-    code, shown, messages = call(
-        capsys, "estimate", tmp_path / "rivers.csv", "--method", "dynotears", "--out", tmp_path / "o", "-q",
-        "--set", "lags=2", "--set", "series=river",
-    )  # fmt: skip
-    assert code == 0 and messages == ""
-    edges, identity = read(tmp_path / "o")
-    pairs = list(zip(edges["parent"], edges["child"], strict=True))
-    # First what acts at once, last what acts latest.
-    assert pairs[0] == ("rain[t]", "flow[t]") and pairs[3:] == [("rain[t-2]", "flow[t]")]
-    assert set(pairs[1:3]) == {("rain[t-1]", "rain[t]"), ("flow[t-1]", "flow[t]")}
-    assert edges["weight"].abs().tolist()[1:3] == sorted(edges["weight"].abs().tolist()[1:3], reverse=True)
-    assert identity["variables"] == ["rain", "flow"]
-    assert "2 variables, 500 rows  DYNOTEARS" in shown and "rain[t-2] -> flow[t]" in shown
 
 
 # The screen
@@ -184,7 +115,7 @@ def test_the_screen_tells_a_proof_and_undirected_edges(tmp_path, capsys):
     )  # fmt: skip
     assert "Proved: no graph scores higher." in shown and "Exact, score BIC" in shown
     _, shown, _ = call(capsys, "estimate", ASIA, "--method", "pc", "--out", tmp_path / "p", "-q")
-    edges, identity = read(tmp_path / "p")
+    edges, identity = read_estimate(tmp_path / "p")
     pairs = {frozenset(pair) for pair in zip(edges["parent"], edges["child"], strict=True)}
     assert len(re.findall(r"^\w+ ->? \w+ *$", shown, re.M)) == len(pairs)
     assert re.search(rf"^{len(pairs)} edges, {len(edges) - len(pairs)} undirected, ", shown, re.M)
@@ -198,7 +129,7 @@ def test_many_edges_are_not_all_shown(tmp_path, capsys):
         capsys, "estimate", tmp_path / "star.csv", "--method", "k2", "--score", "bge", "--max-parents", 1,
         "--order", ",".join(dag), "--out", tmp_path / "o", "-q",
     )  # fmt: skip
-    edges, _ = read(tmp_path / "o")
+    edges, _ = read_estimate(tmp_path / "o")
     assert code == 0 and len(edges) == 20
     assert shown.count(" -> ") == 15 and "5 more in edges.csv" in shown
 
@@ -227,7 +158,7 @@ def test_constraints_reach_the_learner(tmp_path, capsys):
         "--forbidden", tmp_path / "no.csv", "--tiers", tmp_path / "tiers.csv", "--order", tmp_path / "order.csv",
     )  # fmt: skip
     assert code == 0
-    edges, identity = read(tmp_path / "o")
+    edges, identity = read_estimate(tmp_path / "o")
     pairs = set(zip(edges["parent"], edges["child"], strict=True))
     assert ("xray", "asia") in pairs and not {("bronc", "dysp"), ("dysp", "bronc")} & pairs
     assert "smoke" not in set(edges["parent"])
@@ -242,7 +173,7 @@ def test_settings_of_a_method_are_given_by_name(tmp_path, capsys):
         capsys, "estimate", ASIA, "--method", "hc", "--out", tmp_path / "o", "-q", "--set", "restarts=0",
         "--set", " patience = 5 ", "--seed", 7, "--score", "bdeu",
     )  # fmt: skip
-    settings = read(tmp_path / "o")[1]["settings"]
+    settings = read_estimate(tmp_path / "o")[1]["settings"]
     assert code == 0 and settings["restarts"] == 0 and settings["patience"] == 5
     assert settings["random_state"] == 7 and settings["score"] == "bdeu"
 
@@ -258,7 +189,7 @@ def test_any_limit_of_parents_has_a_sensible_result(limit, largest, tmp_path, ca
     code, shown, _ = call(
         capsys, "estimate", ASIA, "--method", "k2", "--score", "bic", "--max-parents", limit, "--out", tmp_path, "-q",
     )  # fmt: skip
-    edges, _ = read(tmp_path)
+    edges, _ = read_estimate(tmp_path)
     assert code == 0
     assert edges["child"].value_counts().max() <= largest if limit else len(edges) == 0
     if not limit:
@@ -419,7 +350,7 @@ def test_an_interrupted_search_keeps_its_best_graph(stub, tmp_path, capsys):
     assert code == 130 and shown == "" and "nothing was written" in messages and not (tmp_path / "o").exists()
     code, _, messages = call(capsys, *arguments, "when=after")
     assert code == 130 and messages == "interrupted; this is the best graph found before\n"
-    edges, identity = read(tmp_path / "o")
+    edges, identity = read_estimate(tmp_path / "o")
     assert len(edges) == 2 and identity["interrupted"]
 
 

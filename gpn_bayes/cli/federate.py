@@ -13,11 +13,10 @@ from gpn_bayes.cli import screen
 from gpn_bayes.cli.options import Quiet
 from gpn_bayes.cli.run import INTERRUPTED
 from gpn_bayes.files import write_whole
+from gpn_bayes.secure.extras import installed_by
 
 if TYPE_CHECKING:
     from gpn_bayes.federated.config import ClientConfig
-
-_EXTRA = ("cryptography", "google", "grpc")
 
 app = typer.Typer(
     help="Learn from rows that several parties hold and don't share.",
@@ -141,13 +140,10 @@ def _plain_messages() -> Iterator[None]:
     """Show errors in one line, also that of a missing package; Ctrl-C leaves a run that can go on."""
     with screen.plain_messages():
         try:
-            yield
-        except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] not in _EXTRA:
-                raise
-            raise ValueError(
-                f'federated runs need the package {error.name}: pip install "gpn_bayes[federated]"'
-            ) from None
+            with installed_by("federated"):
+                yield
+        except ImportError as error:
+            raise ValueError(str(error)) from None
         except KeyboardInterrupt:
             screen.note("interrupted; the same command goes on from here")
             raise typer.Exit(INTERRUPTED) from None

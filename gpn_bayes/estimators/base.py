@@ -1,5 +1,6 @@
 """What all point estimates have in common: a graph, and what any score says of it."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -76,7 +77,7 @@ class GraphEstimator(BaseEstimator):
         return self.graph_
 
 
-class ScoreBasedEstimator(GraphEstimator):
+class ScoreBasedEstimator(GraphEstimator, ABC):
     """A learner that looks for the DAG with the highest score.
 
     A subclass implements `_search`. Its constructor keeps the settings below, and its own.
@@ -136,6 +137,6 @@ class ScoreBasedEstimator(GraphEstimator):
         self.log_score_ = problem.total(adjacency)
         return self
 
+    @abstractmethod
     def _search(self, problem: Problem) -> np.ndarray:
         """Return the adjacency matrix of the best DAG; may set attributes of its own."""
-        raise NotImplementedError

@@ -19,6 +19,8 @@ Examples
 from importlib import import_module
 from typing import Any
 
+from gpn_bayes.secure.extras import installed_by
+
 _NAMES = {
     "AllData": "gpn_bayes.federated.baselines",
     "Averaging": "gpn_bayes.federated.baselines",
@@ -33,15 +35,8 @@ __all__ = list(_NAMES)
 def __getattr__(name: str) -> Any:
     if name not in _NAMES:
         raise AttributeError(f"module 'gpn_bayes.federated' has no attribute {name!r}")
-    try:
+    with installed_by("federated"):
         return getattr(import_module(_NAMES[name]), name)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("cryptography", "google", "grpc"):
-            raise
-        raise ModuleNotFoundError(
-            f"gpn_bayes.federated.{name} needs the package {error.name}; "
-            'install it with: pip install "gpn_bayes[federated]"'
-        ) from None
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,6 @@
 """What federated learning is compared with: clients that learn alone, their graphs put together; or all rows pooled."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, Self
 
@@ -15,7 +16,7 @@ from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.federated.clients import check_same_columns, listed
 
 
-class _Combination(GraphEstimator):
+class _Combination(GraphEstimator, ABC):
     """Fits a learner to every client's rows alone; a subclass puts the estimates together in `_combine`.
 
     What a client tells others here is its graph or its weights, unmasked.
@@ -46,8 +47,9 @@ class _Combination(GraphEstimator):
         """Return whether edges that are there both ways are undirected ones, not cycles."""
         return any(_has_lines(one.adjacency_) for one in self.estimators_)
 
+    @abstractmethod
     def _combine(self, names: tuple[str, ...], truth: Any) -> np.ndarray:
-        raise NotImplementedError
+        """Return the adjacency matrix that the clients' graphs make together."""
 
     def _dag(self) -> nx.DiGraph:
         if not bool(graphs.is_acyclic(self.adjacency_)):

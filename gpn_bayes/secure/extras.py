@@ -19,4 +19,6 @@ def installed_by(extra: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         package = (error.name or "a package").partition(".")[0]
+        if package == "gpn_bayes":
+            raise
         raise ImportError(f'{package} must be installed; pip install "gpn_bayes[{extra}]" does that') from None

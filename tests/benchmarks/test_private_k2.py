@@ -88,6 +88,10 @@ def test_the_papers_score_and_longer_keys():
         for score, bits in (("exact", 2048), ("paper", 2048), ("exact", 3072))
     ]
     print("\n" + pd.DataFrame(lines).to_string(index=False))
+    exact, paper, longer = lines
+    assert exact["edges"] == longer["edges"]  # the key hides, it doesn't decide
+    assert paper["megabytes"] > exact["megabytes"]
+    assert all(found["seconds"] < 60 and found["megabytes"] < 20 for found in lines)
 
 
 def test_growth_with_the_rows():

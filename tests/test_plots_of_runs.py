@@ -1,0 +1,257 @@
+"""Pictures of several runs, of chains and of fitted functions; and odd cases, drawn whole and without a warning."""
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.colors import to_rgba
+
+import gpn_bayes as gpn
+from gpn_bayes import graphs, plots
+from gpn_bayes.data import Dataset
+from gpn_bayes.plots import functions, lettering, palette
+from gpn_bayes.posterior import GraphPosterior
+from tests.draws import NAMES, make, sticky_picks
+from tests.pictures import chain_of, drawn, everything, legend_of, texts
+
+mpl.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def small_figures():
+    with plt.rc_context({"figure.dpi": 50}):
+        yield
+    plt.close("all")
+
+
+# Two posteriors
+
+
+def test_runs_are_matched_by_name():
+    first = drawn(NAMES, chain_of(1.0, 0.5, 0.2))
+    turned_round = drawn(NAMES[::-1], chain_of(1.0, 0.5, 0.2))
+    ax = first.plot_runs(turned_round)
+    points = {tuple(map(float, np.round(point, 3))) for point in ax.collections[-1].get_offsets()}
+    assert points == {(1.0, 0.0), (0.5, 0.0), (0.2, 0.0), (0.0, 1.0), (0.0, 0.5), (0.0, 0.2), (0.0, 0.0)}
+    named = legend_of(ax)
+    assert named[0] == "largest gap 1.000"
+    assert {"a → b", "d → c"} <= set(named)
+    with pytest.raises(ValueError, match="^both must have the same variables; 'd' is in only one of the two$"):
+        first.plot_runs(drawn(NAMES[:3], chain_of(1.0, 0.5)))
+
+
+def test_equal_runs_name_no_edge():
+    post = drawn(NAMES, chain_of(1.0, 0.5, 0.2))
+    assert legend_of(post.plot_runs(post)) == ["largest gap 0.000", "within 0.05"]
+
+
+def test_comparisons_show_the_strongest_edges_of_either():
+    first = drawn(NAMES, chain_of(1.0, 0.5, 0.2), score="GP(kernel='additive')")
+    second = drawn(NAMES, chain_of(0.9, 0.0, 0.8))
+    ax = first.plot_comparison(second, truth=[("c", "d")], edges=3)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["a → b", "c → d", "b → c"]
+    gp, bge = (collection.get_offsets()[:, 0].tolist() for collection in ax.collections[1:3])
+    assert gp == pytest.approx([1.0, 0.2, 0.5])
+    assert bge == pytest.approx([0.9, 0.8, 0.0])
+    assert legend_of(ax)[1:] == ["GP", "BGe", "in the known network"]
+    marks = [line for line in ax.lines if line.get_gid() == "truth"]
+    assert marks[0].get_ydata() == [1]
+    assert ax.get_xlabel() == "edge probability\n9 more edges, up to 0, differ by 0 at most"
+    assert legend_of(second.plot_comparison(second))[1:] == ["BGe, first", "BGe, second"]
+
+
+def test_comparisons_refuse_what_they_cannot_show():
+    post = drawn(NAMES, chain_of(1.0, 0.5, 0.2))
+    with pytest.raises(ValueError, match="^edges must be a whole number, 1 or more; received 0$"):
+        post.plot_comparison(post, edges=0)
+    with pytest.raises(ValueError, match="^labels must be two, one for each posterior; received 1$"):
+        post.plot_comparison(post, labels=["one"])
+
+
+# Chains
+
+
+@pytest.fixture(scope="module")
+def chains():
+    return make(sticky_picks(np.random.default_rng(1), (3, 60)))
+
+
+def test_traces_are_the_log_scores(chains):
+    ax = chains.plot_trace()
+    assert len(ax.lines) == 3
+    for line, own in zip(ax.lines, chains.log_score, strict=True):
+        np.testing.assert_array_equal(line.get_ydata(), own)
+    assert [line.get_color() for line in ax.lines] == list(palette.SERIES[:3])
+    assert legend_of(ax)[1:] == ["chain 0", "chain 1", "chain 2"]
+
+
+def test_ranks_of_chains_sum_to_nothing(chains):
+    ax = chains.plot_rank()
+    lines = [line for line in ax.lines if len(line.get_xdata()) > 2]
+    assert len(lines) == 3
+    assert np.abs(np.mean([np.interp(0.5, line.get_xdata(), line.get_ydata()) for line in lines])) < 0.05
+    assert any(text.startswith("p=") for text in texts(ax))
+
+
+def test_chains_that_disagree_leave_zero():
+    """Negative control: ranks do show it."""
+    rng = np.random.default_rng(1)
+    post = drawn(NAMES, chain_of(1.0, 0.5, 0.2), draws=50)
+    post.log_score = rng.normal(size=(2, 50)) + [[0.0], [3.0]]
+    assert max(np.abs(line.get_ydata()).max() for line in post.plot_rank().lines) > 0.3
+
+
+def test_running_probabilities_are_weighted_means(chains):
+    rng = np.random.default_rng(2)
+    post = GraphPosterior(NAMES, chains.parents, chains.log_score, rng.normal(size=chains.log_score.shape))
+    ax = post.plot_running(edges=[("a", "b"), ("c", "b")])
+    assert len(ax.lines) == 6
+    for k, (i, j) in enumerate([(0, 1), (2, 1)]):
+        for chain in range(3):
+            weights, edge = post.weights[chain], post.adjacency[chain, :, i, j]
+            expected = [np.average(edge[: t + 1], weights=weights[: t + 1]) for t in range(len(edge))]
+            np.testing.assert_allclose(ax.lines[3 * k + chain].get_ydata(), expected)
+    assert legend_of(ax)[1:] == ["a → b", "c → b"]
+
+
+def test_running_shows_the_edges_that_chains_differ_on():
+    dags = np.zeros((2, 10, 4, 4), dtype=np.int8)
+    dags[0, :, 0, 1] = 1
+    dags[:, ::2, 1, 2] = 1
+    post = GraphPosterior(NAMES, graphs.pack(dags), np.zeros((2, 10)))
+    assert legend_of(post.plot_running())[1:] == ["a → b", "b → c"]
+
+
+# Fitted functions
+
+
+def sine():
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-3, 3, (60, 2))
+    return Dataset.read(np.column_stack([x, np.sin(x[:, 0]) + 0.3 * x[:, 1] + 0.2 * rng.normal(size=60)]))
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    post = drawn(("v1", "v2", "v3"), [[0, 0, 1.0], [0, 0, 0.5], [0, 0, 0]], score=repr(gpn.scores.GP()))
+    post.data = sine()
+    return post
+
+
+def test_panels_show_lines_bands_and_rows(fitted):
+    panels = fitted.plot_curves("v3")
+    lines = fitted.curves("v3")
+    assert [panel.get_xlabel() for panel in panels] == ["v1", "v2"]
+    assert [panel.get_title() for panel in panels] == ["edge probability 1.00", "edge probability 0.50"]
+    assert panels[0].get_ylabel() == "v3\n(other parents' effects taken off)"
+    for panel, parent in zip(panels, ("v1", "v2"), strict=True):
+        own = lines[lines["parent"] == parent]
+        np.testing.assert_array_equal(panel.lines[0].get_ydata(), own["mean"])
+        band = panel.collections[-1].get_paths()[0].vertices
+        assert {*own["lower"], *own["upper"]} <= {*band[:, 1]}
+    dots = fitted.plot_curves("v3", dots="data")[0].collections[0].get_offsets()
+    np.testing.assert_array_equal(dots, sine().values[:, [0, 2]])
+    assert len(fitted.plot_curves("v3", dots="none")[0].collections) == 1
+
+
+def test_of_very_many_rows_some_are_shown_and_it_is_said():
+    _, ax = plt.subplots()
+    rows = pd.DataFrame({"x": np.arange(5000.0), "y": 1.0, "adjusted": 0.0})
+    functions._draw_dots(ax, rows, "adjusted")
+    assert texts(ax) == ["1667 of 5000 rows shown"]
+    np.testing.assert_array_equal(ax.collections[0].get_offsets()[:, 0], np.arange(0.0, 5000.0, 3))
+
+
+def test_panels_go_where_they_are_told(fitted):
+    _, axes = plt.subplots(1, 2)
+    assert list(fitted.plot_curves("v3", ax=axes)) == list(axes)
+    assert fitted.plot_curves("v3", ax=axes[0], threshold=0.9)[0] is axes[0]
+    with pytest.raises(ValueError, match="^every parent needs axes of its own; 2 parents, received 1$"):
+        fitted.plot_curves("v3", ax=axes[0])
+    with pytest.raises(ValueError, match="^dots must be one of adjusted, data, none; received 'rows'$"):
+        fitted.plot_curves("v3", dots="rows")
+
+
+def test_a_node_without_parents_says_so(fitted):
+    (panel,) = fitted.plot_curves("v1")
+    assert texts(panel) == ["No parent of v1 is probable enough to be shown."]
+
+
+# Odd cases
+
+
+LONG = [f"the concentration of phosphorylated protein number {k:02d} here"[:60].ljust(60, "x") for k in range(6)]
+UNICODE = ["β-catenin", "Ö₂", "蛋白质", "日本語", "$x_1$ & $", "tab\tname"]
+
+
+def random_chain(names):
+    return drawn(names, chain_of(*np.linspace(0.2, 1.0, len(names) - 1)))
+
+
+CASES = {
+    "one edge, always": lambda: drawn("ab", chain_of(1.0)),
+    "one edge, at times": lambda: drawn("ab", chain_of(0.5)),
+    "no edge": lambda: drawn("abcde", np.zeros((5, 5))),
+    "one draw": lambda: drawn("abc", chain_of(1.0, 1.0), draws=1),
+    "one chain": lambda: drawn("abc", chain_of(1.0, 0.5), chains=1),
+    "long names": lambda: random_chain(LONG),
+    "Unicode names": lambda: random_chain(UNICODE),
+    "hundred nodes": lambda: random_chain([f"gene{k}" for k in range(100)]),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_odd_cases_are_drawn_whole_and_without_warnings(case):
+    post = CASES[case]()
+    for name, ax in everything(post, truth=[(post.names[0], post.names[1])]).items():
+        ax.figure.canvas.draw()
+        if name in ("network", "edges", "counts"):
+            found = texts(ax) if name == "network" else [label.get_text() for label in ax.get_yticklabels()]
+            written = {text.replace("\n", "").replace(" ", "") for text in found}
+            for variable in post.names:
+                assert lettering.drawable(variable).replace(" ", "") in written, (name, variable)
+            ticks = [] if name == "network" else [*ax.get_yticklabels(), *ax.get_xticklabels()]
+            assert [text for text in (*ax.texts, *ticks) if not _inside(text, ax.figure)] == []
+
+
+def _inside(text, figure):
+    box, page = text.get_window_extent(), figure.bbox
+    return box.x0 >= page.x0 - 1 and box.x1 <= page.x1 + 1 and box.y0 >= page.y0 - 1 and box.y1 <= page.y1 + 1
+
+
+def test_what_cannot_be_drawn_is_said():
+    never = drawn("abc", np.zeros((3, 3)))
+    assert legend_of(never.plot_network())[0] == "No two variables to join"
+    assert texts(never.plot_running()) == ["Every edge is in all draws or in none: no probability has to settle."]
+    assert texts(never.plot_rank()) == ["The log score is the same in all draws: there is nothing to rank."]
+    single = drawn("abc", chain_of(1.0, 0.5), chains=1)
+    assert texts(single.plot_rank()) == ["Ranks compare two chains or more, of 4 draws or more: 1 x 20 drawn."]
+
+
+def test_names_without_glyphs_stay_apart():
+    private = [chr(0xE000), chr(0xE001)]
+    assert [lettering.drawable(name) for name in private] == ["[E000]", "[E001]"]
+    assert lettering.drawable("α\tβ") == "α β"
+
+
+@pytest.mark.parametrize("colour", palette.SERIES)
+def test_colours_stand_out_on_white_and_on_black(colour):
+    own = palette.luminance(colour) + 0.05
+    assert 1.05 / own >= 3
+    assert own / (palette.luminance("#111111") + 0.05) >= 3
+
+
+def test_dark_styles_are_followed():
+    with plt.style.context("dark_background"):
+        post = drawn(NAMES, chain_of(1.0, 0.5, 0.2))
+        boxes = [patch for patch in post.plot_network().patches if not patch.get_gid()]
+        assert boxes[0].get_facecolor() == to_rgba("black")
+        assert post.plot_edges().images[0].get_cmap()(0.0) == to_rgba("black")
+        assert post.plot_edges().texts[-1].get_color() == "white"
+
+
+@pytest.mark.parametrize("name", plots.__all__)
+def test_every_picture_is_a_method_and_says_so(name):
+    assert getattr(plots, name).__doc__
+    assert f"gpn_bayes.plots.{name}" in getattr(GraphPosterior, name).__doc__
