@@ -1,19 +1,16 @@
 """One parent from outside the candidates: states with guests, their targets, and every move between them."""
 
 from collections.abc import Iterator
-from itertools import combinations, product
 
-import networkx as nx
 import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from gpn_bayes.mcmc.chains import PARTITION_MIX, run_order, run_partition, start_partition
 from gpn_bayes.mcmc.choices import no_script
 from gpn_bayes.mcmc.dag_moves import REORDER, RESAMPLE, REVERSE, TOGGLE, propose_dag, restore_guests
 from gpn_bayes.mcmc.draw_dag import draw_parents
 from gpn_bayes.mcmc.guests import redraw_guests_of_order, redraw_guests_of_partition
-from gpn_bayes.mcmc.order import DEFAULT_MIX, MOVES, OrderState, draw_from_order, new_order, propose_order
+from gpn_bayes.mcmc.order import MOVES, OrderState, draw_from_order, new_order, propose_order
 from gpn_bayes.mcmc.partition import PartitionState, draw_from_partition, new_partition
 from gpn_bayes.mcmc.partition_moves import propose_partition
 from gpn_bayes.mcmc.sums import log_sum_inside, log_sum_meeting
@@ -29,105 +26,10 @@ from gpn_bayes.mcmc.tables import (
     outsider,
     set_guest,
 )
-from gpn_bayes.mcmc.tempering import Ladder, new_ladder, run_tempered
+from tests.guest_worlds import WORLDS, World, places_of, targets_of
 from tests.scripts import assert_reversible, paths, transition_matrix
 
 RNG = np.random.default_rng(1)
-# A walk over DAGs before each draw would make up for what tempering might get wrong.
-ONLY_PARTITIONS = np.where(np.arange(8) < 4, PARTITION_MIX, 0.0)
-Parents = tuple[frozenset[int], ...]
-
-
-class World:
-    """Random scores over parent sets of some candidates and at most one other node, by brute force."""
-
-    def __init__(self, candidates: list[list[int]], scale: float = 1.5, seed: int = 1) -> None:
-        self.candidates = candidates
-        self.n = n = len(candidates)
-        self.outsiders = [[j for j in range(n) if j != i and j not in own] for i, own in enumerate(candidates)]
-        rng = np.random.default_rng(seed)
-        self.scores: list[dict[frozenset[int], float]] = [
-            {
-                frozenset(core) | extra: rng.normal(scale=scale) - 10.0
-                for size in range(len(own) + 1)
-                for core in combinations(own, size)
-                for extra in [frozenset(), *(frozenset([z]) for z in self.outsiders[i])]
-            }
-            for i, own in enumerate(candidates)
-        ]
-        self.dags = {
-            dag: sum(table[parents] for table, parents in zip(self.scores, dag, strict=True))
-            for dag in product(*self.scores)
-            if nx.is_directed_acyclic_graph(nx.DiGraph([(j, i) for i, own in enumerate(dag) for j in own]))
-        }
-
-    def tables(self) -> ScoreTables:
-        """Return fresh tables, whose first outsiders are the guests."""
-
-        def row(i: int, extra: frozenset[int]) -> list[float]:
-            own = self.candidates[i]
-            masks = range(1 << len(own))
-            return [self.scores[i][frozenset(j for b, j in enumerate(own) if mask >> b & 1) | extra] for mask in masks]
-
-        return build_tables(
-            self.candidates,
-            [np.array(row(i, frozenset())) for i in range(self.n)],
-            self.outsiders,
-            [
-                np.array([row(i, frozenset([z])) for z in others]).reshape(len(others), 1 << len(self.candidates[i]))
-                for i, others in enumerate(self.outsiders)
-            ],
-        )
-
-    def with_guests(self, places: tuple[int, ...]) -> ScoreTables:
-        tables = self.tables()
-        for i, place in enumerate(places):
-            if place >= 0:
-                set_guest(tables, i, place)
-        return tables
-
-    def guests(self) -> list[tuple[int, ...]]:
-        """Return all combinations of guests, by place; -1 where a node has none."""
-        return list(product(*(range(len(others)) if others else [-1] for others in self.outsiders)))
-
-    def log_weight(self, dag: Parents, places: tuple[int, ...]) -> float:
-        """Return the log target of a DAG together with guests; minus infinity if it needs another guest."""
-        total = self.dags[dag]
-        for i, parents in enumerate(dag):
-            extra = parents - set(self.candidates[i])
-            if extra and extra != {self.outsiders[i][places[i]]}:
-                return -np.inf
-            total += np.log(len(self.outsiders[i])) if extra else 0.0
-        return float(total)
-
-
-def layers(dag: Parents) -> tuple[frozenset[int], ...]:
-    graph = nx.DiGraph([(j, i) for i, own in enumerate(dag) for j in own])
-    graph.add_nodes_from(range(len(dag)))
-    return tuple(frozenset(layer) for layer in nx.topological_generations(graph))
-
-
-def places_of(tables: ScoreTables) -> tuple[int, ...]:
-    return tuple(int(guest_place(tables, i)) for i in range(len(tables.layout)))
-
-
-WORLDS = {
-    "mixed": World([[1], [0, 2], []]),
-    "none at all": World([[], [], []]),
-    "peaked": World([[1], [], [0]], scale=15.0),
-    "four": World([[1, 2], [0, 2], [3, 0], [1, 2]]),
-}
-
-
-def targets_of(world: World) -> dict[tuple, float]:
-    """Return the log target of every state (partition, guests) that has a DAG."""
-    terms: dict[tuple, list[float]] = {}
-    for dag in world.dags:
-        for places in world.guests():
-            weight = world.log_weight(dag, places)
-            if weight > -np.inf:
-                terms.setdefault((layers(dag), places), []).append(weight)
-    return {state: float(logsumexp(own)) for state, own in terms.items()}
 
 
 @pytest.mark.parametrize("name", WORLDS)
@@ -304,87 +206,6 @@ def test_moves_over_dags_keep_the_target_of_dags_with_guests(name, move):
     if move in (RESAMPLE, REVERSE) and name != "peaked":
         moved = [(a, b) for x, a in enumerate(targets) for y, b in enumerate(targets) if matrix[x, y] > 0]
         assert any(a[1] != b[1] for a, b in moved)
-
-
-def dag_key(words: np.ndarray) -> Parents:
-    return tuple(frozenset(j for j in range(len(words)) if int(own[0]) >> j & 1) for own in words)
-
-
-def assert_draws_follow(world: World, words: np.ndarray, log_scores: np.ndarray, extensions: bool = False) -> None:
-    """Assert that draws, taken as half as many independent ones, have the frequencies of the world's DAGs."""
-    log_target = dict(world.dags)
-    if extensions:
-        for dag in log_target:
-            graph = nx.DiGraph([(j, i) for i, own in enumerate(dag) for j in own])
-            graph.add_nodes_from(range(world.n))
-            log_target[dag] += np.log(sum(1 for _ in nx.all_topological_sorts(graph)))
-    keys = [dag_key(own) for own in words]
-    np.testing.assert_allclose(log_scores, [world.dags[key] for key in keys], atol=1e-9)
-    total = logsumexp(list(log_target.values()))
-    counts = {dag: 0 for dag in log_target}
-    for key in keys:
-        counts[key] += 1
-    effective = len(keys) / 2
-    for dag, log_score in log_target.items():
-        p = np.exp(log_score - total)
-        assert abs(counts[dag] / len(keys) - p) < 5 * np.sqrt(p * (1 - p) / effective) + 5 / effective
-
-
-def new_blocks(draws: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return np.zeros((draws, n, 1), np.uint64), np.empty(draws), np.empty(draws)
-
-
-@pytest.mark.parametrize("name", ["mixed", "four"])
-def test_a_partition_chain_draws_dags_in_proportion_to_their_scores(name):
-    world = WORLDS[name]
-    rng = np.random.default_rng(3)
-    tables = world.tables()
-    state = start_partition(rng, no_script(), tables, np.arange(world.n))
-    words, log_scores, targets = new_blocks(20_000, world.n)
-    counters = np.zeros((8, 2), np.int64)
-    run_partition(rng, no_script(), tables, state, PARTITION_MIX, 40, words, log_scores, targets, counters)
-    assert_draws_follow(world, words, log_scores)
-
-
-def test_an_order_chain_favours_dags_of_many_orders_and_nothing_else():
-    world = WORLDS["mixed"]
-    rng = np.random.default_rng(4)
-    tables = world.tables()
-    words, log_scores, targets = new_blocks(20_000, world.n)
-    state = new_order(tables, np.arange(world.n))
-    counters = np.zeros((3, 2), np.int64)
-    run_order(rng, no_script(), tables, state, DEFAULT_MIX, 20, words, log_scores, targets, counters)
-    assert_draws_follow(world, words, log_scores, extensions=True)
-
-
-def tempered_draws(world: World, ladder: Ladder, tables: ScoreTables, draws: int) -> tuple[np.ndarray, np.ndarray]:
-    words, log_scores, targets = new_blocks(draws, world.n)
-    counters = np.zeros((8, 2), np.int64)
-    rng = np.random.default_rng(5)
-    run_tempered(rng, no_script(), tables, ladder, ONLY_PARTITIONS, 40, False, words, log_scores, targets, counters)
-    return words, log_scores
-
-
-def test_coupled_chains_draw_the_same_dags():
-    world = WORLDS["mixed"]
-    rng = np.random.default_rng(6)
-    tables = world.tables()
-    ladder = new_ladder(tables, start_partition(rng, no_script(), tables, np.arange(world.n)), 3, ratio=0.5)
-    words, log_scores = tempered_draws(world, ladder, tables, 20_000)
-    assert_draws_follow(world, words, log_scores)
-    tried, made = ladder.exchanges.sum(axis=0)
-    assert 0.3 * tried < made < tried
-
-
-def test_the_test_of_coupled_chains_notices_a_chain_that_is_too_warm():
-    world = WORLDS["mixed"]
-    rng = np.random.default_rng(6)
-    tables = world.tables()
-    ladder = new_ladder(tables, start_partition(rng, no_script(), tables, np.arange(world.n)), 3, ratio=0.5)
-    ladder.betas[0] = 0.7
-    words, log_scores = tempered_draws(world, ladder, tables, 20_000)
-    with pytest.raises(AssertionError):
-        assert_draws_follow(world, words, log_scores)
 
 
 def test_every_guest_is_forgotten_again():
