@@ -78,9 +78,9 @@ def test_a_client_of_networks_finds_the_minimum():
     model = NetworkModel(OTHERS, NONE, 2, 0.0, 0.0, rng)
     shared = model.start
     client.answer("round", asked(shared, 0.1, 0.1, n))
-    first = client.state()["parameters"]
+    first = client.state()["own"]
     answer = client.answer("round", asked(0.5 * shared, rho, 0.1, n))
-    found, multipliers = (client.state()[name] for name in ("parameters", "multipliers"))
+    found, multipliers = (client.state()[name] for name in ("own", "multipliers"))
     assert multipliers == pytest.approx(0.1 * (first - 0.5 * shared))
     assert answer["target"] == pytest.approx(found + multipliers / rho)
 
