@@ -110,7 +110,7 @@ print(f"largest difference of an edge probability: {apart:.1g}")
 #
 # ## How far it goes
 #
-# The time depends on how dense networks are. Under the uniform prior the README tells of 266 s for a hundred variables
+# The time depends on how dense networks are. Under the uniform prior the guide tells of 266 s for a hundred variables
 # and 14 minutes for 200. Gaussian processes took 17 minutes for 50 variables. And a hundred variables need rows: with
 # 1,000 of them the directions that data can tell at all were mostly told; with 100 rows expect to see the strongest
 # pairs only.
