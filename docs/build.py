@@ -9,7 +9,13 @@ from types import ModuleType
 HERE = Path(__file__).resolve().parent
 OUT = HERE / "html"
 # What users get in their hands without importing it by a short name.
-FURTHER = ("gpn_bayes.posterior", "gpn_bayes.estimators.independence")
+FURTHER = (
+    "gpn_bayes.bootstrapping",
+    "gpn_bayes.curves",
+    "gpn_bayes.estimators.independence",
+    "gpn_bayes.posterior",
+    "gpn_bayes.report",
+)
 
 
 def public_modules() -> list[ModuleType]:

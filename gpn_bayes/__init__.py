@@ -2,6 +2,9 @@
 
 Names are loaded when they are first used, so that ``import gpn_bayes`` stays quick.
 
+Examples take ``np``, ``pd`` and ``nx`` (numpy, pandas and networkx) for granted, and the names of the module that they
+stand in.
+
 Examples
 --------
 >>> import gpn_bayes as gpn

@@ -37,6 +37,7 @@ def read_bif(path: str | Path) -> DiscreteNetwork:
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> text = '''network coins { }
     ... variable coin { type discrete [ 2 ] { head, tail }; }
     ... variable told { type discrete [ 2 ] { head, tail }; }
@@ -308,6 +309,7 @@ def write_bif(network: DiscreteNetwork, path: str | Path, name: str = "unknown")
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> network = DiscreteNetwork({"low O2": ["<5", "5-12"]}, {}, {"low O2": [0.1, 0.9]})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_bif(network, Path(folder) / "child.bif")

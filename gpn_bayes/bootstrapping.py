@@ -60,7 +60,16 @@ class BootstrapResult(GraphQueries):
 
     @property
     def resamples(self) -> int:
-        """How many resamples there are."""
+        """How many resamples there are.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> boot = gpn.bootstrap(gpn.estimators.PC(alpha=0.01), data, n=20, random_seed=1, progressbar=False)
+        >>> boot.resamples
+        20
+        """
         return self.parents.shape[1]
 
     def __repr__(self) -> str:
@@ -92,6 +101,15 @@ class BootstrapResult(GraphQueries):
         ----------
         distinct : bool, default False
             Yield each DAG once, by falling ``frequency`` in ``graph.graph``, instead of one for every resample.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> boot = gpn.bootstrap(gpn.estimators.PC(alpha=0.01), data, n=20, random_seed=1, progressbar=False)
+        >>> graph = next(boot.graphs(distinct=True))
+        >>> graph.number_of_edges(), graph.graph["frequency"]
+        (2, 0.55)
         """
         if not distinct:
             for dag in self.adjacency[0]:
@@ -112,6 +130,17 @@ class BootstrapResult(GraphQueries):
         DataFrame
             Columns `edge`, `parent`, `child`, `frequency`, `mcse` and `status`: "sampled", "never" or "always".
             ``attrs["title"]`` says what it is of.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> boot = gpn.bootstrap(gpn.estimators.PC(alpha=0.01), data, n=20, random_seed=1, progressbar=False)
+        >>> boot.summary()[["edge", "frequency", "status"]].head(3)
+                 edge  frequency   status
+        0  erk -> akt       0.75  sampled
+        1  mek -> raf       0.60  sampled
+        2  raf -> mek       0.40  sampled
         """
         n = len(self.names)
         parent, child = np.nonzero(~np.eye(n, dtype=bool))

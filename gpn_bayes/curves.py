@@ -39,6 +39,17 @@ class Curves(NamedTuple):
     points : DataFrame
         Columns `node`, `parent`, `x`, `y`, which are the rows of the data, and `adjusted`: y less what the parent's
         companions add to it, on average.
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> x = np.random.default_rng(1).uniform(-3, 3, 60)
+    >>> table = pd.DataFrame({"x": x, "y": np.sin(x) + 0.2 * np.random.default_rng(2).normal(size=60)})
+    >>> score = gpn.scores.GP(estimator="laplace")
+    >>> post = gpn.sample(table, score=score, draws=50, random_seed=1, progressbar=False)
+    >>> found = fitted_curves(post, "y")
+    >>> found.lines.shape, found.points.columns.tolist()
+    ((100, 8), ['node', 'parent', 'x', 'y', 'adjusted'])
     """
 
     lines: pd.DataFrame

@@ -75,6 +75,9 @@ class Dataset:
     >>> data = Dataset.read(pd.DataFrame({"x": [0.5, 1.5, 1.0], "y": ["a", "b", "a"]}))
     >>> data.kinds, data.levels[1]
     (('continuous', 'categorical'), ('a', 'b'))
+    >>> numbers = Dataset.read(np.array([[1.0, 4.0], [3.0, 8.0], [5.0, 0.0]]))
+    >>> numbers.n_rows, numbers.numeric("my score")[0].tolist(), numbers.standardised("my score")[0].tolist()
+    (3, [1.0, 4.0], [-1.0, 0.0])
     """
 
     names: tuple[str, ...]
@@ -124,7 +127,13 @@ class Dataset:
         return _dataset_of_frame(data, whole)
 
     def numeric(self, purpose: str) -> np.ndarray:
-        """Return the raw values as floats, or say which column is not a number."""
+        """Return the raw values as floats, or say which column is not a number.
+
+        Parameters
+        ----------
+        purpose : str
+            What needs numbers, for the message where a column holds text.
+        """
         for name, kind, levels in zip(self.names, self.kinds, self.levels, strict=True):
             if kind == "categorical":
                 example = levels[0] if levels else ""
@@ -132,7 +141,13 @@ class Dataset:
         return self.values
 
     def standardised(self, purpose: str) -> np.ndarray:
-        """Return the values centred and scaled to unit variance (ddof = 1)."""
+        """Return the values centred and scaled to unit variance (ddof = 1).
+
+        Parameters
+        ----------
+        purpose : str
+            As of `numeric`.
+        """
         values = self.numeric(purpose)
         return (values - values.mean(axis=0)) / values.std(axis=0, ddof=1)
 
@@ -141,11 +156,36 @@ class Dataset:
 class SufficientStatistics:
     """What a linear-Gaussian score needs of a table: its size, means and covariance (ddof = 1).
 
+    It goes wherever data go, into scores and learners that need no rows.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows they are of.
+    mean : array of shape (variables,)
+        The means.
+    cov : array of shape (variables, variables)
+        The covariance, with divisor n - 1.
+    names : sequence of str
+        The variables.
+
+    Attributes
+    ----------
+    fingerprint : str
+        A hash of the content: equal statistics have equal fingerprints.
+
     Examples
     --------
+    >>> import tempfile
     >>> stats = SufficientStatistics(100, [0.0, 1.0], [[1.0, 0.5], [0.5, 2.0]], ["x", "y"])
-    >>> stats.correlation.round(3).tolist()
-    [[1.0, 0.354], [0.354, 1.0]]
+    >>> stats.n_rows, stats.correlation.round(3).tolist()
+    (100, [[1.0, 0.354], [0.354, 1.0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     stats.save(f"{folder}/statistics.npz")
+    ...     SufficientStatistics.load(f"{folder}/statistics.npz").names
+    ('x', 'y')
+    >>> SufficientStatistics.of(np.array([[1.0, 4.0], [3.0, 8.0], [5.0, 0.0]])).cov.tolist()
+    [[4.0, -4.0], [-4.0, 16.0]]
     """
 
     n: int
@@ -189,10 +229,11 @@ class SufficientStatistics:
         return self.n
 
     @classmethod
-    def of(cls, data: Dataset) -> "SufficientStatistics":
-        """Return the statistics of a data set."""
-        values = data.numeric("a covariance")
-        return cls(len(values), values.mean(axis=0), np.cov(values, rowvar=False, ddof=1), data.names)
+    def of(cls, data: "Dataset | pd.DataFrame | np.ndarray | str | Path") -> "SufficientStatistics":
+        """Return the statistics of a table of numbers: anything that `Dataset.read` takes."""
+        table = Dataset.read(data)
+        values = table.numeric("a covariance")
+        return cls(len(values), values.mean(axis=0), np.cov(values, rowvar=False, ddof=1), table.names)
 
     def save(self, path: str | Path) -> None:
         """Write the statistics to an ``.npz`` file, which goes wherever data go."""

@@ -51,6 +51,8 @@ class DiscreteNetwork:
     >>> df = network.sample(1000, random_seed=1)
     >>> df["cough"].cat.categories.tolist(), float(round((df["cough"] == "yes").mean(), 1))
     (['yes', 'no'], 0.3)
+    >>> list(network.graph.edges), round(network.log_likelihood(df[:10]), 2)
+    ([('smoke', 'cough')], -9.0)
     """
 
     def __init__(

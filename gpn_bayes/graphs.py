@@ -222,7 +222,13 @@ def unpack(parents: np.ndarray, n: int) -> np.ndarray:
 
 
 def as_stack(graph: Any) -> np.ndarray:
-    """Return one graph or an array of them as int8 of shape (..., n, n)."""
+    """Return one graph or an array of them as int8 of shape (..., n, n).
+
+    Examples
+    --------
+    >>> as_stack([[[0, 1], [0, 0]], [[0, 0], [0, 0]]]).shape
+    (2, 2, 2)
+    """
     if (names := graph_names(graph)) is not None:
         return as_adjacency(graph, names, acyclic=False)
     array = np.asarray(graph)

@@ -17,8 +17,22 @@ _EVIDENCE_ENDS = np.array([2.0, 6.0, 10.0])
 class Confusion(NamedTuple):
     """Pairs of nodes, sorted by what the estimate and the truth say of them.
 
-    tp : an edge in both, not pointing opposite ways; fp : an edge in the estimate only;
-    fn : an edge in the truth only; reversed : an edge in both, pointing opposite ways.
+    Attributes
+    ----------
+    tp : int, or array over draws
+        Pairs with an edge in both, not pointing opposite ways.
+    fp : int, or array over draws
+        Pairs with an edge in the estimate only.
+    fn : int, or array over draws
+        Pairs with an edge in the truth only.
+    reversed : int, or array over draws
+        Pairs with an edge in both, pointing opposite ways.
+
+    Examples
+    --------
+    >>> found = confusion([[0, 1, 1], [0, 0, 0], [0, 0, 0]], [[0, 1, 0], [0, 0, 1], [0, 0, 0]])
+    >>> found.tp, found.fp, found.fn, found.reversed
+    (1, 1, 1, 0)
     """
 
     tp: Any
@@ -79,6 +93,13 @@ def tpr(estimate: Any, truth: Any, skeleton: bool = False) -> float:
 
     An undirected edge over a true edge counts as found, a reversed one doesn't.
 
+    Parameters
+    ----------
+    estimate, truth : networkx.DiGraph, DataFrame or array
+        DAGs or CPDAGs. Named graphs are matched by name.
+    skeleton : bool
+        Whether to ignore directions.
+
     Examples
     --------
     >>> tpr([[0, 1, 0], [0, 0, 0], [0, 0, 0]], [[0, 1, 1], [0, 0, 0], [0, 0, 0]])
@@ -93,6 +114,13 @@ def fdr(estimate: Any, truth: Any, skeleton: bool = False) -> float:
     """Return the share of the estimated edges that are false or reversed (0 where there are none).
 
     An undirected edge over a true edge counts as true.
+
+    Parameters
+    ----------
+    estimate, truth : networkx.DiGraph, DataFrame or array
+        DAGs or CPDAGs. Named graphs are matched by name.
+    skeleton : bool
+        Whether to ignore directions.
 
     Examples
     --------
@@ -122,6 +150,7 @@ def shd_draws(
 
     Examples
     --------
+    >>> from gpn_bayes import graphs
     >>> draws = graphs.enumerate_dags(2)
     >>> shd_draws(draws, np.array([[0, 1], [0, 0]])).tolist()
     [1, 0, 1]
@@ -137,8 +166,20 @@ def confusion_draws(
 ) -> Confusion:
     """Return the counts of `confusion` for each drawn graph, as four arrays.
 
+    Parameters
+    ----------
+    draws : array of shape (..., n, n)
+        Adjacency matrices.
+    truth : networkx.DiGraph, DataFrame or array
+        The graph to compare with.
+    skeleton : bool
+        Whether to ignore directions.
+    names : sequence, optional
+        The names of the draws' nodes; without them, the nodes of the truth have the draws' order.
+
     Examples
     --------
+    >>> from gpn_bayes import graphs
     >>> confusion_draws(graphs.enumerate_dags(2), np.array([[0, 1], [0, 0]])).reversed.tolist()
     [0, 0, 1]
     """
@@ -156,8 +197,14 @@ def tp_draws(
 ) -> np.ndarray:
     """Return the number of true edges in each drawn graph; see `confusion`.
 
+    Parameters
+    ----------
+    draws, truth, skeleton, names
+        As of `confusion_draws`.
+
     Examples
     --------
+    >>> from gpn_bayes import graphs
     >>> tp_draws(graphs.enumerate_dags(2), np.array([[0, 1], [0, 0]])).tolist()
     [0, 1, 0]
     """
@@ -169,8 +216,14 @@ def fp_draws(
 ) -> np.ndarray:
     """Return the number of false edges in each drawn graph; reversed edges are not among them.
 
+    Parameters
+    ----------
+    draws, truth, skeleton, names
+        As of `confusion_draws`.
+
     Examples
     --------
+    >>> from gpn_bayes import graphs
     >>> fp_draws(graphs.enumerate_dags(2), np.zeros((2, 2))).tolist()
     [0, 1, 1]
     """

@@ -1,4 +1,4 @@
-"""Random DAGs, and data drawn from them: linear, Fourier, neural-network and discrete relations."""
+"""Random DAGs, and data drawn from them: linear, Fourier, neural-network and discrete relations, and time series."""
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -14,10 +14,12 @@ from gpn_bayes.bif import read_bif, write_bif
 from gpn_bayes.checking import check_count
 from gpn_bayes.discrete_networks import DiscreteNetwork, check_table_size
 from gpn_bayes.discretising import discretise
+from gpn_bayes.simulating import read_dag, signed_uniform
+from gpn_bayes.time_series import svar
 
 __all__ = [
     "DiscreteNetwork", "discrete", "discretise", "fourier", "linear", "mlp", "random_dag", "random_network", "read_bif",
-    "write_bif",
+    "svar", "write_bif",
 ]  # fmt: skip
 
 Seed = int | np.random.SeedSequence | np.random.Generator | None
@@ -346,21 +348,6 @@ def _prepare(dag: Any, n_rows: int, random_seed: Seed) -> tuple[np.ndarray, list
     return *read_dag(dag), np.random.default_rng(random_seed)
 
 
-def read_dag(dag: Any) -> tuple[np.ndarray, list[Hashable]]:
-    """Return the adjacency matrix and the names of a DAG; the nodes of an array are named v1, v2, ….
-
-    Examples
-    --------
-    >>> read_dag([[0, 1], [0, 0]])[1]
-    ['v1', 'v2']
-    """
-    names = graphs.graph_names(dag)
-    if names is None:
-        dag = np.asarray(dag)
-        names = [f"v{i + 1}" for i in range(len(dag))]
-    return graphs.as_adjacency(dag, names), names
-
-
 def _generate(
     matrix: np.ndarray,
     names: list[Hashable],
@@ -379,19 +366,3 @@ def _generate(
         # Plain lists: pandas compares attrs with == when frames are joined, which arrays don't survive.
         frame.attrs["weights"] = weights.tolist()
     return frame
-
-
-def signed_uniform(
-    rng: np.random.Generator, shape: tuple[int, ...], magnitudes: tuple[float, float], name: str = "weight_range"
-) -> np.ndarray:
-    """Return numbers with uniform magnitudes and random signs; `name` is what an error calls the magnitudes.
-
-    Examples
-    --------
-    >>> np.abs(signed_uniform(np.random.default_rng(1), (3,), (2.0, 2.0))).tolist()
-    [2.0, 2.0, 2.0]
-    """
-    low, high = magnitudes
-    if not 0 <= low <= high < math.inf:
-        raise ValueError(f"{name} must be (low, high) with 0 <= low <= high; received {magnitudes}")
-    return rng.uniform(low, high, size=shape) * rng.choice([-1.0, 1.0], size=shape)

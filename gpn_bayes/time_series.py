@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpn_bayes.simulate import read_dag, signed_uniform
+from gpn_bayes.simulating import read_dag, signed_uniform
 
 # Every mode of the process decays at least to this share from one time to the next.
 _SLOWEST_DECAY = 0.95

@@ -332,6 +332,13 @@ def test_statistics_of_data_are_numpys():
     np.testing.assert_allclose(statistics.correlation, np.corrcoef(values.T), rtol=1e-12)
 
 
+def test_statistics_are_had_of_any_table(frame):
+    numbers = frame[["dose", "count"]]
+    assert SufficientStatistics.of(numbers).fingerprint == SufficientStatistics.of(Dataset.read(numbers)).fingerprint
+    with pytest.raises(ValueError, match="^a covariance needs numbers; column 'grade' holds text such as 'low'$"):
+        SufficientStatistics.of(frame)
+
+
 def test_bge_of_statistics_is_bge_of_the_table():
     rng = np.random.default_rng(6)
     values = rng.normal(size=(40, 4)) @ rng.normal(size=(4, 4)) + [1e3, -5, 0, 2]

@@ -13,7 +13,7 @@ from gpn_bayes import graphs, metrics, scores, simulate
 from gpn_bayes.estimators import DYNOTEARS
 from gpn_bayes.estimators.lagged_data import read_series
 from gpn_bayes.estimators.notears import order_search
-from gpn_bayes.time_series import svar
+from gpn_bayes.simulate import svar
 
 
 def system(seed, d=4, lags=2, lengths=(60, 80), density=0.15):

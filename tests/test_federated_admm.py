@@ -15,7 +15,7 @@ from gpn_bayes.federated.network_participant import NetworkParticipant
 from gpn_bayes.federated.settings import Settings
 from gpn_bayes.federated.shared_models import LinearModel, NetworkModel
 from gpn_bayes.kernels.acyclicity import exponential
-from gpn_bayes.time_series import svar
+from gpn_bayes.simulate import svar
 from tests.federated import PlainChannel, asked, reference, split, two_clients_allowed
 
 CHAIN = nx.DiGraph([("a", "b"), ("b", "c")])

@@ -1,21 +1,14 @@
 """The API reference: its builder finds all public names, and writes every one of them down."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 
 import gpn_bayes
-
-SCRIPT = Path(__file__).resolve().parents[1] / "docs" / "build.py"
+from tests.documented import load_builder
 
 
 @pytest.fixture(scope="module")
 def builder():
-    spec = importlib.util.spec_from_file_location("docs_build", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_builder()
 
 
 def test_public_modules_hold_all_their_names(builder):
@@ -38,4 +31,8 @@ def test_every_public_name_has_a_place(builder, tmp_path):
     assert 'id="GraphPosterior.edge_probability"' in main
     assert 'id="GraphPosterior.plot_network"' in main
     assert "_moments" not in main
+    # The class tells of the fields of named tuples.
+    assert "Alias for field" not in (tmp_path / "gpn_bayes" / "posterior.html").read_text(encoding="utf-8")
+    # What `bootstrap` returns.
+    assert 'id="BootstrapResult.summary"' in (tmp_path / "gpn_bayes" / "bootstrapping.html").read_text(encoding="utf-8")
     assert (tmp_path / "index.html").exists()

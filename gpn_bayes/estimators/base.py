@@ -60,6 +60,14 @@ class GraphEstimator(BaseEstimator):
         ------
         ValueError
             If the learner isn't fitted, or keeps no data to score on.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> est = gpn.estimators.HillClimbing(score="bic").fit(data)
+        >>> round(est.log_score("bge"), 1), round(est.log_score("bge", data=data[:400]), 1)
+        (-4117.2, -1940.2)
         """
         label = type(self).__name__
         if not hasattr(self, "adjacency_"):

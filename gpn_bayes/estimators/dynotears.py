@@ -27,7 +27,7 @@ class DYNOTEARS(GraphEstimator):
     Parameters
     ----------
     lags : int, default 1
-        How many times before act on a time: p.
+        How many earlier times act on a time: p.
     lambda_w, lambda_a : float, default 0.05
         Weights of the absolute values within a time, and of the lagged ones.
     threshold, lagged_threshold : float, default 0.3 and 0.1
@@ -68,9 +68,9 @@ class DYNOTEARS(GraphEstimator):
     Examples
     --------
     >>> import networkx as nx
-    >>> from gpn_bayes import time_series
+    >>> from gpn_bayes import simulate
     >>> from gpn_bayes.estimators import DYNOTEARS
-    >>> series = time_series.svar(nx.DiGraph([("rain", "flow")]), [[[1, 0], [0, 1]]], [200, 300], random_seed=1)
+    >>> series = simulate.svar(nx.DiGraph([("rain", "flow")]), [[[1, 0], [0, 1]]], [200, 300], random_seed=1)
     >>> found = DYNOTEARS(lags=1, random_state=1).fit(series)
     >>> list(found.graph_.edges), sorted(found.lagged_graph_.edges)
     ([('rain', 'flow')], [('flow[t-1]', 'flow[t]'), ('rain[t-1]', 'rain[t]'), ('rain[t]', 'flow[t]')])
@@ -167,6 +167,14 @@ class DYNOTEARS(GraphEstimator):
             Any score, such as "bge" or "gp".
         data : series, or list of series, optional
             The data to score it on; by default those of `fit`.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import gpn_bayes as gpn
+        >>> series = gpn.simulate.svar(nx.DiGraph([("rain", "flow")]), [[[1, 0], [0, 1]]], 300, random_seed=1)
+        >>> round(DYNOTEARS(random_state=1).fit(series).log_score("bge"), 1)
+        -537.9
         """
         if not hasattr(self, "adjacency_"):
             raise ValueError("a learner must be fitted before it is scored; DYNOTEARS isn't: call fit first")

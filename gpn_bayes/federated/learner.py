@@ -57,7 +57,7 @@ class FederatedNOTEARS(GraphEstimator):
     hidden : int
         Number of hidden units of each network.
     lags : int
-        How many times before act on a time, in a time series.
+        How many earlier times act on a time, in a time series.
     lagged_threshold : float
         The threshold of weights of the past.
     rho : float, optional

@@ -57,6 +57,24 @@ class Diagnostics:
         What the standard errors of 95 % of the scores behind the draws are below; NaN where one is unknown.
     poor_scores : int
         How many scores of drawn parent sets aren't as precise as they were meant to be.
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+    >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+    >>> post.diagnostics().ok
+    True
+    >>> chains = Diagnostics(
+    ...     chains=4, draws=400, r_hat=1.21, ess=35.0, largest_gap=0.62, largest_gap_edge="raf -> mek",
+    ...     pareto_k=float("nan"), weight_ess=100.0, sampler="partition", order_bias=False,
+    ... )
+    >>> chains.ok, chains.verdict, chains["r_hat"], chains.weight_share, round(chains.gap_limit, 2)
+    (False, 'poor', 1.21, 0.25, 0.96)
+    >>> for warning in chains.warnings():
+    ...     print(warning)
+    The chains disagree (R-hat 1.21, largest gap 0.62 for raf -> mek): draw longer, with a larger tune and thin.
+    Only 35 effective draws of the log score: draw more or thin more.
     """
 
     chains: int

@@ -24,6 +24,14 @@ class Estimate(NamedTuple):
     ess : float
         How many independent draws would be as precise, were the scores exact; of the log score where the feature never
         changed.
+
+    Examples
+    --------
+    >>> answer = Estimate(value=0.314, mcse=0.012, ess=1496.0)
+    >>> print(answer)
+    0.314 ± 0.012
+    >>> answer.value + 2 * answer.mcse < 0.5
+    True
     """
 
     value: float

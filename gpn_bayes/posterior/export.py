@@ -74,10 +74,27 @@ def save(post: GraphPosterior, path: str | os.PathLike[str], overwrite: bool = F
 def load(path: str | os.PathLike[str]) -> GraphPosterior:
     """Read a posterior that `GraphPosterior.save` wrote.
 
+    Parameters
+    ----------
+    path : path
+        The netCDF file.
+
+    Returns
+    -------
+    GraphPosterior
+        It answers as the saved one did; but it has neither the data nor their scores.
+
     Examples
     --------
+    >>> import tempfile
     >>> import gpn_bayes as gpn
-    >>> post = gpn.load("results/posterior.nc")  # doctest: +SKIP
+    >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+    >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     post.save(f"{folder}/posterior.nc")
+    ...     again = gpn.load(f"{folder}/posterior.nc")
+    >>> print(again.edge_probability("raf", "akt"))
+    0.023 (exact)
     """
     source = Path(path)
     if not source.is_file():

@@ -47,16 +47,23 @@ class GraphPosterior(DrawPictures, GraphQueries):
         How the draws were made, JSON-able.
     exact : ExactAnswers, optional
         Exact probabilities, from the exact sampler; None where its draws were weighted to another score.
+    scorer : callable, optional
+        Takes an adjacency matrix and returns the log score of that DAG, prior included; None for one that was loaded.
     data : Dataset or SufficientStatistics, optional
         What the posterior is given; None for one that was loaded, since files hold no rows.
 
     Examples
     --------
     >>> import gpn_bayes as gpn
-    >>> data = gpn.simulate.linear(nx.DiGraph([("a", "b"), ("b", "c")]), 100, random_seed=1)
-    >>> post = gpn.sample(data, score="bge", draws=100, chains=2, random_seed=1, progressbar=False)
-    >>> post.edge_probability("a", "c").value < 0.5
-    True
+    >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+    >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+    >>> print(post.edge_probability("raf", "akt"))
+    0.023 (exact)
+    >>> best = post.map()
+    >>> best.number_of_edges(), round(best.graph["log_score"], 1)
+    (2, -4117.2)
+    >>> post.log_weights is None, float(post.weights.mean())
+    (True, 1.0)
     """
 
     names: tuple[str, ...]
@@ -83,7 +90,7 @@ class GraphPosterior(DrawPictures, GraphQueries):
 
     @cached_property
     def weights(self) -> np.ndarray:
-        """The weight of each draw, of mean one."""
+        """The weight of each draw, of mean one; all alike where `log_weights` is None."""
         if self.log_weights is None:
             return np.ones_like(self.log_score)
         weights = np.exp(self.log_weights - self.log_weights.max())
@@ -143,7 +150,26 @@ class GraphPosterior(DrawPictures, GraphQueries):
         return self._moments(lambda dags: dags)
 
     def parent_set_probabilities(self, node: Hashable) -> pd.DataFrame:
-        """Return the parent sets of a variable by falling probability; exact from the exact sampler."""
+        """Return the parent sets of a variable by falling probability; exact from the exact sampler.
+
+        Parameters
+        ----------
+        node : str or int
+            The variable.
+
+        Returns
+        -------
+        DataFrame
+            Columns `parents`, a tuple of names, and `probability`.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+        >>> post.parent_set_probabilities("erk").round(2).head(3).to_numpy().tolist()
+        [[(), 0.49], [('akt',), 0.45], [('mek', 'akt'), 0.04]]
+        """
         i = self._index(node)
         if self.exact is not None:
             chosen, probability = self.exact.candidates[i], self.exact.parent_sets[i]
@@ -174,6 +200,17 @@ class GraphPosterior(DrawPictures, GraphQueries):
         ----------
         distinct : bool, default False
             Yield each DAG once, by falling posterior ``probability``, instead of every draw.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+        >>> sum(graph.has_edge("raf", "mek") for graph in post.graphs()), post.log_score.size
+        (199, 400)
+        >>> likeliest = next(post.graphs(distinct=True))
+        >>> sorted(likeliest.edges), likeliest.graph["probability"]
+        ([('erk', 'akt'), ('mek', 'raf')], 0.215)
         """
         if not distinct:
             flat = self.adjacency.reshape(-1, *self.adjacency.shape[2:])
@@ -190,7 +227,22 @@ class GraphPosterior(DrawPictures, GraphQueries):
             yield graph
 
     def log_score_gap(self, graph: Any) -> float:
-        """Return how far the log score of a DAG lies below that of the best drawn DAG."""
+        """Return how far the log score of a DAG lies below that of the best drawn DAG.
+
+        Parameters
+        ----------
+        graph : networkx.DiGraph, array or edge list
+            The DAG, over the posterior's variables.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> truth = gpn.datasets.sachs_consensus(17).subgraph(data.columns)
+        >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+        >>> round(post.log_score_gap(truth), 1)
+        4.3
+        """
         if self.scorer is None:
             raise ValueError("a loaded posterior has no scores to compare with; sample again to compare a DAG")
         return float(self.log_score.max() - self.scorer(graphs.as_adjacency(graph, self.names)))
@@ -206,6 +258,17 @@ class GraphPosterior(DrawPictures, GraphQueries):
             Columns `edge`, `parent`, `child`, `probability`, `mcse`, `ess`, `r_hat` and `status`: "sampled",
             "exact", "never" or "always" (constant over all chains) or "chains disagree" (constant within
             each chain but not the same in all).
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+        >>> post.summary()[["edge", "probability", "status"]].round(2).head(3)
+                 edge  probability status
+        0  akt -> erk          0.5  exact
+        1  mek -> raf          0.5  exact
+        2  raf -> mek          0.5  exact
         """
         n = len(self.names)
         parent, child = np.nonzero(~np.eye(n, dtype=bool))
@@ -227,7 +290,21 @@ class GraphPosterior(DrawPictures, GraphQueries):
         return table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
 
     def diagnostics(self) -> Diagnostics:
-        """Return how far the draws can be trusted; print it for plain words."""
+        """Return how far the draws can be trusted; print it for plain words.
+
+        Returns
+        -------
+        Diagnostics
+            `Diagnostics.ok` is True where nothing speaks against the answers.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+        >>> print(post.diagnostics())
+        Exact: edge probabilities carry no Monte Carlo error; 400 independent draws.
+        """
         return diagnose(self)
 
     def to_arviz(self, varying_only: bool = False) -> "xr.DataTree":
@@ -238,13 +315,41 @@ class GraphPosterior(DrawPictures, GraphQueries):
         varying_only : bool, default False
             Export only edges that change within some chain, along one dimension named like "a -> b". ArviZ divides by
             zero on the others, self-loops among them, when it computes R-hat for its summaries and plots.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+        >>> tree = post.to_arviz()
+        >>> float(tree["posterior"]["edge"].sel(parent="raf", child="mek").mean())
+        0.4975
         """
         from gpn_bayes.posterior.export import to_arviz
 
         return to_arviz(self, varying_only)
 
     def save(self, path: str | PathLike[str], overwrite: bool = False) -> None:
-        """Write the posterior to a netCDF file, to be read by `gpn_bayes.load` or ArviZ."""
+        """Write the posterior to a netCDF file, to be read by `gpn_bayes.load` or ArviZ.
+
+        Parameters
+        ----------
+        path : path
+            Where to write, such as ``"posterior.nc"``.
+        overwrite : bool, default False
+            Whether an existing file may be replaced.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     post.save(f"{folder}/posterior.nc")
+        ...     gpn.load(f"{folder}/posterior.nc")
+        <GraphPosterior: 4 variables, 4 x 100 DAGs, exact sampler, score BGe(alpha_mu=1.0, alpha_w=None, t0=None)>
+        """
         from gpn_bayes.posterior.export import save
 
         save(self, path, overwrite)
@@ -267,6 +372,16 @@ class GraphPosterior(DrawPictures, GraphQueries):
         -------
         Path
             Where the report is.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     post.report(f"{folder}/report.html").name
+        'report.html'
         """
         from gpn_bayes.report import write_report
 

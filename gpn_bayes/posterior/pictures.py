@@ -21,19 +21,73 @@ class EdgePictures:
     quantity: ClassVar[str] = "probability"
 
     def plot_network(self, threshold: float = 0.1, ax: "Axes | None" = None) -> "Axes":
-        """Draw the network, lines as wide as they are probable; see `gpn_bayes.plots.plot_network`."""
+        """Draw the network, lines as wide as they are probable; see `gpn_bayes.plots.plot_network`.
+
+        Parameters
+        ----------
+        threshold : float, default 0.1
+            Pairs that are joined with less than this probability, either way, are left out.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+        >>> ax = post.plot_network(threshold=0.2)
+        >>> [text.get_text() for text in ax.texts]
+        ['raf', 'mek', 'erk', 'akt']
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ax.figure.savefig(f"{folder}/network.png")
+        """
         from gpn_bayes.plots import plot_network
 
         return plot_network(self, threshold, ax)  # type: ignore[arg-type]
 
     def plot_edges(self, truth: Any = None, ax: "Axes | None" = None) -> "Axes":
-        """Draw all edge probabilities as a heat map; see `gpn_bayes.plots.plot_edges`."""
+        """Draw all edge probabilities as a heat map; see `gpn_bayes.plots.plot_edges`.
+
+        Parameters
+        ----------
+        truth : networkx.DiGraph, array or edge list, optional
+            A known network, whose edges are framed.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+        >>> ax = post.plot_edges()
+        >>> [label.get_text() for label in ax.get_yticklabels()]
+        ['raf', 'mek', 'erk', 'akt']
+        """
         from gpn_bayes.plots import plot_edges
 
         return plot_edges(self, truth, ax)  # type: ignore[arg-type]
 
     def plot_runs(self, other: Any, ax: "Axes | None" = None) -> "Axes":
-        """Draw edge probabilities against those of another run; see `gpn_bayes.plots.plot_runs`."""
+        """Draw edge probabilities against those of another run; see `gpn_bayes.plots.plot_runs`.
+
+        Parameters
+        ----------
+        other : GraphPosterior or BootstrapResult
+            Another run on the same variables.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+        >>> other = gpn.sample(data, score="bic", draws=100, random_seed=2, progressbar=False)
+        >>> post.plot_runs(other).get_xlabel()
+        'edge probability, first run'
+        """
         from gpn_bayes.plots import plot_runs
 
         return plot_runs(self, other, ax)  # type: ignore[arg-type]
@@ -46,7 +100,31 @@ class EdgePictures:
         edges: int = 25,
         ax: "Axes | None" = None,
     ) -> "Axes":
-        """Compare with another posterior, edge by edge; see `gpn_bayes.plots.plot_comparison`."""
+        """Compare with another posterior, edge by edge; see `gpn_bayes.plots.plot_comparison`.
+
+        Parameters
+        ----------
+        other : GraphPosterior or BootstrapResult
+            What to compare with, on the same variables.
+        labels : pair of str, optional
+            What to call the two; by default their scores.
+        truth : networkx.DiGraph, array or edge list, optional
+            A known network, whose edges are marked.
+        edges : int, default 25
+            How many edges to show: those of the highest probability in either.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+        >>> other = gpn.sample(data, score="bic", draws=100, random_seed=1, progressbar=False)
+        >>> ax = post.plot_comparison(other, labels=["BGe", "BIC"], edges=2)
+        >>> sorted(label.get_text() for label in ax.get_yticklabels())
+        ['akt → erk', 'mek → raf']
+        """
         from gpn_bayes.plots import plot_comparison
 
         return plot_comparison(self, other, labels, truth, edges, ax)  # type: ignore[arg-type]
@@ -56,13 +134,42 @@ class DrawPictures:
     """Pictures of chains, parent sets and fitted functions."""
 
     def plot_trace(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the log score of every draw, by chain; see `gpn_bayes.plots.plot_trace`."""
+        """Draw the log score of every draw, by chain; see `gpn_bayes.plots.plot_trace`.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+        >>> ax = post.plot_trace()
+        >>> len(ax.lines), ax.get_ylabel()
+        (4, 'log score')
+        """
         from gpn_bayes.plots import plot_trace
 
         return plot_trace(self, ax)  # type: ignore[arg-type]
 
     def plot_rank(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the ranks of the log score, by chain; see `gpn_bayes.plots.plot_rank`."""
+        """Draw the ranks of the log score, by chain; see `gpn_bayes.plots.plot_rank`.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+        >>> post.plot_rank().get_xlabel()
+        'rank among all draws, as a share'
+        """
         from gpn_bayes.plots import plot_rank
 
         return plot_rank(self, ax)  # type: ignore[arg-type]
@@ -70,13 +177,45 @@ class DrawPictures:
     def plot_running(
         self, edges: Sequence[tuple[Hashable, Hashable]] | None = None, ax: "Axes | None" = None
     ) -> "Axes":
-        """Draw edge probabilities as they settle, by chain; see `gpn_bayes.plots.plot_running`."""
+        """Draw edge probabilities as they settle, by chain; see `gpn_bayes.plots.plot_running`.
+
+        Parameters
+        ----------
+        edges : sequence of (parent, child), optional
+            The edges; by default the five on which the chains differ most at the end.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+        >>> ax = post.plot_running(edges=[("raf", "mek")])
+        >>> len(ax.lines), ax.get_ylabel()
+        (4, 'edge probability so far')
+        """
         from gpn_bayes.plots import plot_running
 
         return plot_running(self, edges, ax)  # type: ignore[arg-type]
 
     def plot_parent_counts(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw how many parents each variable has; see `gpn_bayes.plots.plot_parent_counts`."""
+        """Draw how many parents each variable has; see `gpn_bayes.plots.plot_parent_counts`.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+        >>> ax = post.plot_parent_counts()
+        >>> [label.get_text() for label in ax.get_xticklabels()]
+        ['0', '1', '2', '3']
+        """
         from gpn_bayes.plots import plot_parent_counts
 
         return plot_parent_counts(self, ax)  # type: ignore[arg-type]
@@ -99,6 +238,22 @@ class DrawPictures:
         -------
         DataFrame
             Columns `node`, `parent`, `edge_probability`, `x`, `mean`, `sd`, `lower` and `upper`, in the data's units.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> import gpn_bayes as gpn
+        >>> x = np.random.default_rng(1).uniform(-3, 3, 60)
+        >>> y = np.sin(x) + 0.2 * np.random.default_rng(2).normal(size=60)
+        >>> score = gpn.scores.GP(estimator="laplace")
+        >>> post = gpn.sample(pd.DataFrame({"x": x, "y": y}), score=score, draws=50, random_seed=1, progressbar=False)
+        >>> post.curves("y", points=5)[["parent", "x", "mean"]].round(1)
+          parent    x  mean
+        0      x -2.8  -0.4
+        1      x -1.4  -1.0
+        2      x  0.0   0.1
+        3      x  1.5   1.1
+        4      x  2.9   0.1
         """
         from gpn_bayes.curves import fitted_curves
 
@@ -113,7 +268,40 @@ class DrawPictures:
         ax: "Axes | Sequence[Axes] | None" = None,
         **settings: Any,
     ) -> "np.ndarray":
-        """Draw how a variable depends on each of its parents; see `gpn_bayes.plots.plot_curves`."""
+        """Draw how a variable depends on each of its parents; see `gpn_bayes.plots.plot_curves`.
+
+        Parameters
+        ----------
+        node : str or int
+            The variable.
+        data : DataFrame, ndarray, path or Dataset, optional
+            The table that the posterior is of; only a posterior that was loaded from a file needs it.
+        score : GP, optional
+            The Gaussian processes to fit; by default those that the posterior was drawn under.
+        dots : {"adjusted", "data", "none"}
+            The rows with what other parents add to the node taken off, as they are, or not at all.
+        ax : matplotlib Axes or several, optional
+            Where to draw, one for every panel; by default a new figure.
+        **settings
+            `parents`, `threshold`, `probability`, `points` and `centred` of `gpn_bayes.curves.fitted_curves`.
+
+        Returns
+        -------
+        ndarray of matplotlib Axes
+            One for every parent, the most probable first.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> import gpn_bayes as gpn
+        >>> x = np.random.default_rng(1).uniform(-3, 3, 60)
+        >>> y = np.sin(x) + 0.2 * np.random.default_rng(2).normal(size=60)
+        >>> score = gpn.scores.GP(estimator="laplace")
+        >>> post = gpn.sample(pd.DataFrame({"x": x, "y": y}), score=score, draws=50, random_seed=1, progressbar=False)
+        >>> panels = post.plot_curves("y")
+        >>> [(panel.get_xlabel(), panel.get_ylabel()) for panel in panels]
+        [('x', 'y')]
+        """
         from gpn_bayes.plots import plot_curves
 
         return plot_curves(self, node, data, score, dots, ax, **settings)  # type: ignore[arg-type]

@@ -52,8 +52,14 @@ def write_report(
 
     Examples
     --------
-    >>> write_report(post, "report.html")  # doctest: +SKIP
-    PosixPath('report.html')
+    >>> import tempfile
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+    >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_report(post, f"{folder}/report.html")
+    ...     path.name, "raf" in path.read_text(encoding="utf-8")
+    ('report.html', True)
     """
     check_count("curves", curves)
     target = new_file(path, overwrite)

@@ -40,6 +40,11 @@ _BY_NAME: dict[str, type[Score]] = {"bge": BGe, "gp": GP, "bic": BIC, "bdeu": BD
 def by_name(score: Any) -> Score:
     """Return a score given as an object or by its name.
 
+    Parameters
+    ----------
+    score : Score or str
+        A score, which is returned as it is, or "bge", "gp", "bic", "bdeu" or "k2" for one with default settings.
+
     Examples
     --------
     >>> by_name("bge")

@@ -28,6 +28,14 @@ class ScoreBatch(NamedTuple):
         The Pareto k of each estimate; NaN where there is none.
     statuses : list of str
         "exact", "ok", or what went wrong.
+
+    Examples
+    --------
+    >>> from gpn_bayes import datasets, scores
+    >>> scorer = scores.BGe().bind(datasets.sachs(transform="log2"))
+    >>> batch = scorer.score_sets(1, [(), (0,)])
+    >>> batch.values.round(1).tolist(), batch.errors.tolist(), batch.statuses
+    ([-1217.5, -953.2], [0.0, 0.0], ['exact', 'exact'])
     """
 
     values: np.ndarray
@@ -40,6 +48,13 @@ class Score(ABC):
     """How to score a node given its parents; `bind` it to data to get numbers.
 
     A subclass sets `name`, keeps its settings in `parameters` and implements `_bind`.
+
+    Examples
+    --------
+    >>> from gpn_bayes import scores
+    >>> score = scores.BIC(kind="gaussian")
+    >>> isinstance(score, Score), score.name, score.parameters
+    (True, 'bic', {'cardinalities': None, 'kind': 'gaussian'})
     """
 
     name: str
@@ -60,12 +75,26 @@ class Score(ABC):
         ----------
         data : DataFrame, ndarray, path, Dataset or SufficientStatistics
             The table to score.
+
+        Examples
+        --------
+        >>> from gpn_bayes import datasets, scores
+        >>> scorer = scores.BGe().bind(datasets.sachs(transform="log2"))
+        >>> scorer.names[:3]
+        ('raf', 'mek', 'plcg')
         """
         return self._bind(read_data(data))
 
     @property
     def fingerprint(self) -> str:
-        """A string that is equal for equal scores."""
+        """A string that is equal for equal scores.
+
+        Examples
+        --------
+        >>> from gpn_bayes import scores
+        >>> scores.BGe(alpha_mu=1.0).fingerprint == scores.by_name("bge").fingerprint
+        True
+        """
         return f"{self.name}:{json.dumps(self.parameters, sort_keys=True)}"
 
     def __repr__(self) -> str:
@@ -82,6 +111,34 @@ class Scorer(ABC):
     large parent sets would take too long to compute them unasked. It sets `discrete` where it takes columns as
     categories, whose codes are no numbers. Where scores are slow, `proposal` returns a quicker scorer, and `cost` tells
     how much longer large sets take. Other processes get it pickled.
+
+    Parameters
+    ----------
+    score : Score
+        What it computes.
+    names : sequence of str
+        The variables.
+    data_fingerprint : str
+        A hash of the data; see `gpn_bayes.Dataset`.
+
+    Examples
+    --------
+    A score of one's own, which only counts parents:
+
+    >>> from gpn_bayes.scores import Score, ScoreBatch, Scorer
+    >>> class Sparse(Score):
+    ...     name, parameters = "sparse", {}
+    ...     def _bind(self, data):
+    ...         return SparseScorer(self, data.names, data.fingerprint)
+    >>> class SparseScorer(Scorer):
+    ...     def score_sets(self, node, parent_sets):
+    ...         values = np.array([-1.0 * len(parents) for parents in parent_sets])
+    ...         return ScoreBatch(values, 0 * values, np.nan * values, ["exact"] * len(values))
+    >>> scorer = Sparse().bind(np.eye(3))
+    >>> scorer.local("v3", ["v1", "v2"]), scorer.total([("v1", "v2")])
+    (-2.0, -1.0)
+    >>> scorer.index("v3"), scorer.cost(size=2), scorer.proposal() is None
+    (2, 1.0, True)
     """
 
     closed_form = False
@@ -96,14 +153,35 @@ class Scorer(ABC):
 
     @abstractmethod
     def score_sets(self, node: int, parent_sets: Sequence[tuple[int, ...]]) -> ScoreBatch:
-        """Score several parent sets of one node, given by index."""
+        """Score several parent sets of one node, given by index.
+
+        Parameters
+        ----------
+        node : int
+            The variable's index.
+        parent_sets : sequence of tuple of int
+            Its parent sets, each ascending.
+
+        Examples
+        --------
+        >>> from gpn_bayes import datasets, scores
+        >>> scorer = scores.BGe().bind(datasets.sachs(transform="log2"))
+        >>> scorer.score_sets(1, [(), (0,)]).values.round(1).tolist()
+        [-1217.5, -953.2]
+        """
 
     def proposal(self) -> "Scorer | None":
         """Return a quicker, rougher scorer of the same data to draw DAGs under; None where there is no need of one."""
         return None
 
     def cost(self, size: int) -> float:
-        """Return how long a score of so many parents takes, in any unit; the remaining time is estimated from it."""
+        """Return how long a score of so many parents takes, in any unit; the remaining time is estimated from it.
+
+        Parameters
+        ----------
+        size : int
+            Number of parents.
+        """
         return 1.0
 
     def local(self, node: Node, parents: Iterable[Node] = ()) -> float:
@@ -115,6 +193,13 @@ class Scorer(ABC):
             The variable, by name or index.
         parents : iterable of str or int
             Its parents; their order doesn't matter.
+
+        Examples
+        --------
+        >>> from gpn_bayes import datasets, scores
+        >>> scorer = scores.BGe().bind(datasets.sachs(transform="log2"))
+        >>> round(scorer.local("mek", ["raf"]), 1), round(scorer.local("mek"), 1)
+        (-953.2, -1217.5)
         """
         i = self.index(node)
         given = [self.index(parent) for parent in parents]
@@ -130,6 +215,13 @@ class Scorer(ABC):
         ----------
         graph : networkx.DiGraph, array or edge list
             The DAG, over this scorer's variables.
+
+        Examples
+        --------
+        >>> from gpn_bayes import datasets, scores
+        >>> scorer = scores.BGe().bind(datasets.sachs(transform="log2"))
+        >>> round(scorer.total(datasets.sachs_consensus(17)), 1), round(scorer.total([]), 1)
+        (-12355.4, -13393.0)
         """
         adjacency = graphs.as_adjacency(graph, self.names)
         return sum(self.local(i, np.flatnonzero(adjacency[:, i])) for i in range(len(self.names)))
@@ -149,6 +241,13 @@ class Scorer(ABC):
         Returns
         -------
         ndarray of length 2 ** len(candidates)
+
+        Examples
+        --------
+        >>> from gpn_bayes import datasets, scores
+        >>> scorer = scores.BGe().bind(datasets.sachs(transform="log2"))
+        >>> scorer.table("mek", ["raf", "pka"]).round(1).tolist()
+        [-1217.5, -953.2, -1222.1, -957.5]
         """
         i = self.index(node)
         chosen = np.array([self.index(candidate) for candidate in candidates], dtype=np.int64)
@@ -187,6 +286,14 @@ class Scorer(ABC):
         sets : ndarray of int16, shape (sets, largest size)
             The members of each, ascending, then -1; in any order.
         scores : ndarray of float
+
+        Examples
+        --------
+        >>> from gpn_bayes import datasets, scores
+        >>> scorer = scores.BGe().bind(datasets.sachs(transform="log2"))
+        >>> sets, values = scorer.scores_up_to(1, [0, 7], max_parents=1)
+        >>> sets.tolist(), values.round(1).tolist()
+        ([[-1], [0], [7]], [-1217.5, -953.2, -1222.1])
         """
         limit = min(max_parents, len(candidates))
         sets = [chosen for size in range(limit + 1) for chosen in combinations(sorted(candidates), size)]
@@ -196,5 +303,16 @@ class Scorer(ABC):
         return padded, self.score_sets(node, sets).values
 
     def index(self, node: Node) -> int:
-        """Return the index of a variable given by name or index."""
+        """Return the index of a variable given by name or index.
+
+        Parameters
+        ----------
+        node : str or int
+            The variable.
+
+        Raises
+        ------
+        ValueError
+            For a variable that isn't there.
+        """
         return graphs.node_index(node, self.names)

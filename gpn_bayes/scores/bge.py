@@ -48,7 +48,13 @@ class BGe(Score):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The settings that determine the score."""
+        """The settings that determine the score.
+
+        Examples
+        --------
+        >>> BGe(alpha_mu=0.5).parameters
+        {'alpha_mu': 0.5, 'alpha_w': None, 't0': None}
+        """
         return {"alpha_mu": self.alpha_mu, "alpha_w": self.alpha_w, "t0": self.t0}
 
     def _bind(self, data: Dataset | SufficientStatistics) -> "BGeScorer":

@@ -59,7 +59,13 @@ class BIC(Score):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The settings that determine the score."""
+        """The settings that determine the score.
+
+        Examples
+        --------
+        >>> BIC(cardinalities={"rain": 2}).parameters
+        {'cardinalities': {'rain': 2}, 'kind': 'auto'}
+        """
         return {"cardinalities": self.cardinalities, "kind": self.kind}
 
     def _bind(self, data: Dataset | SufficientStatistics) -> Scorer:

@@ -72,6 +72,19 @@ class ScoreCache:
     (3, True)
     >>> cache.get(0, (2, 1)) == scorer.local(0, [1, 2])
     True
+    >>> sorted(request for request, record in cache.items() if record.status == "exact")
+    [(0, ()), (0, (1,)), (0, (1, 2))]
+
+    A file keeps them for the next run.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     cache = ScoreCache(scorer, f"{folder}/run.sqlite")
+    ...     value = cache.get(0, (1,))
+    ...     cache.close()
+    ...     with ScoreCache(scorer, f"{folder}/run.sqlite") as again:
+    ...         len(again), again.lookup(0, (1,)).value == value
+    (1, True)
     """
 
     def __init__(
@@ -109,7 +122,29 @@ class ScoreCache:
         return float(self.values(node, [tuple(parents)])[0])
 
     def lookup(self, node: int, parents: Iterable[int] = ()) -> ScoreRecord | None:
-        """Return what is known about a score, None if nothing; never computes."""
+        """Return what is known about a score, None if nothing; never computes.
+
+        Parameters
+        ----------
+        node : int
+            The variable's index.
+        parents : iterable of int
+            Its parents' indices, in any order.
+
+        Returns
+        -------
+        ScoreRecord or None
+            Its `value`, `error`, `k_hat` and `status`.
+
+        Examples
+        --------
+        >>> from gpn_bayes.scores.bge import BGe
+        >>> cache = ScoreCache(BGe().bind(np.random.default_rng(1).normal(size=(50, 3))))
+        >>> cache.lookup(0, (1,)) is None, round(cache.get(0, (1,)), 1)
+        (True, -78.4)
+        >>> cache.lookup(0, (1,)).error
+        0.0
+        """
         return self._known(node).get(tuple(sorted(parents)))
 
     def values(self, node: int, sets: Sequence[Sequence[int]]) -> np.ndarray:
@@ -125,6 +160,13 @@ class ScoreCache:
         Returns
         -------
         ndarray of float, in the order of `sets`
+
+        Examples
+        --------
+        >>> from gpn_bayes.scores.bge import BGe
+        >>> cache = ScoreCache(BGe().bind(np.random.default_rng(1).normal(size=(50, 3))))
+        >>> cache.values(0, [(), (1,), (1, 2)]).round(1).tolist()
+        [-75.3, -78.4, -81.3]
         """
         known = self._known(node)
         try:
@@ -137,7 +179,21 @@ class ScoreCache:
         return np.fromiter((known[key].value for key in keys), np.float64, len(keys))
 
     def records(self, requests: Iterable[tuple[int, ParentSet]]) -> list[ScoreRecord]:
-        """Return what is known about many scores, all of which must be known; parents are sorted tuples."""
+        """Return what is known about many scores, all of which must be known.
+
+        Parameters
+        ----------
+        requests : iterable of (int, tuple of int)
+            Nodes and parent sets, by index, each set ascending.
+
+        Examples
+        --------
+        >>> from gpn_bayes.scores.bge import BGe
+        >>> cache = ScoreCache(BGe().bind(np.random.default_rng(1).normal(size=(50, 3))))
+        >>> cache.fill([(0, ()), (1, (0, 2))], progressbar=False)
+        >>> [record.status for record in cache.records([(0, ()), (1, (0, 2))])]
+        ['exact', 'exact']
+        """
         return [self._known(node)[parents] for node, parents in requests]
 
     def items(self) -> Iterator[tuple[tuple[int, ParentSet], ScoreRecord]]:

@@ -159,7 +159,13 @@ class BDeu(Score):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The settings that determine the score."""
+        """The settings that determine the score.
+
+        Examples
+        --------
+        >>> BDeu(ess=10).parameters
+        {'ess': 10.0, 'cardinalities': None}
+        """
         return {"ess": self.ess, "cardinalities": self.cardinalities}
 
     def _bind(self, data: Dataset | SufficientStatistics) -> "BDeuScorer":
@@ -228,7 +234,13 @@ class K2(Score):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The settings that determine the score."""
+        """The settings that determine the score.
+
+        Examples
+        --------
+        >>> K2(form="stirling").parameters
+        {'cardinalities': None, 'form': 'stirling'}
+        """
         return {"cardinalities": self.cardinalities, "form": self.form}
 
     def _bind(self, data: Dataset | SufficientStatistics) -> "K2Scorer":

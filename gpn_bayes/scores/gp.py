@@ -116,7 +116,14 @@ class GP(Score):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The settings that determine the score."""
+        """The settings that determine the score; those that it doesn't depend on are left out.
+
+        Examples
+        --------
+        >>> GP(estimator="laplace").parameters
+        {'kernel': 'additive', 'estimator': 'laplace', 'sigma': [1.0, 1.0], 'theta': [2.0, 2.0],
+         'mu': [0.0, 1.0], 'dense': False}
+        """
         settings = {"kernel": self.kernel, "estimator": self.estimator, **self.priors.parameters, "dense": self.dense}
         if self.kernel == "additive":
             del settings["tau"]
@@ -142,6 +149,13 @@ class GP(Score):
             The variable.
         parents : sequence of str or int
             Its parents.
+
+        Examples
+        --------
+        >>> x = np.random.default_rng(1).normal(size=(60, 2))
+        >>> model = GP().pymc_model(x, "v2", ["v1"])
+        >>> sorted(variable.name for variable in model.free_RVs), model.observed_RVs[0].name
+        (['sigma', 'theta'], 'y')
         """
         from gpn_bayes.scores.gp_pymc import pymc_model
 

@@ -40,7 +40,13 @@ class Lasso(Score):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The settings that determine the score."""
+        """The settings that determine the score.
+
+        Examples
+        --------
+        >>> Lasso(lambda1=0.5).parameters
+        {'lambda1': 0.5}
+        """
         return {"lambda1": self.lambda1}
 
     def _bind(self, data: Dataset | SufficientStatistics) -> "LassoScorer":

@@ -45,6 +45,8 @@ class GraphPrior:
     >>> prior = GraphPrior(["age", "dose", "weight"], tiers=[["age"], ["dose", "weight"]])
     >>> bool(prior.forbidden[1, 0]), bool(prior.forbidden[0, 1])
     (True, False)
+    >>> prior.parameters["forbidden"]
+    [[0, 0], [1, 0], [1, 1], [2, 0], [2, 2]]
     """
 
     names: Sequence[str]
@@ -78,7 +80,22 @@ class GraphPrior:
 
     @classmethod
     def read(cls, prior: Any, names: Sequence[str], required: Any, forbidden: Any, tiers: Any) -> "GraphPrior":
-        """Return the prior a user described: a name, a table of edge probabilities, or a `GraphPrior`."""
+        """Return the prior a user described: a name, a table of edge probabilities, or a `GraphPrior`.
+
+        Parameters
+        ----------
+        prior : {"uniform", "fair"}, array, DataFrame or GraphPrior
+            As `kind`, or as `edge_probabilities`; a `GraphPrior` is returned as it is.
+        names : sequence of str
+            The variables.
+        required, forbidden, tiers
+            As of the class; they must be empty where `prior` is a `GraphPrior`.
+
+        Examples
+        --------
+        >>> GraphPrior.read("fair", ["a", "b"], required=[("a", "b")], forbidden=[], tiers=None).kind
+        'fair'
+        """
         if isinstance(prior, GraphPrior):
             if tuple(prior.names) != tuple(names):
                 raise ValueError(f"the prior must be over the data's variables; it is over {list(prior.names)}")
@@ -101,7 +118,21 @@ class GraphPrior:
         }
 
     def check_max_parents(self, max_parents: Any) -> None:
-        """Refuse a largest number of parents that is no number, or leaves no room for the required edges."""
+        """Refuse a largest number of parents that is no number, or leaves no room for the required edges.
+
+        Parameters
+        ----------
+        max_parents : int
+            The largest number of parents of a node.
+
+        Examples
+        --------
+        >>> prior = GraphPrior(["a", "b", "c"], required=[("a", "c"), ("b", "c")])
+        >>> prior.check_max_parents(2)
+        >>> prior.check_max_parents(1)
+        Traceback (most recent call last):
+        ValueError: max_parents must leave room for the required edges; 'c' has 2 required parents, max_parents is 1
+        """
         check_count("max_parents", max_parents)
         for name, needed in zip(self.names, self.required.sum(axis=0), strict=True):
             if needed > max_parents:
@@ -115,6 +146,18 @@ class GraphPrior:
 
         Terms that are the same for all subsets of the candidates are left out. Sets that lack a required
         parent, or hold a forbidden one, get minus infinity.
+
+        Parameters
+        ----------
+        node : int
+            The variable's index.
+        candidates : sequence of int
+            Indices of its candidate parents; bit b of an entry's index tells whether ``candidates[b]`` is a parent.
+
+        Examples
+        --------
+        >>> np.exp(GraphPrior(["a", "b", "c"], "fair").log_table(2, [0, 1])).round(3).tolist()
+        [1.0, 0.5, 0.5, 1.0]
         """
         n = len(self.names)
         table = np.zeros(1)

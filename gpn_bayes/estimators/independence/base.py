@@ -19,7 +19,19 @@ Data = Dataset | SufficientStatistics
 
 
 class ConditionalIndependenceTest(ABC):
-    """How to test independence; `bind` it to data to get p-values. A subclass implements `_bind`."""
+    """How to test independence; `bind` it to data to get p-values. A subclass implements `_bind`.
+
+    Examples
+    --------
+    >>> from gpn_bayes import datasets
+    >>> from gpn_bayes.estimators.independence import FisherZ
+    >>> test = FisherZ()
+    >>> isinstance(test, ConditionalIndependenceTest)
+    True
+    >>> bound = test.bind(datasets.sachs(transform="log2"))
+    >>> round(bound.p_value("raf", "akt"), 2), round(bound.p_value("raf", "mek"), 2)
+    (0.25, 0.0)
+    """
 
     @abstractmethod
     def _bind(self, data: Data, rng: np.random.Generator) -> "BoundTest":
@@ -50,6 +62,20 @@ class BoundTest(ABC):
     ----------
     names : tuple of str
         The variables.
+
+    Examples
+    --------
+    >>> from gpn_bayes import datasets
+    >>> from gpn_bayes.estimators.independence import FisherZ
+    >>> test = FisherZ().bind(datasets.sachs(transform="log2")[["raf", "mek", "pkc", "p38"]])
+    >>> round(test.p_value("raf", "p38"), 2), round(test.p_value("raf", "p38", ["pkc"]), 2)
+    (0.11, 0.23)
+    >>> test.known(0, 3, (2,)) == test.p_value("p38", "raf", ["pkc"])
+    True
+    >>> none = np.zeros((4, 4), dtype=bool)
+    >>> found = test.skeleton(alpha=0.01, max_conditioning=None, kept=none, apart=none)
+    >>> [(test.names[i], test.names[j]) for i, j in np.argwhere(np.triu(found.adjacent))]
+    [('raf', 'mek'), ('pkc', 'p38')]
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -83,7 +109,15 @@ class BoundTest(ABC):
         return self.known(i, j, tuple(others))
 
     def known(self, x: int, y: int, given: Nodes) -> float:
-        """Return the p-value by index, from memory where it was asked for before."""
+        """Return the p-value by index, from memory where it was asked for before.
+
+        Parameters
+        ----------
+        x, y : int
+            Two variables' indices.
+        given : tuple of int
+            Indices of others.
+        """
         key = (min(x, y), max(x, y), tuple(sorted(given)))
         if key not in self._known:
             self._known[key] = self._p_value(*key)

@@ -19,6 +19,7 @@ class FisherZ(ConditionalIndependenceTest):
 
     Examples
     --------
+    >>> from gpn_bayes import SufficientStatistics
     >>> stats = SufficientStatistics(100, [0, 0], [[1, 0.1], [0.1, 1]], ["raf", "mek"])
     >>> round(FisherZ().bind(stats).p_value("raf", "mek"), 3)
     0.323
