@@ -323,9 +323,13 @@ def evidence(delta: Any) -> Any:
     return str(found) if values.ndim == 0 else found
 
 
-def _array(graph: Any) -> Any:
-    """Read nested lists as a matrix: here they are never lists of edges."""
-    return np.asarray(graph) if isinstance(graph, list | tuple) else graph
+def _array(graph: Any, names: Sequence[Hashable] | None = None) -> Any:
+    """Read nested lists as a matrix, unless they are pairs of names."""
+    if not isinstance(graph, list | tuple):
+        return graph
+    known = set(names or ())
+    are_edges = all(isinstance(pair, list | tuple) and len(pair) == 2 and set(pair) <= known for pair in graph)
+    return graph if are_edges else np.asarray(graph)
 
 
 def _names(*candidates: Any) -> list[Hashable] | None:
@@ -345,7 +349,7 @@ def _aligned(estimate: Any, truth: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _draws_and_truth(draws: Any, truth: Any, names: Sequence[Hashable] | None) -> tuple[np.ndarray, np.ndarray]:
     found = graphs.as_stack(draws)
-    truth = _array(truth)
+    truth = _array(truth, names)
     if names is None:
         names = _names(truth) or range(found.shape[-1])
     true = graphs.as_adjacency(truth, names, acyclic=False)

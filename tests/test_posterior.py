@@ -175,6 +175,17 @@ def test_expected_distances(drawn):
     assert post.expected_shd(truth, cpdag=True).value == pytest.approx(mean_of(listed, class_distance))
 
 
+def test_a_truth_may_be_edges_or_a_matrix(drawn):
+    post, _ = drawn
+    truth = nx.DiGraph([("d", "a"), ("a", "b")])
+    matrix = graphs.as_adjacency(truth, NAMES)
+    for same in (list(truth.edges), tuple(truth.edges), matrix, matrix.tolist()):
+        assert post.expected_shd(same).value == post.expected_shd(truth).value
+        assert post.expected_tp(same).value == post.expected_tp(truth).value
+    with pytest.raises(ValueError, match="shape"):
+        post.expected_shd([("d", "nobody")])
+
+
 # Graphs
 
 

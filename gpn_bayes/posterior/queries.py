@@ -320,7 +320,7 @@ class GraphQueries(EdgePictures, ABC):
 
         Parameters
         ----------
-        truth : networkx.DiGraph, DataFrame or array
+        truth : networkx.DiGraph, DataFrame, array, or list of edges
             The network to compare with, over the same variables.
         cpdag : bool, default False
             Whether to compare equivalence classes, so that directions that data can't tell don't count; see
@@ -344,7 +344,7 @@ class GraphQueries(EdgePictures, ABC):
 
         Parameters
         ----------
-        truth : networkx.DiGraph, DataFrame or array
+        truth : networkx.DiGraph, DataFrame, array, or list of edges
             The network to compare with, over the same variables.
 
         Examples
@@ -363,7 +363,7 @@ class GraphQueries(EdgePictures, ABC):
 
         Parameters
         ----------
-        truth : networkx.DiGraph, DataFrame or array
+        truth : networkx.DiGraph, DataFrame, array, or list of edges
             The network to compare with, over the same variables.
 
         Examples
