@@ -8,8 +8,10 @@ stand in.
 Examples
 --------
 >>> import gpn_bayes as gpn
->>> gpn.datasets.sachs_consensus(17).number_of_edges()
-17
+>>> df = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk"]]
+>>> post = gpn.sample(df, score="bge", random_seed=1, progressbar=False)
+>>> round(post.edge_probability("raf", "mek").value, 2)
+0.5
 """
 
 from importlib import import_module
@@ -27,15 +29,15 @@ _MODULES = (
     "private",
     "scores",
     "simulate",
-    "time_series",
 )
+# The reference shows them in this order.
 _NAMES = {
+    "sample": "gpn_bayes.sampling",
+    "GraphPosterior": "gpn_bayes.posterior",
+    "load": "gpn_bayes.posterior",
+    "bootstrap": "gpn_bayes.bootstrapping",
     "Dataset": "gpn_bayes.data",
     "SufficientStatistics": "gpn_bayes.data",
-    "GraphPosterior": "gpn_bayes.posterior",
-    "bootstrap": "gpn_bayes.bootstrapping",
-    "load": "gpn_bayes.posterior",
-    "sample": "gpn_bayes.sampling",
 }
 __all__ = ["__version__", *_MODULES, *_NAMES]
 

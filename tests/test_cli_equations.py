@@ -56,7 +56,7 @@ def test_an_estimate_that_hinges_on_scale_warns_on_screen(numbers, tmp_path, cap
 
 def test_lagged_edges_are_written_with_their_times(tmp_path, capsys):
     dag = nx.DiGraph([("rain", "flow")])
-    series = gpn.time_series.svar(dag, [[[1, 0], [0, 1]], [[0, 1], [0, 0]]], [200, 300], random_seed=2)
+    series = gpn.simulate.svar(dag, [[[1, 0], [0, 1]], [[0, 1], [0, 0]]], [200, 300], random_seed=2)
     table = pd.concat([one.assign(river=name) for one, name in zip(series, ("Elbe", "Oder"), strict=True)])
     table.to_csv(tmp_path / "rivers.csv", index=False)
     code, shown, messages = call(
