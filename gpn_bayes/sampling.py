@@ -25,7 +25,15 @@ from gpn_bayes.expanding import DRAWS_OF_ROUND, Round, expand
 from gpn_bayes.mcmc import exact_draws
 from gpn_bayes.mcmc.tables import ScoreTables
 from gpn_bayes.posterior import GraphPosterior
-from gpn_bayes.posterior.diagnostics import INTERRUPTED, REWEIGHTING_INTERRUPTED, weight_ess, weight_warnings
+from gpn_bayes.posterior.diagnostics import (
+    EXCUSED_FROM,
+    GAP_LIMIT,
+    INTERRUPTED,
+    REWEIGHTING_INTERRUPTED,
+    Diagnostics,
+    weight_ess,
+    weight_warnings,
+)
 from gpn_bayes.preparing import PreparedRun, prepare
 from gpn_bayes.progress import progress_bar, shares
 from gpn_bayes.reweighting import reweight_draws
@@ -90,8 +98,9 @@ def sample(
         Steps of a chain before each draw; ten a variable by default.
     until : {None, "converged"}
         "converged" looks at the chains after each quarter of the draws and stops as soon as they agree (on the log
-        score: R-hat up to 1.05 and 400 effective draws; on every edge: within 0.05). Where they don't at the end, it
-        keeps every second draw and goes on with twice the thinning, up to 32 times the planned length; memory stays as
+        score: R-hat up to 1.05 and 400 effective draws; on every edge: within 0.05, or within what chance explains once
+        each chain has 800 effective draws, which is 0.1 then and less with more). Where they don't at the end, it keeps
+        every second draw and goes on with twice the thinning, up to 32 times the planned length; memory stays as
         planned. If even that isn't enough, a warning says so.
     temperatures : int, default 1
         More than one couples every chain of the partition sampler to copies of itself under flattened scores, which
@@ -225,7 +234,8 @@ def run_warnings(post: GraphPosterior, draws: int) -> list[str]:
     if post.settings.get("interrupted"):
         told.append(f"interrupted: {post.log_score.shape[1]} of {draws} draws of each chain were made")
     elif post.settings.get("converged") is False:
-        told.append(f"not converged: {post.diagnostics()}")
+        found = post.diagnostics()
+        told.append(f"not converged: {found}{_too_few(found)}")
     if post.settings["reweight"] == INTERRUPTED:
         told.append(REWEIGHTING_INTERRUPTED)
     elif post.settings["reweight"] is not None:
@@ -233,6 +243,14 @@ def run_warnings(post: GraphPosterior, draws: int) -> list[str]:
         pareto_k = np.nan if pareto_k is None else pareto_k
         told += weight_warnings(pareto_k, weight_ess(post.weights), post.log_score.size)
     return told
+
+
+def _too_few(found: Diagnostics) -> str:
+    """Return in words that a gap is no more than chance, but draws are too few to call that agreement."""
+    explained = GAP_LIMIT < found.largest_gap <= found.gap_limit
+    if not explained or not found.ess < EXCUSED_FROM * found.chains:
+        return ""
+    return f"\nChance may explain the gap, but would hide one as large: draw well over {EXCUSED_FROM} of each chain."
 
 
 def _expanded(

@@ -1,5 +1,7 @@
 """Pictures of one posterior: the network and the heat maps show what the draws say."""
 
+from time import process_time
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -113,6 +115,51 @@ def test_the_averaged_order_is_that_of_ancestors():
 def test_a_cycle_of_arrows_has_its_weakest_one_backward():
     order = layout.drawing_order([(0, 1), (1, 2), (2, 0)], np.array([2, 1, 0])).tolist()
     assert order == [0, 1, 2]
+
+
+def joined(n, edges, seed):
+    """Return a chain of nodes, and edges that leap over some of them."""
+    rng = np.random.default_rng(seed)
+    leaps = [tuple(sorted(rng.choice(n, 2, replace=False).tolist())) for _ in range(edges)]
+    return sorted({*((i, i + 1) for i in range(n - 1)), *leaps})
+
+
+def swept(rows, sides, downwards):
+    """Return what a sweep makes of layers, by its definition: all places are looked up anew for every layer."""
+    rows = [row[:] for row in rows]
+    for row in rows if downwards else rows[::-1]:
+        place = {item: k for own in rows for k, item in enumerate(own)}
+        row.sort(key=lambda item: np.mean([place[near] for near in sides[item]] or place[item]))
+    return rows
+
+
+def crossed(rows, below):
+    """Return how many pairs of lines cross, looking at each pair."""
+    place = {item: k for row in rows for k, item in enumerate(row)}
+    lines = [[(place[i], place[j]) for i in row for j in below[i]] for row in rows]
+    return sum((a - c) * (b - d) < 0 for own in lines for k, (a, b) in enumerate(own) for c, d in own[:k])
+
+
+@pytest.mark.parametrize(("n", "edges"), [(12, 8), (20, 10), (100, 12)])
+def test_sweeps_order_layers_by_the_places_of_neighbours(n, edges):
+    down = joined(n, edges, n)
+    grid = layout._Grid(list(range(n)), down, layout._layers(down, np.arange(n)), np.ones(n), 0.3)
+    moved = False
+    for downwards in (True, False, True, False):
+        expected = swept(grid.rows, grid.above if downwards else grid.below, downwards)
+        moved |= expected != grid.rows
+        grid._sweep(downwards)
+        assert grid.rows == expected
+        assert grid._crossings() == crossed(grid.rows, grid.below)
+    assert moved
+
+
+def test_a_deep_network_has_its_places_soon():
+    """A sweep that looks all places up for every layer takes five times as long."""
+    down = joined(250, 30, 1)
+    start = process_time()
+    layout.layered_layout(down, np.arange(250), np.ones(250), 0.3)
+    assert process_time() - start < 2.5
 
 
 def test_bootstrap_frequencies_are_called_so():

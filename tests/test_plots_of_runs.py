@@ -102,6 +102,20 @@ def test_chains_that_disagree_leave_zero():
     assert max(np.abs(line.get_ydata()).max() for line in post.plot_rank().lines) > 0.3
 
 
+@pytest.mark.parametrize("shift", [0.5, 3.0])
+def test_marks_of_ranks_are_whole(shift):
+    post = drawn(NAMES, chain_of(1.0, 0.5, 0.2), draws=500)
+    post.log_score = np.random.default_rng(1).normal(size=(2, 500)) + [[0.0], [shift]]
+    ax = post.plot_rank()
+    ax.figure.canvas.draw()
+    (marks,) = (collection for collection in ax.collections if len(collection.get_offsets()))
+    # An area in points squared, of which the root is a width.
+    radius = np.sqrt(marks.get_sizes().max()) / 2 * ax.figure.dpi / 72
+    heights = ax.transData.transform(marks.get_offsets())[:, 1]
+    assert ax.bbox.y0 + radius < heights.min()
+    assert heights.max() < ax.bbox.y1 - radius
+
+
 def test_running_probabilities_are_weighted_means(chains):
     rng = np.random.default_rng(2)
     post = GraphPosterior(NAMES, chains.parents, chains.log_score, rng.normal(size=chains.log_score.shape))

@@ -1,13 +1,19 @@
 """The vignettes: each is a story with a title and a question, and is listed; the quickest ones run as plain scripts."""
 
 import ast
+import base64
 import importlib.util
+import io
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from matplotlib import image
+
+from tests import browser as browsers
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "vignettes"
@@ -133,6 +139,45 @@ def test_a_story_becomes_a_page_with_its_picture(story, builder, tools, tmp_path
     assert "InlineBackend" not in page
     assert 'src="http' not in page
     assert not list(tmp_path.rglob("left.txt"))
+
+
+# From the page's and the picture's box: how far each can be scrolled sideways.
+SCROLLED = """
+const page = document.documentElement, box = document.querySelector("img.wide").closest(".output_area");
+return [page.scrollWidth, box.scrollWidth, box.clientWidth];
+"""
+
+
+def wide_notebook():
+    """Return a page of what doesn't fit: a picture, a table, code, a printed line, and a name in the text."""
+    import nbformat
+
+    picture = io.BytesIO()
+    image.imsave(picture, np.zeros((100, 3000)))
+    name = "gpn.estimators.a_name_without_a_place_to_break_it_that_is_longer_than_a_phone_is_wide()"
+    shown = {
+        "image/png": base64.b64encode(picture.getvalue()).decode(),
+        "text/html": f"<table><tr>{'<td>0.1234</td>' * 60}</tr></table>",
+    }
+    sizes = {"image/png": {"width": 3000, "height": 100}}
+    outputs = [
+        *(nbformat.v4.new_output("display_data", {kind: own}, metadata=sizes) for kind, own in shown.items()),
+        nbformat.v4.new_output("stream", name="stdout", text="x" * 400),
+    ]
+    code = nbformat.v4.new_code_cell("x = '" + 300 * "y" + "'", outputs=outputs)
+    return nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(f"# Wide\n\nIt is `{name}`."), code])
+
+
+def test_what_is_wider_than_the_page_is_scrolled_in_a_box_of_its_own(builder, tools, tmp_path):
+    path = tmp_path / "wide.html"
+    path.write_text(builder.page("Wide", builder.rendered(wide_notebook()), "foot"), encoding="utf-8")
+    with browsers.chromium() as browser:
+        for width in (1400, 390):
+            browsers.resize(browser, width)
+            browser.get(path.as_uri())
+            page, inside, box = browser.execute_script(SCROLLED)
+            assert page <= width
+            assert box < width and inside >= 3000
 
 
 def test_a_failing_cell_fails_the_build_with_its_message(story, builder, tools):

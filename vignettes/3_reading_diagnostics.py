@@ -61,7 +61,7 @@ ax = impatient.plot_running()
 #
 # More draws of the same kind would help slowly. Let the chains forget where they began (`tune`), and take many steps
 # between draws (`thin`; by default ten a variable). With `until="converged"` the run looks at its chains as it goes,
-# and goes on, with longer strides, until they agree on every edge to 0.05.
+# and goes on, with longer strides, until they agree on every edge to 0.05, or as closely as chance lets them.
 
 # %%
 patient = gpn.sample(data, sampler="partition", until="converged", random_seed=1, progressbar=False)

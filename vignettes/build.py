@@ -125,26 +125,31 @@ def page(title: str, body: str, foot: str) -> str:
     )
 
 
-def build(story: Story) -> Path:
-    """Run a story and write its page."""
+def rendered(notebook: Any) -> str:
+    """Return a notebook with its outputs as the body of a page."""
     from nbconvert import HTMLExporter
 
+    describe_pictures(notebook)
+    exporter = HTMLExporter(template_name="basic", exclude_input_prompt=True, exclude_output_prompt=True)
+    exporter.exclude_anchor_links = True
+    body, _ = exporter.from_notebook_node(notebook)
+    return scroll_wide(body)
+
+
+def build(story: Story) -> Path:
+    """Run a story and write its page."""
     import gpn_bayes
 
     start = time.perf_counter()
     notebook = execute(story)
     seconds = time.perf_counter() - start
-    describe_pictures(notebook)
-    exporter = HTMLExporter(template_name="basic", exclude_input_prompt=True, exclude_output_prompt=True)
-    exporter.exclude_anchor_links = True
-    body, _ = exporter.from_notebook_node(notebook)
     foot = (
         f'<a href="index.html">All vignettes</a> · vignettes/{story.path.name} · '
         f"gpn_bayes {gpn_bayes.__version__}, ran in {seconds:.0f} s on {os.cpu_count()} cores"
     )
     OUT.mkdir(exist_ok=True)
     written = OUT / f"{story.path.stem}.html"
-    written.write_text(page(story.title, scroll_wide(body), foot), encoding="utf-8")
+    written.write_text(page(story.title, rendered(notebook), foot), encoding="utf-8")
     print(f"{written.relative_to(HERE.parent)}: {seconds:.0f} s", flush=True)
     return written
 

@@ -3,7 +3,6 @@
 import errno
 import math
 import os
-import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -12,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+
+from gpn_bayes.advice import in_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,20 +35,6 @@ def tell(kind: str, text: str) -> None:
 def note(text: str) -> None:
     """Print one line on stderr about what is going on."""
     print(" ".join(text.split()), file=sys.stderr, flush=True)
-
-
-def in_options(text: str) -> str:
-    """Write arguments of Python, ``order_bias='keep'``, as options, ``--order-bias keep``.
-
-    Examples
-    --------
-    >>> in_options("use sampler='partition'")
-    'use --sampler partition'
-    >>> in_options("use reweight=None")
-    'use --reweight none'
-    """
-    text = text.replace("candidates={child: [parents]}", "--candidates FILE")
-    return re.sub(r"\b(\w+)=(?:'(\w+)'|None\b)", lambda m: f"--{m[1].replace('_', '-')} {m[2] or 'none'}", text)
 
 
 @contextmanager

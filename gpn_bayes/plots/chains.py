@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 # ArviZ needs this many draws to split chains, and to rank them.
 _LEAST_DRAWS = 4
 _MOST_EDGES = 5
+# How much farther than the farthest rank the axis of ranks reaches.
+_ROOM = 1.1
 
 
 def plot_trace(post: "GraphPosterior", ax: Axes | None = None) -> Axes:
@@ -97,6 +99,9 @@ def plot_rank(post: "GraphPosterior", ax: Axes | None = None) -> Axes:
         tree, var_names="lp", group="sample_stats", plot_collection=_collection(tree, ax), visuals=visuals
     )
     ax.axhline(0.0, color=palette.GREY, linewidth=0.8, zorder=0)
+    # ArviZ's limits are the farthest points themselves, whose marks would be cut in halves.
+    low, high = ax.get_ylim()
+    ax.set_ylim(_ROOM * low, _ROOM * high)
     # ArviZ writes the p-value where lines may run.
     for text in ax.texts:
         text.set(transform=ax.transAxes, position=(0.0, 1.02), verticalalignment="bottom", fontsize=frames.LEGEND)

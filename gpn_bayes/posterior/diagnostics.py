@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 R_HAT_POOR = 1.05
 ESS_LIMIT = 400
 GAP_LIMIT = 0.05
+# From so many effective draws of each chain on, chance explains a gap of 0.1 at most, and excuses it.
+EXCUSED_FROM = 800
 WEIGHT_ESS_LIMIT = 0.1
 PARETO_K_LIMIT = 0.7
 
@@ -119,9 +121,8 @@ class Diagnostics:
     @property
     def gap_limit(self) -> float:
         """The gap between chains from which on they are called to disagree."""
-        # Chance alone parts two chains of e effective draws by up to about 4 sqrt(2 p (1 - p) / e); p = 1/2 at worst.
         effective = min(self.ess if np.isfinite(self.ess) else self.draws, self.weight_ess) / self.chains
-        return max(GAP_LIMIT, 4 * float(np.sqrt(0.5 / effective)))
+        return max(GAP_LIMIT, chance_gap(effective))
 
     @property
     def _disagree(self) -> bool:
@@ -270,8 +271,31 @@ def weight_warnings(pareto_k: float, effective: float, draws: int) -> list[str]:
     ]
 
 
+def chance_gap(effective: float) -> float:
+    """Return how far chance alone parts two chains in the probability of an edge, at most: four standard errors.
+
+    That of a gap is sqrt(2 p (1 - p) / effective), largest for p = 1/2.
+
+    Parameters
+    ----------
+    effective : float
+        The effective draws of each chain.
+
+    Examples
+    --------
+    >>> round(chance_gap(800), 3)
+    0.1
+    """
+    return 4 * float(np.sqrt(0.5 / effective))
+
+
 def have_converged(parents: np.ndarray, log_scores: np.ndarray) -> bool:
     """Tell whether chains agree on the log score and on every edge, and have drawn enough.
+
+    On the log score: R-hat up to 1.05 and 400 effective draws in all. On every edge: no two chains are farther apart
+    than 0.05; or, once each chain has 800 effective draws of the log score, than chance alone would part them
+    (`chance_gap`), which is 0.1 then and less with more. With fewer draws chance explains so much that it would hide
+    chains that do differ, and is no excuse. So a true gap of 0.15 is two standard errors or more beyond what passes.
 
     Parameters
     ----------
@@ -280,14 +304,22 @@ def have_converged(parents: np.ndarray, log_scores: np.ndarray) -> bool:
     log_scores : ndarray of shape (chain, draw)
         Their log scores.
     """
-    if log_scores.shape[1] < 4:
+    chains, draws = log_scores.shape
+    if draws < 4:
         return False
-    chains = np.array([graphs.unpack(own, parents.shape[2]).mean(axis=0) for own in parents])
-    gap = (chains.max(axis=0) - chains.min(axis=0)).max()
+    by_chain = np.array([graphs.unpack(own, parents.shape[2]).mean(axis=0) for own in parents])
+    gap = (by_chain.max(axis=0) - by_chain.min(axis=0)).max()
     # Where the log score never changes it has neither R-hat nor effective draws: then the edges alone tell.
     if np.ptp(log_scores) == 0:
-        return bool(gap <= GAP_LIMIT)
-    return bool(gap <= GAP_LIMIT and r_hat_of(log_scores) <= R_HAT_POOR and ess_of(log_scores) >= ESS_LIMIT)
+        return bool(gap <= _converged_gap(draws))
+    ess = ess_of(log_scores)
+    # The log score may be worth more than its draws, where a high one follows a low one; edges needn't be.
+    agree = gap <= _converged_gap(min(ess / chains, draws))
+    return bool(agree and ess >= ESS_LIMIT and r_hat_of(log_scores) <= R_HAT_POOR)
+
+
+def _converged_gap(effective: float) -> float:
+    return max(GAP_LIMIT, chance_gap(effective)) if effective >= EXCUSED_FROM else GAP_LIMIT
 
 
 def largest_gap(edge_by_chain: np.ndarray, names: tuple[str, ...]) -> tuple[float, str]:

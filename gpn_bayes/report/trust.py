@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpn_bayes.advice import in_both
 from gpn_bayes.posterior.diagnostics import (
     ESS_LIMIT,
     PARETO_K_LIMIT,
@@ -31,15 +32,16 @@ def trust_of(post: "GraphPosterior") -> dict[str, Any]:
     -------
     dict
         `verdict` ("good", "caution" or "poor"), its `heading`, a `summary` of one sentence, `warnings` that say what
-        to do, `figures` (name, value, what it should be, whether it is, what it means) and `trace`, the log scores of
-        every chain, thinned; None for independent draws.
+        to do, in Python and on the command line, `figures` (name, value, what it should be, whether it is, what it
+        means) and `trace`, the log scores of every chain, thinned; None for independent draws.
     """
     found = post.diagnostics()
     return {
         "verdict": found.verdict,
         "heading": HEADINGS[found.verdict],
         "summary": str(found).splitlines()[0],
-        "warnings": found.warnings(),
+        # Whoever reads a report may have neither written the script nor typed the command.
+        "warnings": [in_both(text) for text in found.warnings()],
         "figures": [*_chain_figures(found), *_weight_figures(found), *_score_figures(found)],
         "trace": None if found.sampler == "exact" else _trace(post.log_score),
     }

@@ -1,0 +1,63 @@
+"""What reports say to do: for readers of Python and of the command line, with options that do exist."""
+
+import re
+
+import numpy as np
+import pytest
+import typer
+
+import gpn_bayes.cli
+from gpn_bayes.advice import in_both, in_options
+from gpn_bayes.posterior import Diagnostics
+from tests.command_line import call
+from tests.draws import NULL, REFERENCE
+from tests.reports import made_posterior, read_numbers
+
+# Draws of which all can be said that has something to do about it.
+WORST = (
+    Diagnostics(1, 8000, np.nan, 100.0, 0.0, "a -> b", 0.9, 50.0, "order", True, "no", 0.3, 5),
+    Diagnostics(4, 8000, 1.2, 100.0, 0.5, "a -> b", 0.9, 50.0, "partition", False, "yes"),
+    Diagnostics(4, 8000, 1.2, 100.0, 0.5, "a -> b", 0.9, 50.0, "partition", False, "interrupted"),
+)
+
+
+@pytest.fixture(scope="module")
+def options():
+    """Return the options of ``gpn-bayes run``."""
+    command = typer.main.get_command(gpn_bayes.cli.app).commands["run"]
+    return {name for parameter in command.params for name in parameter.opts if name.startswith("--")}
+
+
+def test_every_option_that_is_advised_exists(options):
+    told = [in_both(text) for found in WORST for text in found.warnings()]
+    advised = {name for text in told for name in re.findall(r"--[a-z-]+", text)}
+    assert advised == {"--sampler", "--order-bias", "--reweight"}
+    assert advised <= options
+
+
+def test_both_forms_are_named_once_each():
+    told = WORST[0].warnings()[-1]
+    assert in_both(told).endswith(
+        "Use sampler='partition' (command line: --sampler partition), or order_bias='correct' (command line: "
+        "--order-bias correct) for up to 20 variables."
+    )
+    assert in_options(told).endswith("Use --sampler partition, or --order-bias correct for up to 20 variables.")
+    assert in_both("draw more (R-hat 1.2): a -> b") == "draw more (R-hat 1.2): a -> b"
+
+
+def test_reports_of_python_name_both(tmp_path):
+    post = made_posterior("abc", [(0, 1, 0.5)], sampler="order", order_bias="kept")
+    told = read_numbers(post.report(tmp_path / "report.html"))["trust"]["warnings"]
+    assert any("Use sampler='partition' (command line: --sampler partition), or" in text for text in told)
+    assert "Use sampler='partition', or" in str(post.diagnostics())
+
+
+def test_reports_of_the_command_line_name_both(tmp_path, capsys):
+    data = REFERENCE / f"{NULL}.csv"
+    code, shown, _ = call(
+        capsys, "run", data, "--out", tmp_path / "out", "--sampler", "order", "--draws", 100, "--quiet"
+    )
+    assert code == 0
+    assert "Use --sampler partition, or" in " ".join(shown.split())
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "Use sampler=&#x27;partition&#x27; (command line: --sampler partition), or" in page
