@@ -43,15 +43,16 @@ class FakeScorer:
     score_fingerprint = "s" * 8
     label = "Fake()"
 
-    def __init__(self, log=None):
+    def __init__(self, log=None, pause=0.002):
         self.log = log
+        self.pause = pause
 
     def cost(self, size):
         return 1.0
 
     def score_sets(self, node, parent_sets):
         if self.log is not None:
-            time.sleep(0.002)
+            time.sleep(self.pause)
             with open(self.log, "a") as file:
                 file.write("".join(json.dumps([os.getpid(), node, s]) + "\n" for s in parent_sets))
         n = len(parent_sets)
@@ -172,9 +173,9 @@ def test_killed_runs_resume_without_loss_or_corruption(path, tmp_path):
 
 
 def test_ctrl_c_ends_a_run_quickly_and_keeps_its_work(path, log):
-    run = start("fill", path, log, stderr=subprocess.DEVNULL)
+    run = start("fill-slowly", path, log, stderr=subprocess.DEVNULL)
     assert run.stdout.readline() == "open\n"
-    # At work, and far from done, however busy the machine is.
+    # At work, and seconds from done, however busy the machine is.
     while not log.exists() or log.read_text().count("\n") < 100:
         time.sleep(0.002)
     os.kill(run.pid, signal.SIGINT)
@@ -187,11 +188,11 @@ def test_ctrl_c_ends_a_run_quickly_and_keeps_its_work(path, log):
 
 
 def main(mode, path, log):
-    with ScoreCache(FakeScorer(log or None), path) as cache:
+    with ScoreCache(FakeScorer(log or None, pause=0.05 if mode == "fill-slowly" else 0.002), path) as cache:
         if mode == "processes":
             with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
                 cache.fill(FEW, executor=pool, progressbar=False, batch_size=2)
-        elif mode == "fill":
+        elif mode in ("fill", "fill-slowly"):
             print("open", flush=True)
             with ThreadPoolExecutor(2) as pool:  # two, so that the run lasts on any machine
                 cache.fill(REQUESTS, executor=pool, progressbar=False, batch_size=4)
