@@ -12,6 +12,7 @@ from scipy.special import ndtr
 from gpn_bayes.checking import check_count
 from gpn_bayes.data import Dataset, SufficientStatistics, read_data
 from gpn_bayes.posterior.graph_posterior import GraphPosterior
+from gpn_bayes.scores.blas_threads import one_blas_thread
 from gpn_bayes.scores.gp import GP, GPScorer
 from gpn_bayes.scores.gp_components import components
 from gpn_bayes.scores.laplace import log_masses
@@ -218,6 +219,7 @@ def _standardised(grids: dict[int, np.ndarray], table: Dataset) -> dict[int, np.
     return {p: (grid - columns[p].mean()) / columns[p].std(ddof=1) for p, grid in grids.items()}
 
 
+@one_blas_thread
 def _fit_sets(
     scorer: GPScorer,
     target: int,

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 from scipy.optimize import brentq
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import gpn_bayes as gpn
 from gpn_bayes import graphs
@@ -217,6 +218,20 @@ def test_a_sampled_posterior_knows_its_rows_and_a_loaded_one_is_given_them(tmp_p
     pd.testing.assert_frame_equal(loaded.curves("y", data, parents=["x"]), known)
     with pytest.raises(ValueError, match="^data must be the table that the posterior was drawn from; received an"):
         loaded.curves("y", data + 1.0)
+
+
+def test_curves_keep_linear_algebra_to_one_thread(monkeypatch):
+    """With more, the small matrices of one report took four times as long."""
+    seen = []
+
+    def spy(*arguments):
+        seen.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return components(*arguments)
+
+    monkeypatch.setattr("gpn_bayes.curves.components", spy)
+    with threadpool_limits(2, user_api="blas"):
+        posterior(["x", "xz"]).curves("y")
+    assert set(seen) == {1}
 
 
 def test_scorers_of_a_table_share_what_is_prepared():
