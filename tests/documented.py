@@ -1,14 +1,12 @@
 """What the API reference shows: its builder, and a walk over all public functions, classes and methods."""
 
-import importlib.util
 import inspect
 from collections.abc import Iterator
 from functools import cached_property
-from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-SCRIPT = Path(__file__).resolve().parents[1] / "docs" / "build.py"
+from tests.scripts import ROOT, load
 
 
 class Public(NamedTuple):
@@ -31,11 +29,7 @@ class Public(NamedTuple):
 
 def load_builder() -> ModuleType:
     """Return the script that builds the reference, as a module."""
-    spec = importlib.util.spec_from_file_location("docs_build", SCRIPT)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load(ROOT / "docs" / "build.py")
 
 
 def public_names(modules: list[ModuleType]) -> Iterator[Public]:

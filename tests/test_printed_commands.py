@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.scripts import ROOT, STRICT_PYTHON
+
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
 RUNNER = Path(__file__).with_name("printed_commands.py")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -54,10 +55,7 @@ def as_a_user(folder: Path) -> dict[str, str]:
 
 def run(given: list[Block], folder: Path) -> subprocess.CompletedProcess:
     """Run blocks in a process group of their own, so that whatever they leave in the background ends with them."""
-    # As in all tests: our warnings are errors, what other packages plan is for them to mend.
-    planned = ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning")
-    filters = [part for kind in planned for part in ("-W", f"ignore::{kind}")]
-    command = [sys.executable, "-P", "-W", "error", *filters, str(RUNNER)]
+    command = [*STRICT_PYTHON, "-P", str(RUNNER)]
     with (folder / "told.txt").open("w+") as told:
         process = subprocess.Popen(
             command, cwd=folder, env=as_a_user(folder), stdin=subprocess.PIPE, stdout=told, stderr=subprocess.STDOUT,

@@ -2,33 +2,22 @@
 
 import ast
 import base64
-import importlib.util
 import io
 import os
 import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib import image
 
 from tests import browser as browsers
+from tests.scripts import ROOT, STRICT_PYTHON, load
 
-ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "vignettes"
 STORIES = sorted(FOLDER.glob("[0-9]*.py"))
 # Those that take seconds, once compiled; the build runs all.
 QUICK = ("3_reading_diagnostics", "4_prior_knowledge")
 TIME_LIMIT = 300
-
-
-def load(path):
-    """Return a script outside the package as a module."""
-    spec = importlib.util.spec_from_file_location(f"{path.parent.name}_{path.stem}", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
@@ -74,10 +63,7 @@ def test_the_list_names_no_story_that_is_gone():
 @pytest.mark.parametrize("name", QUICK)
 def test_quick_stories_run(name, tmp_path):
     environment = os.environ | {"PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
-    # As in all tests: our warnings are errors, what other packages plan is for them to mend.
-    planned = ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning")
-    filters = [part for kind in planned for part in ("-W", f"ignore::{kind}")]
-    command = [sys.executable, "-W", "error", *filters, str(FOLDER / f"{name}.py")]
+    command = [*STRICT_PYTHON, str(FOLDER / f"{name}.py")]
     ran = subprocess.run(
         command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=TIME_LIMIT, check=False
     )

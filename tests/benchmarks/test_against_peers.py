@@ -13,7 +13,6 @@ compared with searches for one graph. All run on one thread; our times leave com
 
 import json
 import os
-import resource
 import subprocess
 import time
 from collections.abc import Callable
@@ -49,7 +48,6 @@ SUMU = {
 # The example in DiBS's documentation.
 DIBS = {"particles": 20, "steps": 1000}
 NETWORKS, NODES, EDGES_PER_NODE, ROWS, NOISE = (1, 2, 3), 10, 1.25, 200, 1.0
-CPU_LIMIT = 600
 
 
 def interpreter(variable: str) -> str:
@@ -60,18 +58,12 @@ def interpreter(variable: str) -> str:
     return given
 
 
-def ask(python: str, worker: str, request: dict[str, Any], cpu_limit: int | None = None) -> dict[str, Any] | None:
-    """Return a worker's reply, or None if it needed more CPU seconds than it may."""
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, (cpu_limit, cpu_limit))
-
+def ask(python: str, worker: str, request: dict[str, Any]) -> dict[str, Any]:
+    """Return a worker's reply."""
     done = subprocess.run(
         [python, str(HERE / worker)], input=json.dumps(request), capture_output=True, text=True, check=False,
-        env=os.environ | ONE_THREAD, preexec_fn=limit if cpu_limit else None,
+        env=os.environ | ONE_THREAD,
     )  # fmt: skip
-    if cpu_limit and done.returncode < 0:
-        return None
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
 
@@ -123,22 +115,23 @@ def timed(task: Callable[[int], Any], seeds: Any) -> tuple[list[Any], list[float
     return found, seconds
 
 
+def ours(data: pd.DataFrame, sampler: str) -> Callable[[int], np.ndarray]:
+    """Return what gives our edge probabilities for a seed, compiled."""
+
+    def run(seed: int) -> np.ndarray:
+        return draw(data, "bge", sampler=sampler, cores=1, random_seed=seed)[0].edge_probabilities().to_numpy()
+
+    run(0)
+    return run
+
+
 @pytest.mark.parametrize("name", SETS)
 def test_ours_are_exact(name: str) -> None:
     data = pd.read_csv(REFERENCE / f"{name}.csv")
-
-    def edges(sampler: str) -> Callable[[int], np.ndarray]:
-        def run(seed: int) -> np.ndarray:
-            post = gpn.sample(data, "bge", sampler=sampler, cores=1, random_seed=seed, progressbar=False)
-            return post.edge_probabilities().to_numpy()
-
-        run(0)  # compile
-        return run
-
     priors = {"exact": "uniform", "partition": "uniform", "order": "order"}
     rows = {}
     for sampler, prior in priors.items():
-        rows[f"gpn_bayes, {sampler}"] = errors(*timed(edges(sampler), OUR_SEEDS), known(name, prior))
+        rows[f"gpn_bayes, {sampler}"] = errors(*timed(ours(data, sampler), OUR_SEEDS), known(name, prior))
     show(name, pd.DataFrame(rows).T, 5)
     bias = np.abs(known(name, "order") - known(name, "uniform")).max()
     show(f"{name}: what the prior of order MCMC changes at most", pd.Series({"difference": bias}).to_frame(), 5)
@@ -187,18 +180,10 @@ def test_sachs(tmp_path: Path) -> None:
     data = gpn.datasets.sachs(transform="log2")
     (data.sub(data.mean()) / data.std()).to_csv(tmp_path / "sachs.csv", index=False)
     cell = tuple(data.columns.get_loc(protein) for protein in ("erk", "akt"))
-
-    def edges(sampler: str) -> Callable[[int], np.ndarray]:
-        def run(seed: int) -> np.ndarray:
-            return draw(data, "bge", sampler=sampler, cores=1, random_seed=seed)[0].edge_probabilities().to_numpy()
-
-        run(0)  # compile
-        return run
-
-    found, seconds = timed(edges("exact"), [1])
+    found, seconds = timed(ours(data, "exact"), [1])
     exact = found[0]
     rows = {"gpn_bayes, exact": {"erk -> akt": exact[cell], "CPU s a run": seconds[0]}}
-    found, seconds = timed(edges("partition"), range(1, 5))
+    found, seconds = timed(ours(data, "partition"), range(1, 5))
     rows["gpn_bayes, partition"] = errors(found, seconds, exact) | {"erk -> akt": np.mean(found, axis=0)[cell]}
     request = {"data": str(tmp_path / "sachs.csv"), "burn_in": 10_000, "thinning": 10} | SUMU["one chain"]
     reply = ask(interpreter("SUMU_PYTHON"), "sumu_gadget_worker.py", request | {"seeds": [1, 2, 3]})
@@ -273,15 +258,25 @@ def test_curved_dibs(tmp_path: Path) -> None:
         assert len(told) == len(NETWORKS)
 
 
-@pytest.mark.parametrize("method", ["pc-kci", "ges-marginal", "ges-cv"])
-def test_curved_causal_learn(method: str, tmp_path: Path) -> None:
-    """The kernel scores of GES may run out of time; then that is what is told."""
+def test_causal_learn_is_read_rightly(tmp_path: Path) -> None:
+    """Two causes of one effect: the only small network whose directions a CPDAG tells."""
+    rng = np.random.default_rng(1)
+    first, second = rng.normal(size=(2, 300))
+    effect = np.tanh(first) + np.tanh(second) + 0.3 * rng.normal(size=300)
+    pd.DataFrame({"first": first, "effect": effect, "second": second}).to_csv(tmp_path / "v.csv", index=False)
+    request = {"data": str(tmp_path / "v.csv"), "method": "pc-kci"}
+    reply = ask(interpreter("CAUSAL_LEARN_PYTHON"), "causal_learn_worker.py", request)
+    assert reply["cpdag"] == [[0, 1, 0], [0, 0, 0], [0, 1, 0]]
+
+
+# The least skeleton F1 by which a search is still taken to work; it is what was measured less a fifth.
+@pytest.mark.parametrize(("method", "least"), [("pc-kci", 0.68), ("ges-cv", 0.58), ("ges-marginal", 0.36)])
+def test_curved_causal_learn(method: str, least: float, tmp_path: Path) -> None:
     rows = []
     for seed in NETWORKS:
         truth, _, path = network(seed, tmp_path)
         request = {"data": path, "method": method}
-        reply = ask(interpreter("CAUSAL_LEARN_PYTHON"), "causal_learn_worker.py", request, CPU_LIMIT)
-        if reply is None:
-            pytest.skip(f"causal-learn, {method}: more than {CPU_LIMIT} CPU s on network {seed}")
+        reply = ask(interpreter("CAUSAL_LEARN_PYTHON"), "causal_learn_worker.py", request)
         rows.append(accuracy(np.array(reply["cpdag"], dtype=float), truth) | {"CPU s": reply["cpu_seconds"]})
-    report(f"curved relations: causal-learn {reply['version']}, {method}", rows)
+    table = report(f"curved relations: causal-learn {reply['version']}, {method}", rows)
+    assert table.loc["mean", "F1, skeleton"] > least
