@@ -6,7 +6,7 @@ from functools import cached_property
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from tests.scripts import ROOT, load
+from tests.running import ROOT, load
 
 
 class Public(NamedTuple):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.scripts import ROOT, STRICT_PYTHON
+from tests.running import ROOT, STRICT_PYTHON
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
 RUNNER = Path(__file__).with_name("printed_commands.py")

@@ -11,7 +11,7 @@ import pytest
 from matplotlib import image
 
 from tests import browser as browsers
-from tests.scripts import ROOT, STRICT_PYTHON, load
+from tests.running import ROOT, STRICT_PYTHON, load
 
 FOLDER = ROOT / "vignettes"
 STORIES = sorted(FOLDER.glob("[0-9]*.py"))
