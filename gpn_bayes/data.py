@@ -1,11 +1,9 @@
 """Any table a user has -> a checked `Dataset`; or its `SufficientStatistics`, where the rows can't be had."""
 
-import csv
 import hashlib
 import json
 import warnings
 import zipfile
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,14 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-MAX_VARIABLES = 256
+from gpn_bayes.table_files import check_names, read_file
+
 # Integer columns with more distinct values than this are measurements, not categories.
 MAX_INTEGER_LEVELS = 64
-# What stands for a missing value in a CSV file. Unlike to pandas, "None" doesn't: it is a level, as of pain.
-_MISSING = (
-    ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"]
-    + ["<NA>", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"]
-)  # fmt: skip
 
 
 def _fingerprint(*parts: Any) -> str:
@@ -33,22 +27,6 @@ def _fingerprint(*parts: Any) -> str:
         else:
             digest.update(json.dumps(part, default=str).encode())
     return digest.hexdigest()[:32]
-
-
-def _check_names(names: tuple[str, ...]) -> None:
-    if len(names) < 2:
-        raise ValueError(f"a network needs at least two variables; received {len(names)}")
-    if len(names) > MAX_VARIABLES:
-        raise ValueError(f"at most {MAX_VARIABLES} variables are supported; received {len(names)}")
-    seen: set[str] = set()
-    for name in names:
-        if not name or name.startswith("Unnamed:"):
-            raise ValueError(
-                f"every column must have a name; received {name!r} (a row index? write the file without it)"
-            )
-        if name in seen:
-            raise ValueError(f"column names must differ; {name!r} appears more than once")
-        seen.add(name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +177,7 @@ class SufficientStatistics:
         object.__setattr__(self, "names", tuple(str(name) for name in self.names))
         object.__setattr__(self, "mean", np.array(self.mean, dtype=float))
         object.__setattr__(self, "cov", np.array(self.cov, dtype=float))
-        _check_names(self.names)
+        check_names(self.names)
         d = len(self.names)
         if isinstance(self.n, bool) or not isinstance(self.n, int | np.integer):
             raise ValueError(f"n must be a whole number; received {self.n!r}")
@@ -284,54 +262,6 @@ def read_part(data: "Dataset | pd.DataFrame | np.ndarray | str | Path") -> Datas
     return Dataset._read(data, whole=False)
 
 
-def read_file(path: Path, texts: Sequence[str] = ()) -> pd.DataFrame:
-    """Return the table of a CSV or Parquet file.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    texts : sequence of str
-        Columns of a CSV file that are read as they stand there: '007' isn't 7.
-    """
-    if not path.is_file():
-        raise ValueError(f"the data file must exist; {str(path)!r} is not a file")
-    if path.suffix.lower() in (".parquet", ".pq"):
-        try:
-            return pd.read_parquet(path)
-        except (OSError, ValueError) as error:
-            raise ValueError(f"{path.name} can't be read as Parquet: {_first_line(error)}") from None
-    if path.stat().st_size == 0:
-        raise ValueError(f"the data file must hold a table; {path.name!r} is empty")
-    try:
-        # pandas renames repeated columns, so the header is checked as it stands in the file.
-        with path.open(newline="", encoding="utf-8-sig") as lines:
-            header = next(csv.reader(lines, skipinitialspace=True), [])
-        _check_names(tuple(name.strip() for name in header))
-        with warnings.catch_warnings():
-            # Fields without a name would otherwise be taken for row labels, and dropped.
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(
-                path,
-                skipinitialspace=True,
-                encoding="utf-8-sig",
-                index_col=False,
-                keep_default_na=False,
-                na_values=_MISSING,
-                dtype={name: str for name in header if name.strip() in texts},
-            )
-    except pd.errors.ParserWarning:
-        raise ValueError(f"{path.name} has more fields in its rows than names in its header") from None
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{path.name} can't be read as a CSV table: {_first_line(error)}") from None
-    frame.columns = pd.Index([str(name).strip() for name in frame.columns])
-    return frame
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-
-
 def _frame_of_array(values: np.ndarray) -> pd.DataFrame:
     if values.ndim != 2:
         raise ValueError(f"an array of data must have two dimensions; received {values.ndim}")
@@ -341,7 +271,7 @@ def _frame_of_array(values: np.ndarray) -> pd.DataFrame:
 def _dataset_of_frame(frame: pd.DataFrame, whole: bool) -> Dataset:
     """Check a table; a part of one may have a single row, and columns that don't vary in it."""
     names = tuple(str(name) for name in frame.columns)
-    _check_names(names)
+    check_names(names)
     if whole and len(frame) < 2:
         raise ValueError(f"a table needs at least two rows; received {len(frame)}")
     if frame.empty:

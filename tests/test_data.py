@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from gpn_bayes import Dataset, SufficientStatistics
-from gpn_bayes.data import MAX_INTEGER_LEVELS, MAX_VARIABLES, read_data
+from gpn_bayes.data import MAX_INTEGER_LEVELS, read_data
 from gpn_bayes.scores import BGe
+from gpn_bayes.table_files import MAX_VARIABLES
 
 
 @pytest.fixture

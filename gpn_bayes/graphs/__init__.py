@@ -1,0 +1,44 @@
+"""Graphs as adjacency matrices, bitmasks or networkx, and what can be asked of them.
+
+Examples
+--------
+>>> from gpn_bayes import graphs
+>>> chain = graphs.as_adjacency([("raf", "mek"), ("mek", "erk")], ["raf", "mek", "erk"])
+>>> graphs.topological_order(chain).tolist()
+[0, 1, 2]
+"""
+
+from gpn_bayes.graphs.converting import as_adjacency, as_stack, graph_names, node_index, to_networkx
+from gpn_bayes.graphs.counting import (
+    count_linear_extensions,
+    enumerate_dags,
+    log_linear_extensions,
+)
+from gpn_bayes.graphs.packing import pack, unpack
+from gpn_bayes.graphs.structure import (
+    ancestors,
+    cpdag,
+    d_separated,
+    is_acyclic,
+    markov_blankets,
+    topological_order,
+)
+
+__all__ = [
+    "ancestors",
+    "as_adjacency",
+    "as_stack",
+    "count_linear_extensions",
+    "cpdag",
+    "d_separated",
+    "enumerate_dags",
+    "graph_names",
+    "is_acyclic",
+    "log_linear_extensions",
+    "markov_blankets",
+    "node_index",
+    "pack",
+    "to_networkx",
+    "topological_order",
+    "unpack",
+]
