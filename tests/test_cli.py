@@ -2,8 +2,11 @@
 
 import json
 import re
+import shlex
+import shutil
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 
 import networkx as nx
@@ -133,6 +136,24 @@ def test_constraints_reach_the_sampler(table, tmp_path, capsys):
     assert p.loc["mek", "erk"] > 0 and p.loc["erk", "p-38"] > 0
     settings = gpn.load(out / "posterior.nc").settings
     assert settings["max_parents"] == 2 and settings["prior"]["kind"] == "fair"
+
+
+def test_the_command_of_a_report_gives_the_same_networks(table, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(table, "my cells.csv")
+    given = [
+        "run", "my cells.csv", "-q", "--cores", 1, "--out", "first", "--draws", 20, "--required",
+        "IL 6 -> TNF-α", "--required=mek->erk", "--candidates", 3, "--no-plus-one", "--seed", 7,
+    ]  # fmt: skip
+    assert call(capsys, *given)[0] == 0
+    shown = re.search(
+        r"<h3>On the command line</h3><pre><code>(.+?)</code>", Path("first/report.html").read_text("utf-8")
+    )
+    command = shlex.split(unescape(shown[1]))
+    assert command[:2] == ["gpn-bayes", "run"] and not {"-q", "--quiet", "--cores"} & set(command)
+    assert call(capsys, *(["second" if word == "first" else word for word in command[1:]]), "--quiet")[0] == 0
+    first, second = (gpn.load(f"{out}/posterior.nc") for out in ("first", "second"))
+    assert (first.parents == second.parents).all() and first.settings == second.settings
 
 
 def test_parquet_is_the_same_data(frame, results, tmp_path, capsys):

@@ -13,6 +13,7 @@ from gpn_bayes.cli.cluster import Cluster, read_cluster
 from gpn_bayes.cli.folder import ResultFolder
 from gpn_bayes.cli.options import KNOWLEDGE, Forbidden, MaxParents, Quiet, Required, Tiers
 from gpn_bayes.cli.questions import Question, ask
+from gpn_bayes.cli.retyping import retyped
 
 if TYPE_CHECKING:
     from gpn_bayes.data import Dataset, SufficientStatistics
@@ -63,10 +64,12 @@ class _Job:
     options: dict[str, Any]
     out: Path
     quiet: bool
+    command: str
     cluster: Cluster | None = None
 
 
 def run_file(
+    context: typer.Context,
     data: Annotated[Path, typer.Argument(help="A CSV or Parquet table; variables are columns. Or .npz statistics.")],
     out: Annotated[Path, typer.Option(help="Folder for the results; a killed run goes on there.")],
     score: Score = "bge",
@@ -185,10 +188,11 @@ def run_file(
             "reweight": None if reweight.lower() == "none" else reweight,
             "order_bias": order_bias,
         }
-        _carry_out(_Job(dataset, options, out, quiet, cluster))
+        _carry_out(_Job(dataset, options, out, quiet, retyped(context), cluster))
 
 
 def run_demo(
+    context: typer.Context,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("gpn-bayes-demo"),
     score: Score = "gp",
     sampler: Sampler = "auto",
@@ -222,7 +226,8 @@ def run_demo(
             "thin": _read_thin(thin),
             "max_parents": max_parents,
         }
-        post = _carry_out(_Job(Dataset.read(datasets.sachs(transform="log2")), options, out, quiet))
+        cells = Dataset.read(datasets.sachs(transform="log2"))
+        post = _carry_out(_Job(cells, options, out, quiet, retyped(context)))
         edge, path = (Question(sign, ("erk", effect)) for sign, effect in (("->", "akt"), ("~>", "pka")))
         answers = ", ".join(f"P({question}) = {ask(post, question)}" for question in (edge, path))
         screen.console().print(f"\nPaper's question: {answers}", soft_wrap=True)
@@ -261,6 +266,7 @@ def _finish(folder: ResultFolder, run: "PreparedRun", executor: Executor | None,
     """Draw and write whatever isn't there yet; only the draws when Ctrl-C cut them short."""
     from gpn_bayes.checkpoint import CheckpointStore
     from gpn_bayes.posterior import load
+    from gpn_bayes.report import write_report
     from gpn_bayes.sampling import draw
 
     if folder.drawn:
@@ -276,7 +282,7 @@ def _finish(folder: ResultFolder, run: "PreparedRun", executor: Executor | None,
             store.forget(run.key)
         folder.write_edges(post)
     if not folder.report.exists():
-        post.report(folder.report, data=job.data)
+        write_report(post, folder.report, data=job.data, command=job.command)
     return post
 
 

@@ -19,7 +19,9 @@ _PROBABILITY_DECIMALS, _ESS_DECIMALS, _R_HAT_DECIMALS = 6, 1, 4
 _LISTED_SETS = 4
 
 
-def content_of(post: "GraphPosterior", data: Any = None, curves: int = 24) -> dict[str, Any]:
+def content_of(
+    post: "GraphPosterior", data: Any = None, curves: int = 24, command: str | None = None
+) -> dict[str, Any]:
     """Return everything that a report shows.
 
     Parameters
@@ -30,6 +32,8 @@ def content_of(post: "GraphPosterior", data: Any = None, curves: int = 24) -> di
         The table that the posterior is of, for curves; by default the one it was drawn from.
     curves : int, default 24
         Of how many variables to compute curves.
+    command : str, optional
+        The command that drew the networks.
 
     Returns
     -------
@@ -62,7 +66,7 @@ def content_of(post: "GraphPosterior", data: Any = None, curves: int = 24) -> di
         "answers": wording.answers(probabilities, post.names),
         "questions": wording.questions(probabilities, post.names),
         "trust": trust.trust_of(post),
-        "origin": origin.origin_of(post),
+        "origin": {**origin.origin_of(post), "command": command},
     }
 
 

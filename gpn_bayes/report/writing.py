@@ -19,6 +19,7 @@ def write_report(
     data: Any = None,
     curves: int = 24,
     overwrite: bool = False,
+    command: str | None = None,
 ) -> Path:
     """Write the report of a posterior: one HTML file that works offline.
 
@@ -39,6 +40,8 @@ def write_report(
         Gaussian-process score, and a second or so for every few variables.
     overwrite : bool, default False
         Whether an existing file may be replaced.
+    command : str, optional
+        The command that drew the networks, to be shown among what reproduces them.
 
     Returns
     -------
@@ -63,5 +66,5 @@ def write_report(
     """
     check_count("curves", curves)
     target = new_file(path, overwrite)
-    write_whole(target, page_of(content_of(post, data, curves)))
+    write_whole(target, page_of(content_of(post, data, curves, command)))
     return target
