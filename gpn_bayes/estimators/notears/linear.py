@@ -12,7 +12,7 @@ from gpn_bayes.estimators.notears.continuous import ACYCLICITIES, augmented_lagr
 from gpn_bayes.estimators.notears.dags import Removed, break_cycles, cut, removed_table
 from gpn_bayes.estimators.notears.objective import LOSSES, LinearProblem, read_linear_problem
 from gpn_bayes.estimators.notears.orders import START_ORDERS, Settings, Solution, refit, search_over_orders
-from gpn_bayes.estimators.notears.scale import compare_scales, varsortability
+from gpn_bayes.estimators.notears.scale import are_standardised, compare_scales, varsortability
 from gpn_bayes.estimators.notears.tuning import DagScores, choose_lambda1
 from gpn_bayes.estimators.quasi_newton import SOLVERS
 from gpn_bayes.kernels.acyclicity import exponential
@@ -249,16 +249,23 @@ class NOTEARS(GraphEstimator):
         self.diagnostics_ = {"varsortability": varsortability(self.adjacency_, np.diag(problem.covariance))}
 
     def _compare_scales(self, problem: LinearProblem, rng: np.random.Generator) -> None:
+        variances = np.diag(problem.covariance)
+        # Graphs may share one minimum where variances are equal: a second search could end in another of them.
+        adjacency = self.adjacency_ if are_standardised(variances) else self._standardised(problem, rng)
+        if adjacency is not None:
+            self.diagnostics_ = compare_scales(self.adjacency_, adjacency, variances)
+
+    def _standardised(self, problem: LinearProblem, rng: np.random.Generator) -> np.ndarray | None:
+        """Return the estimate on standardised columns; None if Ctrl-C came before it."""
         # To know whether the answer changes, the quicker starts do.
         starts = _ORDER_STARTS if self.starts == "auto" else self._starts()
         try:
             other = self._estimate(problem.standardised(), starts, rng)
         except KeyboardInterrupt:
             self.interrupted_ = True
-            return
+            return None
         self.interrupted_ |= other.solution.interrupted
-        adjacency = ((other.weights != 0) | problem.required).astype(np.int8)
-        self.diagnostics_ = compare_scales(self.adjacency_, adjacency, np.diag(problem.covariance))
+        return ((other.weights != 0) | problem.required).astype(np.int8)
 
     def _check_settings(self) -> None:
         check_not_negative("lambda1", self.lambda1, word="bic")

@@ -9,6 +9,8 @@ from gpn_bayes import metrics
 
 # Answers that differ in more than this share of the edges hinge on scale.
 _SHARE = 0.25
+# Columns that were divided by their standard deviations have equal variances, and those are 1 but for its divisor.
+_EQUAL, _UNIT = 1e-6, 0.1
 
 
 def varsortability(adjacency: np.ndarray, variances: np.ndarray) -> float:
@@ -33,6 +35,17 @@ def varsortability(adjacency: np.ndarray, variances: np.ndarray) -> float:
         growing += float(grows[paths].sum())
         paths = (paths.astype(float) @ edges) > 0
     return growing / count if count else float("nan")
+
+
+def are_standardised(variances: np.ndarray) -> bool:
+    """Return whether all columns have unit variance, by the divisor of N rows or of N - 1.
+
+    Examples
+    --------
+    >>> are_standardised(np.full(3, 0.995)), are_standardised(np.array([1.0, 1.1]))
+    (True, False)
+    """
+    return bool(np.ptp(variances) <= _EQUAL and abs(variances[0] - 1.0) <= _UNIT)
 
 
 def compare_scales(adjacency: np.ndarray, standardised: np.ndarray, variances: np.ndarray) -> dict[str, Any]:
