@@ -123,7 +123,7 @@ def run_chains(
                 if interrupted:
                     break
                 if plan.until_converged:
-                    converged = have_converged(*_joined(plan, kept, goal - plan.tune))
+                    converged = have_converged(*_joined(plan, kept, goal - plan.tune), planned=plan.draws)
                     if converged:
                         break
         if interrupted or converged:

@@ -57,6 +57,17 @@ def test_chance_does_part_them_by_more_than_the_limit():
     assert np.mean(np.array(gaps) > chance_gap(1000)) < 0.1
 
 
+@pytest.mark.parametrize(("make", "settings"), [(independent, {}), (sticky, {"stay": 0.5})])
+def test_chance_excuses_only_what_all_the_draws_asked_for_would_leave_open(make, settings):
+    """Before they are there, or where they repeat each other, more draws or longer strides are the cure."""
+    rng = np.random.default_rng(1)
+    parents, log_scores = make(rng, 4, 1000 if make is independent else 4000, **settings)
+    effective = min(ess_of(log_scores) / 4, 1000)
+    assert effective > 800 and 0.05 < largest_gap(parents) < chance_gap(effective)
+    assert not have_converged(parents, log_scores, planned=4000)
+    assert have_converged(*independent(rng, 4, 4000), planned=4000)
+
+
 @pytest.mark.parametrize(("chains", "draws"), [(2, 1000), (4, 1000), (4, 2000)])
 def test_a_true_gap_does_not_pass(chains, draws):
     assert share(independent, chains, draws, gap=0.15) < 0.1
@@ -125,3 +136,4 @@ def test_what_too_few_draws_leave_open_is_said():
     assert warned(*independent(rng, 4, 500)).endswith(told)
     assert told not in warned(*independent(rng, 4, 500, gap=0.4))
     assert told not in warned(*independent(rng, 4, 500, likely=0.001))
+    assert warned(*sticky(np.random.default_rng(1), 4, 4000, stay=0.5)).endswith("as large: draw more, or thin more.")

@@ -132,7 +132,8 @@ def test_a_run_until_it_has_converged_stops_early():
 def test_a_run_that_has_not_converged_goes_on_at_a_larger_thinning(monkeypatch):
     checks = []
 
-    def judge(parents, log_scores):
+    def judge(parents, log_scores, planned):
+        assert planned == 100
         checks.append(log_scores.shape)
         return len(checks) == 7
 
@@ -144,7 +145,7 @@ def test_a_run_that_has_not_converged_goes_on_at_a_larger_thinning(monkeypatch):
 
 
 def test_a_run_that_never_converges_says_so(monkeypatch):
-    monkeypatch.setattr("gpn_bayes.running.have_converged", lambda parents, log_scores: False)
+    monkeypatch.setattr("gpn_bayes.running.have_converged", lambda parents, log_scores, planned: False)
     with pytest.warns(UserWarning, match="not converged: 2 chains"):
         post = quick(until="converged", draws=20, tune=0, thin=1, chains=2)
     assert post.settings["converged"] is False and post.settings["thin"] == 32

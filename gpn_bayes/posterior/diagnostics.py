@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 R_HAT_POOR = 1.05
 ESS_LIMIT = 400
 GAP_LIMIT = 0.05
-# From so many effective draws of each chain on, chance explains a gap of 0.1 at most, and excuses it.
+# From so many effective draws of each chain on, chance excuses a gap: what as many draws as were asked for leave open.
 EXCUSED_FROM = 800
 WEIGHT_ESS_LIMIT = 0.1
 PARETO_K_LIMIT = 0.7
@@ -289,13 +289,14 @@ def chance_gap(effective: float) -> float:
     return 4 * float(np.sqrt(0.5 / effective))
 
 
-def have_converged(parents: np.ndarray, log_scores: np.ndarray) -> bool:
+def have_converged(parents: np.ndarray, log_scores: np.ndarray, planned: int | None = None) -> bool:
     """Tell whether chains agree on the log score and on every edge, and have drawn enough.
 
     On the log score: R-hat up to 1.05 and 400 effective draws in all. On every edge: no two chains are farther apart
-    than 0.05; or, once each chain has 800 effective draws of the log score, than chance alone would part them
-    (`chance_gap`), which is 0.1 then and less with more. With fewer draws chance explains so much that it would hide
-    chains that do differ, and is no excuse. So a true gap of 0.15 is two standard errors or more beyond what passes.
+    than 0.05; or, once each chain has 800 effective draws of the log score, than chance alone would part them if all
+    draws that were asked for were independent (`chance_gap`). That is 0.1 for 800 draws, and 0.05 from 3,200 on: only
+    what longer strides can't mend is excused. With fewer draws chance explains so much that it would hide chains that
+    do differ, and is no excuse. So a true gap of 0.15 is two standard errors or more beyond what passes.
 
     Parameters
     ----------
@@ -303,23 +304,22 @@ def have_converged(parents: np.ndarray, log_scores: np.ndarray) -> bool:
         The DAGs, by parent bits.
     log_scores : ndarray of shape (chain, draw)
         Their log scores.
+    planned : int, optional
+        How many draws each chain was asked for, where it has made fewer.
     """
     chains, draws = log_scores.shape
     if draws < 4:
         return False
     by_chain = np.array([graphs.unpack(own, parents.shape[2]).mean(axis=0) for own in parents])
     gap = (by_chain.max(axis=0) - by_chain.min(axis=0)).max()
+    excused = max(GAP_LIMIT, chance_gap(draws if planned is None else planned))
     # Where the log score never changes it has neither R-hat nor effective draws: then the edges alone tell.
     if np.ptp(log_scores) == 0:
-        return bool(gap <= _converged_gap(draws))
+        return bool(gap <= (excused if draws >= EXCUSED_FROM else GAP_LIMIT))
     ess = ess_of(log_scores)
     # The log score may be worth more than its draws, where a high one follows a low one; edges needn't be.
-    agree = gap <= _converged_gap(min(ess / chains, draws))
+    agree = gap <= (excused if min(ess / chains, draws) >= EXCUSED_FROM else GAP_LIMIT)
     return bool(agree and ess >= ESS_LIMIT and r_hat_of(log_scores) <= R_HAT_POOR)
-
-
-def _converged_gap(effective: float) -> float:
-    return max(GAP_LIMIT, chance_gap(effective)) if effective >= EXCUSED_FROM else GAP_LIMIT
 
 
 def largest_gap(edge_by_chain: np.ndarray, names: tuple[str, ...]) -> tuple[float, str]:
