@@ -81,9 +81,10 @@ def test_forty_variables_of_the_reference() -> None:
     assert found["gap"] < 0.05 and found["r_hat"] < 1.05 and found["seconds"] < 60
 
 
-def test_eighty_variables() -> None:
-    found = run(n=80, settings=CONVERGED)
-    show("80 variables", pd.DataFrame([found]))
+@pytest.mark.parametrize("n", [80, 100])
+def test_chains_agree_on_every_edge(n: int) -> None:
+    found = run(n=n, settings=CONVERGED)
+    show(f"{n} variables", pd.DataFrame([found]))
     assert found["gap"] < 0.05 and found["r_hat"] < 1.05 and found["seconds"] < 300
 
 
