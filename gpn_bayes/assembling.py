@@ -41,6 +41,8 @@ def draws_under_score(run: PreparedRun, drawn: Draws, correction: np.ndarray | N
     """
     settings = {**run.settings, "thin": drawn.thin, "candidates": found}
     settings |= {"moves": _move_table(run.plan.sampler, drawn.counters)}
+    if drawn.thin != run.plan.thin:
+        settings["planned_thin"] = run.plan.thin
     if drawn.converged is not None:
         settings["converged"] = drawn.converged
     if drawn.interrupted:

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.special import ndtr
 
 from gpn_bayes.checking import check_count
-from gpn_bayes.data import Dataset, SufficientStatistics, read_data
+from gpn_bayes.data import Dataset, SufficientStatistics, read_known
 from gpn_bayes.posterior.graph_posterior import GraphPosterior
 from gpn_bayes.scores.blas_threads import one_blas_thread
 from gpn_bayes.scores.gp import GP, GPScorer
@@ -129,14 +129,15 @@ def fitted_curves(
     scorer = _scorer_of(post, _gp_of(post, score), table)
     target = post._index(node)
     chosen = _parents_of(post, target, parents, threshold)
-    sets = _sets_of(post, target, chosen)
+    sets = {p: _sets_of(post, target, p) for p in chosen}
     grids = {p: np.linspace(table.values[:, p].min(), table.values[:, p].max(), points) for p in chosen}
-    fits = _fit_sets(scorer, target, sets, _standardised(grids, table), centred)
+    weights = {s: weight for own in sets.values() for s, weight in own.items()}
+    fits = _fit_sets(scorer, target, weights, _standardised(grids, table), centred)
     edges = post.edge_probabilities().to_numpy()[:, target]
     y = table.values[:, target]
     lines, dots = [], []
     for p in chosen:
-        own = [fit for fit in fits if p in fit.parts]
+        own = [fit for fit in fits if tuple(fit.parts) in sets[p]]
         names = {"node": post.names[target], "parent": post.names[p]}
         moments = _averaged(own, p, probability, y.mean(), y.std(ddof=1))
         lines.append(pd.DataFrame(names | {"edge_probability": float(edges[p]), "x": grids[p]} | moments))
@@ -153,11 +154,9 @@ def _table_of(post: GraphPosterior, data: Any) -> Dataset:
     """Return the rows behind a posterior."""
     if data is None and post.data is None:
         raise ValueError("curves need the rows, which a loaded posterior doesn't have; give them as data=")
-    table = read_data(post.data if data is None else data)
+    table = read_known(post.data if data is None else data, post.names, post.settings.get("data_fingerprint"))
     if isinstance(table, SufficientStatistics):
         raise ValueError("curves need the rows; received SufficientStatistics")
-    if table.names != post.names or table.fingerprint != post.settings.get("data_fingerprint", table.fingerprint):
-        raise ValueError("data must be the table that the posterior was drawn from; received another")
     return table
 
 
@@ -189,7 +188,11 @@ def _parents_of(post: GraphPosterior, target: int, parents: Any, threshold: floa
     column = post.edge_probabilities().iloc[:, target].to_numpy()
     if parents is None:
         return [int(p) for p in np.argsort(-column, kind="stable") if column[p] > 0 and column[p] >= threshold]
+    if isinstance(parents, str):
+        raise ValueError(f"parents must be a list of variables; received {parents!r}")
     chosen = [post._index(parent) for parent in parents]
+    if len(set(chosen)) < len(chosen):
+        raise ValueError(f"parents must name each variable once; received {list(parents)}")
     drawn = {name for listed in post.parent_set_probabilities(target)["parents"] for name in listed}
     for p in chosen:
         if post.names[p] not in drawn:
@@ -197,21 +200,15 @@ def _parents_of(post: GraphPosterior, target: int, parents: Any, threshold: floa
     return chosen
 
 
-def _sets_of(post: GraphPosterior, target: int, chosen: list[int]) -> dict[tuple[int, ...], float]:
-    """Return the parent sets to average over, with their probabilities."""
+def _sets_of(post: GraphPosterior, target: int, parent: int) -> dict[tuple[int, ...], float]:
+    """Return the parent sets with one parent that its curve is averaged over, with their probabilities."""
     sets = post.parent_set_probabilities(target)
     places = {name: place for place, name in enumerate(post.names)}
     known = [tuple(sorted(places[name] for name in listed)) for listed in sets["parents"]]
-    wanted: dict[tuple[int, ...], float] = {}
-    for p in chosen:
-        own = [(s, weight) for s, weight in zip(known, sets["probability"], strict=True) if p in s]
-        total, held = sum(weight for _, weight in own), 0.0
-        for s, weight in own[:_MOST_SETS]:
-            wanted[s] = float(weight)
-            held += weight
-            if held >= _SHARE * total:
-                break
-    return wanted
+    own = [(s, float(weight)) for s, weight in zip(known, sets["probability"], strict=True) if parent in s]
+    held = np.cumsum([weight for _, weight in own])
+    needed = int(np.searchsorted(held, _SHARE * held[-1])) + 1
+    return dict(own[: min(needed, _MOST_SETS)])
 
 
 def _standardised(grids: dict[int, np.ndarray], table: Dataset) -> dict[int, np.ndarray]:

@@ -251,6 +251,24 @@ def read_data(data: Any) -> "Dataset | SufficientStatistics":
     return data if isinstance(data, SufficientStatistics) else Dataset.read(data)
 
 
+def read_known(data: Any, names: tuple[str, ...], fingerprint: str | None) -> "Dataset | SufficientStatistics":
+    """Return the table that a posterior was drawn from; refuse any other.
+
+    Parameters
+    ----------
+    data : DataFrame, ndarray, path, Dataset or SufficientStatistics
+        The table.
+    names : tuple of str
+        The posterior's variables.
+    fingerprint : str or None
+        That of the table it was drawn from, if it is known.
+    """
+    table = read_data(data)
+    if table.names != names or table.fingerprint != (fingerprint or table.fingerprint):
+        raise ValueError("data must be the table that the posterior was drawn from; received another")
+    return table
+
+
 def read_part(data: "Dataset | pd.DataFrame | np.ndarray | str | Path") -> Dataset:
     """Return one party's part of a larger table: as `Dataset.read`, but columns may be constant, and a row is enough.
 

@@ -140,9 +140,9 @@ def test_constraints_reach_the_sampler(table, tmp_path, capsys):
 
 def test_the_command_of_a_report_gives_the_same_networks(table, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    shutil.copy(table, "my cells.csv")
+    shutil.copy(table, "-my cells.csv")
     given = [
-        "run", "my cells.csv", "-q", "--cores", 1, "--out", "first", "--draws", 20, "--required",
+        "run", "./-my cells.csv", "-q", "--cores", 1, "--out", "first", "--draws", 20, "--required",
         "IL 6 -> TNF-α", "--required=mek->erk", "--candidates", 3, "--no-plus-one", "--seed", 7,
     ]  # fmt: skip
     assert call(capsys, *given)[0] == 0

@@ -29,10 +29,12 @@ NAMES = ["TNF-α", "IL 6", "erk", "akt", "mek", "p-38"]
         ("mek < erk < akt", Question("<", ("mek", "erk", "akt"))),
         ("mek<erk", Question("<", ("mek", "erk"))),
         ("a -> b -> c", Question("->", ("a -> b", "c"))),
+        ("erk → akt", Question("->", ("erk", "akt"))),
+        ("x→y -> c", Question("->", ("x→y", "c"))),
     ],
 )
 def test_questions_are_read(text, expected):
-    assert read_question(text, [*NAMES, "a -> b", "c"]) == expected
+    assert read_question(text, [*NAMES, "a -> b", "c", "x→y"]) == expected
 
 
 def test_a_question_of_two_meanings_is_refused():

@@ -30,6 +30,7 @@ BAD_OPTIONS = [
     (["--seed", "-1"], "random_seed must be"),
     (["--thin", "often"], "thin must be a whole number, 1 or more; received 'often'"),
     (["--thin", "0"], "thin must be"),
+    (["--thin", "²"], "thin must be a whole number, 1 or more; received '²'"),
     (["--score", "best"], "score must be"),
     (["--sampler", "best"], "sampler must be one of"),
     (["--order-bias", "best"], "order_bias must be"),

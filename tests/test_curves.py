@@ -159,6 +159,14 @@ def test_curves_average_over_parent_sets_and_modes():
     assert line["edge_probability"].unique() == pytest.approx(0.6)
 
 
+def test_a_curve_does_not_depend_on_the_others_that_are_shown():
+    """Sets that hold little of one parent's probability, and more of another's, count for that other alone."""
+    post = posterior(["x"] * 300 + ["xz"] * 2 + [""] * 10)
+    both, alone = post.curves("y"), post.curves("y", parents=["x"])
+    shown = both[both["parent"] == "x"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(shown, alone)
+
+
 def test_curves_find_the_functions():
     lines = fitted_curves(posterior(["xz"] * 4), "y").lines
     for parent, true in (("x", lambda x: np.sin(2 * x)), ("z", lambda z: 0.4 * ((z - 10) / 3) ** 2)):
@@ -269,6 +277,8 @@ def test_other_scores_are_asked_for():
         ({"threshold": -0.1}, "^threshold must lie between 0 and 1; received -0.1$"),
         ({"points": 1}, "^points must be a whole number, 2 or more; received 1$"),
         ({"parents": ["z"]}, "^a curve needs an edge that was drawn; z -> y wasn't$"),
+        ({"parents": ["x", 0]}, r"^parents must name each variable once; received \['x', 0\]$"),
+        ({"parents": "xz"}, "^parents must be a list of variables; received 'xz'$"),
         ({"data": SufficientStatistics.of(Dataset.read(table()))}, "^curves need the rows; received SufficientStat"),
     ],
 )

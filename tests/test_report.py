@@ -1,10 +1,11 @@
-"""The report: its numbers, its words, its file."""
+"""The report: its numbers, its curves, its file."""
 
 import json
 import re
 import tomllib
 from html.parser import HTMLParser
 from importlib.resources import files
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +13,12 @@ import pandas as pd
 import pytest
 
 import gpn_bayes as gpn
+from gpn_bayes.cli.questions import Question, ask
 from gpn_bayes.plots.network import links
 from gpn_bayes.posterior import GraphPosterior
-from gpn_bayes.report import content, drawing, trust, wording
+from gpn_bayes.report import content, drawing
 from gpn_bayes.report.compact import compact_places
 from gpn_bayes.report.functions import functions_of
-from gpn_bayes.report.origin import origin_of
 from gpn_bayes.report.page import script_json
 from tests.draws import exact_posterior, quick
 from tests.reports import AWKWARD, awkward_posterior, made_posterior, read_numbers
@@ -84,6 +85,19 @@ def test_exact_posteriors_have_no_errors():
     assert found["trust"]["verdict"] == "good" and found["edges"]["statuses"] == ["exact"]
 
 
+def test_exact_pairs_are_exact_where_only_edges_are_summed():
+    """From six variables on, the exact sampler sums edges alone, and all else is drawn."""
+    data = gpn.datasets.sachs(transform="log2").iloc[:150, :7]
+    post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+    found = content.content_of(post)["joined"]
+    asked = [ask(post, Question("-", (a, b))) for a, b in combinations(post.names, 2)]
+    assert found["mcse"] == [0.0] * 21
+    assert found["probability"] == pytest.approx([answer.value for answer in asked], abs=1e-6)
+    drawn = post.probability(lambda graph: graph.has_edge("raf", "plcg") or graph.has_edge("plcg", "raf")).value
+    place = list(combinations(post.names, 2)).index(("raf", "plcg"))
+    assert abs(found["probability"][place] - drawn) > 0.001  # the draws alone would have said otherwise
+
+
 def test_a_small_error_is_not_told_as_exact():
     assert content.errors([0.0, 2e-8, np.nan, 0.1234567]) == [0.0, 1e-7, None, 0.123457]
 
@@ -147,113 +161,6 @@ def test_causes_stand_above_effects_in_large_networks():
     assert np.ptp(x) / np.ptp(y) == pytest.approx(1, abs=0.35)
 
 
-# Words
-
-
-def test_answers_tell_directions_and_what_is_open():
-    p = np.zeros((4, 4))
-    p[0, 1], p[1, 2], p[2, 1], p[2, 3] = 0.98, 0.5, 0.46, 0.4
-    told = wording.answers(p, ["a", "b", "c", "d"])
-    assert [own["text"] for own in told] == [
-        "2 of 6 pairs of variables are joined with a probability of 0.9 or more; 1 lies between 0.1 and 0.9; "
-        "the other 3 below 0.1.",
-        "The data tell the direction of 1 of these:",
-        "The data can't tell the direction of 1 of these:",
-        "Open whether they are joined:",
-        "A network drawn from the posterior has 2.3 edges on average.",
-    ]
-    assert [own["links"] for own in told][1:4] == [["a → b 0.98"], ["b – c 0.96"], ["c – d 0.40"]]
-
-
-def test_answers_where_nothing_is_joined():
-    told = wording.answers(np.array([[0, 0.03, 0], [0.01, 0, 0], [0, 0, 0]]), ["a", "b", "c"])
-    assert told[0]["text"] == (
-        "None of 3 pairs of variables are joined with a probability of 0.9 or more; the other 3 below 0.1."
-    )
-    assert told[1] == {"text": "The pair that comes closest:", "links": ["a – b 0.04"], "more": 0}
-    assert wording.answers(np.zeros((2, 2)), ["a", "b"])[-1]["text"] == "No edge was ever drawn."
-
-
-def test_long_lists_are_cut_and_counted():
-    p = np.triu(np.full((6, 6), 0.95), 1)
-    assert (len(wording.answers(p, "abcdef")[1]["links"]), wording.answers(p, "abcdef")[1]["more"]) == (8, 7)
-
-
-def test_the_first_questions_can_be_asked(post):
-    from gpn_bayes.cli.questions import read_question
-
-    for names, p in ((["a", "b"], np.zeros((2, 2))), (["raf", "b", "c"], np.eye(3, k=1))):
-        for text in wording.questions(p, names):
-            assert read_question(text, names).names[0] == names[0]
-
-
-# Trust
-
-
-def test_verdicts(post):
-    good = made_posterior("abc", [(0, 1, 0.5), (1, 2, 0.4)], shape=(4, 500))
-    found = trust.trust_of(good)
-    assert (found["verdict"], found["warnings"]) == ("good", [])
-    assert [own["fine"] for own in found["figures"]] == [None, True, True, True]
-    assert [len(chain) for chain in found["trace"]] == [167] * 4
-    one = trust.trust_of(made_posterior("abc", [(0, 1, 0.5)], shape=(1, 900)))
-    assert one["verdict"] == "caution" and one["warnings"][0].startswith("One chain can't")
-    apart = made_posterior("abc", [(0, 1, 0.5)], shape=(4, 500))
-    apart.log_score[0] += 50
-    poor = trust.trust_of(apart)
-    assert poor["verdict"] == "poor" and poor["heading"] == "Don't rely on these numbers yet."
-    assert {own["name"]: own["fine"] for own in poor["figures"]}["R-hat of the log score"] is False
-
-
-def test_verdicts_of_weights():
-    weights = np.zeros((2, 500))
-    weights[0, 0] = 20
-    heavy = made_posterior("abc", [(0, 1, 0.5)], shape=(2, 500), sampler="exact", reweight="auto", pareto_k=1.2)
-    heavy.log_weights = weights
-    found = trust.trust_of(heavy)
-    assert found["verdict"] == "poor" and [own["fine"] for own in found["figures"]] == [None, False, False]
-    cut = made_posterior("abc", [(0, 1, 0.5)], shape=(2, 500), sampler="exact", reweight="interrupted")
-    assert cut.diagnostics().verdict == "poor"
-    biased = made_posterior("abc", [(0, 1, 0.5)], shape=(4, 500), sampler="order", order_bias="kept")
-    assert biased.diagnostics().verdict == "caution"
-
-
-# Where it came from
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"sampler": "exact"},
-        {"sampler": "partition", "prior": "fair", "required": [("a", "b")], "forbidden": [("c", "a")]},
-        {"sampler": "order", "max_parents": 2, "order_bias": "correct"},
-        {"score": gpn.scores.BGe(alpha_mu=0.5), "thin": 3},
-    ],
-    ids=lambda settings: settings.get("sampler", "bge"),
-)
-def test_the_call_draws_the_same(settings):
-    data, _ = exact_posterior()
-    post = quick(data, **settings)
-    call = origin_of(post)["call"].replace("    df,\n", "    df, progressbar=False,\n")
-    space = {"df": data}
-    exec(call, space)
-    assert (space["post"].parents == post.parents).all()
-    assert space["post"].settings == post.settings
-
-
-def test_a_call_that_cannot_be_told_is_not():
-    data, _ = exact_posterior()
-    assert origin_of(quick(data, candidates={"b": ["a"]}))["call"] is None
-    assert origin_of(made_posterior("ab", [(0, 1, 0.5)], score="Mine(x)"))["call"] is None
-
-
-def test_settings_in_words():
-    data, _ = exact_posterior()
-    settings = dict(origin_of(quick(data, required=[("a", "b")], forbidden=[("c", "d")]))["settings"])
-    assert settings["prior"] == "uniform; required a → b; forbidden c → d"
-    assert settings["max parents"] == "none" and settings["random seed"] == "3"
-
-
 # Curves
 
 
@@ -297,6 +204,14 @@ def test_a_loaded_posterior_has_curves_if_given_the_rows(curved, tmp_path):
     ):
         loaded.report(tmp_path / "other.html", data=data + 1)
     assert not (tmp_path / "other.html").exists()
+
+
+def test_rows_of_another_table_are_refused_without_curves_too():
+    data, _ = exact_posterior()
+    with pytest.raises(
+        ValueError, match="^data must be the table that the posterior was drawn from; received another$"
+    ):
+        content.content_of(quick(data), data.iloc[:-1])
 
 
 def test_other_scores_say_why_there_are_no_curves(found):

@@ -11,6 +11,7 @@ import pytest
 
 import gpn_bayes as gpn
 from gpn_bayes.cli import main
+from gpn_bayes.cli.folder import edges_csv
 from tests import browser as browsers
 from tests.reports import AWKWARD, awkward_posterior, made_posterior
 
@@ -105,8 +106,10 @@ def test_the_box_answers_edges_and_paths(page, demo):
     told = ask(page, "erk ~> akt")
     assert "A directed path leads from erk to akt" in told
     assert f"{path.value:.3f} ± {path.mcse:.3f}" in " ".join(told.split())
-    joined = edge.value + post.edge_probability("akt", "erk").value
-    assert f"{joined:.3f}" in ask(page, "erk-akt")
+    assert ask(page, "erk → akt") == ask(page, "erk -> akt")  # as the page itself writes edges
+    p = post.edge_probabilities()
+    a, b = next((a, b) for a in p.index for b in p.columns if a < b and 0.05 < p.loc[a, b] + p.loc[b, a] < 0.9)
+    assert f"{p.loc[a, b] + p.loc[b, a]:.3f} exact" in " ".join(ask(page, f"{a}-{b}").split())
     assert f"{1 - post.path_probability('akt', 'erk').value:.3f}" in ask(page, "erk < akt")
 
 
@@ -182,6 +185,43 @@ def test_the_network_is_drawn(page):
         "return seen.size;"
     )
     assert colours > 10
+
+
+def test_what_the_reader_zoomed_to_stays_while_the_width_does(page):
+    def zoom():
+        return page.execute_script("return document.getElementById('network')._cyreg.cy.zoom()")
+
+    fitted = zoom()
+    one(page, "#zoom-in").click()
+    zoomed = zoom()
+    assert zoomed > fitted
+    browsers.resize(page, 1400, 700)
+    assert zoom() == zoomed
+    browsers.resize(page, 600, 700)
+    assert zoom() < zoomed
+
+
+def test_long_numbers_of_a_chart_are_whole(browser, tmp_path):
+    post = made_posterior("abc", [(0, 1, 0.5)])
+    post.log_score -= 1_334_666
+    page = opened(browser, post.report(tmp_path / "report.html"))
+    ends = page.execute_script("return [...document.querySelectorAll('#trace text')].map((t) => t.getBBox().x)")
+    assert len(ends) > 2 and min(ends) >= 0
+    assert "-1334766" in texts(page, "#trace text")
+
+
+def test_names_are_sorted_as_in_the_file(browser, tmp_path):
+    """Beyond the first plane of Unicode, browsers and Python would compare them otherwise."""
+    post = made_posterior(("ﬁ", "𝛼", "b", "bc"), [])
+    page = opened(browser, post.report(tmp_path / "report.html"))
+    assert downloaded(page) == edges_csv(post.summary())
+
+
+def test_an_error_that_is_unknown_is_given_no_reason(browser, tmp_path):
+    post = made_posterior("abc", [(0, 1, 0.5)], shape=(2, 3))
+    assert 0 < post.edge_probability("a", "b").value < 1 and np.isnan(post.edge_probability("a", "b").mcse)
+    page = opened(browser, post.report(tmp_path / "report.html"))
+    assert " ".join(ask(page, "a -> b").splitlines()[1].split()).endswith("no error known")
 
 
 @pytest.mark.parametrize("scheme", [browsers.LIGHT, browsers.DARK])

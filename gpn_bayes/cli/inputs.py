@@ -1,6 +1,7 @@
 """Options that may be files: edges, tiers, orders, candidates and prior probabilities, read for known variables."""
 
 import csv
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,7 +106,7 @@ def read_candidates(given: str | None, names: Sequence[str]) -> dict[str, list[s
     """Return the candidate parents of each variable from a CSV file of edges, the name of a method, or a number."""
     if given is None:
         return None
-    if given.lstrip("-").isdigit():
+    if is_whole(given):
         return int(given)
     path = Path(given)
     if not path.is_file() and not path.suffix:
@@ -147,6 +148,11 @@ def read_prior(given: str, names: Sequence[str]) -> "str | pd.DataFrame":
         for row in rows
     ]  # fmt: skip
     return pd.DataFrame(values, index=[row[0] for row in rows], columns=header[1:])
+
+
+def is_whole(text: str) -> bool:
+    """Tell whether a text is a whole number."""
+    return re.fullmatch("-?[0-9]+", text) is not None
 
 
 def _number(text: str, rule: str) -> float:

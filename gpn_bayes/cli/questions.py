@@ -44,6 +44,8 @@ def read_question(text: str, names: Sequence[str], signs: Sequence[str] = SIGNS)
     >>> read_question("erk->akt", ["akt", "erk"]).names
     ('erk', 'akt')
     """
+    if "→" in text and not any(set(own.names) <= set(names) for own in _splits(text, signs, spaced=False)):
+        text = text.replace("→", "->")  # as reports write edges
     for spaced in (True, False):
         readings = {reading for reading in _splits(text, signs, spaced) if set(reading.names) <= set(names)}
         if len(readings) > 1:

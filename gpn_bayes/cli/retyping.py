@@ -40,7 +40,8 @@ def _was_typed(context: typer.Context, name: str) -> bool:
 def _words(parameter: Any, value: Any) -> Iterator[str]:
     """Return the words of one parameter, those of an option that was given several times too."""
     if parameter.param_type_name == "argument":
-        yield str(value)
+        # Else a file "-cells.csv" would be read as options.
+        yield f"./{value}" if str(value).startswith("-") else str(value)
     elif isinstance(value, bool):
         yield (parameter.opts if value else parameter.secondary_opts)[0]
     else:

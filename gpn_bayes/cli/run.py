@@ -298,4 +298,4 @@ def _say_interrupted(when: str) -> None:
 
 
 def _read_thin(text: str) -> int | str:
-    return int(text) if text.lstrip("-").isdigit() else text
+    return int(text) if inputs.is_whole(text) else text

@@ -181,18 +181,20 @@ class Diagnostics:
         elif self.sampler == "exact":
             text = f"{self.draws} independent draws{self._told_weights()}{noise}."
         elif self.chains == 1:
-            text = (
-                f"1 chain of {self.draws} draws; {self.ess:.0f} effective draws of the log score"
-                f"{self._told_weights()}{noise}."
-            )
+            text = f"1 chain of {self.draws} draws; {self._told_log_score()}{self._told_weights()}{noise}."
         else:
             verdict = "don't agree" if self._disagree else "agree"
             text = (
                 f"{self.chains} chains {verdict}; largest gap {self.largest_gap:.2f} "
-                f"({self.largest_gap_edge}); R-hat {self.r_hat:.3f}, {self.ess:.0f} effective draws of the log score"
-                f"{self._told_weights()}{noise}."
+                f"({self.largest_gap_edge}); {self._told_log_score()}{self._told_weights()}{noise}."
             )
         return "\n".join([text, *self.warnings()])
+
+    def _told_log_score(self) -> str:
+        if np.isnan(self.ess):
+            return "R-hat and effective draws of the log score can't be told"
+        agreement = "" if np.isnan(self.r_hat) else f"R-hat {self.r_hat:.3f}, "
+        return f"{agreement}{self.ess:.0f} effective draws of the log score"
 
     def _told_noise(self) -> str:
         if np.isnan(self.score_error):
@@ -248,6 +250,17 @@ def weight_ess(weights: np.ndarray) -> float:
     return float(weights.sum() ** 2 / (weights**2).sum())
 
 
+def pareto_k_limit(draws: int) -> float:
+    """Return the largest shape of the weights' tail to rely on: with few draws a smaller one (Vehtari et al. 2024).
+
+    Examples
+    --------
+    >>> round(pareto_k_limit(100), 2), pareto_k_limit(8000)
+    (0.5, 0.7)
+    """
+    return min(PARETO_K_LIMIT, 1 - 1 / float(np.log10(max(draws, 2))))
+
+
 def weight_warnings(pareto_k: float, effective: float, draws: int) -> list[str]:
     """Return in words, with what to do, whether weights from one score to another are poor.
 
@@ -260,8 +273,7 @@ def weight_warnings(pareto_k: float, effective: float, draws: int) -> list[str]:
     draws : int
         How many draws there are.
     """
-    # With few draws a smaller k is already too much (Vehtari et al. 2024).
-    limit = min(PARETO_K_LIMIT, 1 - 1 / np.log10(max(draws, 2)))
+    limit = pareto_k_limit(draws)
     if not pareto_k > limit and effective >= WEIGHT_ESS_LIMIT * draws:
         return []
     tail = "" if np.isnan(pareto_k) else f"; Pareto k {pareto_k:.2f}, should be below {limit:.2f}"

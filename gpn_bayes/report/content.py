@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpn_bayes import graphs
-from gpn_bayes.data import read_data
+from gpn_bayes.data import read_known
 from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.report import origin, trust, wording
 from gpn_bayes.report.drawing import drawing_of
@@ -51,7 +51,7 @@ def content_of(
     >>> found["names"], len(found["edges"]["probability"]), found["trust"]["verdict"]
     (['v1', 'v2'], 4, 'good')
     """
-    data = None if data is None else read_data(data)
+    data = None if data is None else read_known(data, post.names, post.settings.get("data_fingerprint"))
     probabilities = post.edge_probabilities().to_numpy()
     return {
         "names": list(post.names),
@@ -63,7 +63,7 @@ def content_of(
         "curves": functions_of(post, data, curves),
         "title": wording.title(post),
         "subtitle": wording.subtitle(post, data),
-        "answers": wording.answers(probabilities, post.names),
+        "answers": wording.answers(probabilities, post.names, post.settings.get("prior")),
         "questions": wording.questions(probabilities, post.names),
         "trust": trust.trust_of(post),
         "origin": {**origin.origin_of(post), "command": command},
@@ -95,8 +95,14 @@ def _edges(post: "GraphPosterior") -> dict[str, Any]:
 
 def _joined(post: "GraphPosterior") -> dict[str, Any]:
     """Return the probabilities of edges either way, of pairs in the order of `numpy.triu_indices`."""
-    i, j = np.triu_indices(len(post.names), 1)
-    return _moments(post, lambda dags: dags[:, i, j] | dags[:, j, i])
+    n = len(post.names)
+    i, j = np.triu_indices(n, 1)
+    if post.exact is None:
+        return _moments(post, lambda dags: dags[:, i, j] | dags[:, j, i])
+    # No DAG holds both directions; what the errors of scores leave in two probabilities adds up at worst.
+    value, mcse = (own.reshape(n, n) for own in (post._edge_moments.value, post._edge_moments.mcse))
+    joined = np.minimum(value[i, j] + value[j, i], 1.0)
+    return {"probability": numbers(joined, _PROBABILITY_DECIMALS), "mcse": errors(mcse[i, j] + mcse[j, i])}
 
 
 def _moments(post: "GraphPosterior", features_of: Any) -> dict[str, Any]:

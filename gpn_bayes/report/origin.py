@@ -22,8 +22,8 @@ def origin_of(post: "GraphPosterior") -> dict[str, Any]:
     Returns
     -------
     dict
-        `settings` and `versions`, lists of (name, text), and `call`, Python code; None where the settings don't tell
-        all of it.
+        `settings` and `versions`, lists of (name, text); `call`, Python code, None where the settings don't tell all of
+        it; and `seeded`, whether that draws the very same networks.
     """
     settings = post.settings
     listed = [(name.replace("_", " "), _text(name, value, post.names)) for name, value in settings.items()]
@@ -32,6 +32,7 @@ def origin_of(post: "GraphPosterior") -> dict[str, Any]:
         "settings": listed,
         "versions": [*reporter, *((name, version(name)) for name in _PACKAGES)],
         "call": _call(settings, post.names),
+        "seeded": settings.get("random_seed") is not None,
     }
 
 
@@ -56,6 +57,8 @@ def _plain(value: Any) -> str:
 
 def _prior_text(prior: dict[str, Any], names: tuple[str, ...]) -> str:
     parts = [str(prior.get("kind", "unknown"))]
+    parts += ["with edge probabilities of its own"] if prior.get("log_odds") is not None else []
+    parts += [f"edge penalty {prior['edge_penalty']:.4g}"] if prior.get("edge_penalty") else []
     for name in ("required", "forbidden"):
         edges = [f"{names[i]} → {names[j]}" for i, j in _edges(prior, name)]
         parts += [f"{name} {', '.join(edges)}"] if edges else []
@@ -71,13 +74,16 @@ def _call(settings: dict[str, Any], names: tuple[str, ...]) -> str | None:
     """Return the call of `gpn_bayes.sample` that draws the same, given the same table."""
     prior, candidates = settings.get("prior") or {}, settings.get("candidates") or {}
     score = _score(str(settings.get("score", "")))
-    tells_all = prior.get("kind") in ("uniform", "fair") and candidates.get("method") == "all others"
-    if score is None or not tells_all or settings.get("plus_one") or settings.get("reweight") == "interrupted":
+    named_prior = prior.get("kind") in ("uniform", "fair") and prior.get("log_odds") is None
+    named_prior &= not prior.get("edge_penalty")
+    all_others = candidates.get("method") == "all others" and not settings.get("plus_one")
+    cut_short = settings.get("interrupted") or settings.get("reweight") == "interrupted"
+    if score is None or not named_prior or not all_others or cut_short:
         return None
     named = {name: [(names[i], names[j]) for i, j in _edges(prior, name)] for name in ("required", "forbidden")}
     given = {"sampler": settings["sampler"], "draws": settings["draws"], "chains": settings["chains"]}
     if settings["sampler"] != "exact":
-        given |= {"tune": settings["tune"], "thin": settings["thin"]}
+        given |= {"tune": settings["tune"], "thin": settings.get("planned_thin", settings["thin"])}
     given |= {name: settings[name] for name, default in _DEFAULTS.items() if settings.get(name) != default}
     given |= {} if prior["kind"] == "uniform" else {"prior": prior["kind"]}
     given |= {name: edges for name, edges in named.items() if edges}

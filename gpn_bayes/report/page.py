@@ -27,7 +27,7 @@ def page_of(content: dict[str, Any]) -> str:
         figures="\n".join(_figure(own) for own in content["trust"]["figures"]),
         settings=_definitions(content["origin"]["settings"]),
         versions=_definitions(content["origin"]["versions"]),
-        call=_call(content["origin"]["command"], content["origin"]["call"]),
+        call=_ways(content["origin"]),
         numbers=script_json({name: own for name, own in content.items() if name not in ("answers", "origin")}),
         cytoscape=_asset("cytoscape.min.js"),
         scripts=f'(function () {{\n"use strict";\n{scripts}\n}})();',
@@ -81,8 +81,10 @@ def _definitions(pairs: list[tuple[str, str]]) -> str:
     return "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>" for name, text in pairs)
 
 
-def _call(command: str | None, code: str | None) -> str:
+def _ways(origin: dict[str, Any]) -> str:
     """Return the ways to draw the same networks again: by a command, and by Python."""
-    ways = {"On the command line": command, "In Python, with the table <code>df</code>": code}
-    told = [f"<h3>{way}</h3><pre><code>{escape(text)}</code></pre>" for way, text in ways.items() if text]
-    return "".join(told) or "<p>The settings below don't tell the whole call; keep the script that made it.</p>"
+    ways = {"On the command line": origin["command"], "In Python, with the table <code>df</code>": origin["call"]}
+    told = "".join(f"<h3>{way}</h3><pre><code>{escape(text)}</code></pre>" for way, text in ways.items() if text)
+    if not told:
+        return "<p>The settings below don't tell the whole call; keep the script that made it.</p>"
+    return told if origin["seeded"] else f"{told}<p>Drawn without a seed: another run draws other networks.</p>"

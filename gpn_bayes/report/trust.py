@@ -7,11 +7,12 @@ import numpy as np
 from gpn_bayes.advice import in_both
 from gpn_bayes.posterior.diagnostics import (
     ESS_LIMIT,
-    PARETO_K_LIMIT,
     R_HAT_POOR,
     WEIGHT_ESS_LIMIT,
     Diagnostics,
+    pareto_k_limit,
 )
+from gpn_bayes.report.wording import counted
 
 if TYPE_CHECKING:
     from gpn_bayes.posterior.graph_posterior import GraphPosterior
@@ -53,7 +54,7 @@ def _figure(name: str, value: str, wanted: str, fine: bool | None, meaning: str)
 
 def _chain_figures(found: Diagnostics) -> list[dict[str, Any]]:
     """Return the figures of chains; independent draws have none but their number."""
-    drawn = _figure("Networks drawn", f"{found.draws:,}", "", None, f"in {found.chains} chains")
+    drawn = _figure("Networks drawn", f"{found.draws:,}", "", None, f"in {counted(found.chains, 'chain')}")
     if found.sampler == "exact":
         return [drawn | {"meaning": "drawn independently of each other"}]
     several = found.chains > 1
@@ -94,11 +95,12 @@ def _weight_figures(found: Diagnostics) -> list[dict[str, Any]]:
     )
     if np.isnan(found.pareto_k):
         return [share]
+    limit = pareto_k_limit(found.draws)
     tail = _figure(
         "Pareto k of the weights",
         f"{found.pareto_k:.2f}",
-        f"at most {PARETO_K_LIMIT:g}",
-        found.pareto_k <= PARETO_K_LIMIT,
+        f"at most {limit:.2f}",
+        found.pareto_k <= limit,
         "how heavy the tail of the largest weights is",
     )
     return [share, tail]
@@ -108,10 +110,11 @@ def _score_figures(found: Diagnostics) -> list[dict[str, Any]]:
     """Return the figures of scores, where these are estimates."""
     if found.score_error == 0:
         return []
+    meaning = "95% are below; all errors count them in"
+    if np.isnan(found.score_error):
+        meaning = "approximations; no error told here counts them in"
     return [
-        _figure(
-            "Errors of the scores", _told(found.score_error, 3), "", None, "95% are below; all errors count them in"
-        ),
+        _figure("Errors of the scores", _told(found.score_error, 3), "", None, meaning),
         _figure("Imprecise scores", f"{found.poor_scores:,}", "0", found.poor_scores == 0, "of drawn parent sets"),
     ]
 

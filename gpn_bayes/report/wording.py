@@ -34,7 +34,9 @@ def subtitle(post: "GraphPosterior", data: Any = None) -> str:
     return " · ".join(text for text in known if text)
 
 
-def answers(probabilities: np.ndarray, names: Sequence[str]) -> list[dict[str, Any]]:
+def answers(
+    probabilities: np.ndarray, names: Sequence[str], prior: dict[str, Any] | None = None
+) -> list[dict[str, Any]]:
     """Return what the edge probabilities say, as sentences, each with the links it is about.
 
     Parameters
@@ -43,11 +45,14 @@ def answers(probabilities: np.ndarray, names: Sequence[str]) -> list[dict[str, A
         Edge probabilities, rows parents.
     names : sequence of str
         The variables.
+    prior : dict, optional
+        The parameters of the prior: where it favours edges, it may be what tells directions.
 
     Returns
     -------
     list of dict
-        Each with `text`, `links` (texts such as "a → b 0.97"), and `more`, how many links aren't listed.
+        Each with `text`, `links` (texts such as "a → b 0.97"; the probability of a pair without an arrow is that it is
+        joined either way), and `more`, how many links aren't listed.
 
     Examples
     --------
@@ -58,10 +63,10 @@ def answers(probabilities: np.ndarray, names: Sequence[str]) -> list[dict[str, A
     sure = [link for link in found if link.probability >= JOINED]
     pairs = len(names) * (len(names) - 1) // 2
     told = [_overview(len(sure), len(found) - len(sure), pairs)]
-    told += _directions(sure, names)
+    told += _directions(sure, probabilities, names, "Data and prior knowledge" if _favours(prior or {}) else "The data")
     undecided = [link for link in found if link.probability < JOINED]
     if undecided:
-        told.append(_listed("Open whether they are joined:", undecided, names, either_way=True))
+        told.append(_listed("Open whether they are joined:", undecided, names))
     if not found:
         told += _nothing(probabilities, names)
     elif pairs > 1:
@@ -102,10 +107,13 @@ def counted(number: int, noun: str) -> str:
 
 
 def _overview(sure: int, undecided: int, pairs: int) -> dict[str, Any]:
-    be = "is" if sure == 1 else "are"
+    be = "is" if sure == 1 or pairs == 1 else "are"
     all_pairs = f"{counted(pairs, 'pair')} of variables"
     text = f"{sure or 'None'} of {all_pairs} {be} joined with a probability of {JOINED:g} or more"
     rest = pairs - sure - undecided
+    if not sure and not undecided:
+        text += f"; {'it lies' if pairs == 1 else 'all lie'} below {OPEN:g}"
+        return {"text": f"{text}.", "links": [], "more": 0}
     if undecided:
         text += f"; {undecided} {'lies' if undecided == 1 else 'lie'} between {OPEN:g} and {JOINED:g}"
     if rest:
@@ -113,12 +121,18 @@ def _overview(sure: int, undecided: int, pairs: int) -> dict[str, Any]:
     return {"text": f"{text}.", "links": [], "more": 0}
 
 
-def _directions(sure: list[Link], names: Sequence[str]) -> list[dict[str, Any]]:
-    """Say of the joined pairs which way they go."""
+def _favours(prior: dict[str, Any]) -> bool:
+    """Tell whether a prior treats some edges otherwise than others."""
+    imposed = [(i, j) for name in ("required", "forbidden") for i, j in prior.get(name) or [] if i != j]
+    return bool(imposed) or prior.get("log_odds") is not None
+
+
+def _directions(sure: list[Link], p: np.ndarray, names: Sequence[str], who: str) -> list[dict[str, Any]]:
+    """Say of the joined pairs which way they go, and who tells."""
     openings = {
-        "told": ("The data tell its direction:", "The data tell the direction of {}:"),
+        "told": (f"{who} tell its direction:", f"{who} tell the direction of {{}}:"),
         "likelier": ("One direction is likelier than the other:", "One direction is likelier for {}:"),
-        "open": ("The data can't tell its direction:", "The data can't tell the direction of {}:"),
+        "open": (f"{who} can't tell its direction:", f"{who} can't tell the direction of {{}}:"),
     }
     found = []
     for kind, (alone, of_some) in openings.items():
@@ -126,13 +140,18 @@ def _directions(sure: list[Link], names: Sequence[str]) -> list[dict[str, Any]]:
         if own:
             some = f"all {len(own)}" if len(own) == len(sure) else f"{len(own)} of these"
             text = alone if len(sure) == 1 else of_some.format(some)
-            found.append(_listed(text, own, names, either_way=kind == "open"))
+            found.append(_listed(text, own, names, None if kind == "open" else p))
     return found
 
 
-def _listed(text: str, chosen: list[Link], names: Sequence[str], either_way: bool) -> dict[str, Any]:
-    sign = "–" if either_way else "→"
-    shown = [f"{names[own.parent]} {sign} {names[own.child]} {own.probability:.2f}" for own in chosen[:_LISTED]]
+def _listed(text: str, chosen: list[Link], names: Sequence[str], p: np.ndarray | None = None) -> dict[str, Any]:
+    """List pairs with the probability that they are joined; given that of every edge, as arrows with the edge's own."""
+    shown = [
+        f"{names[own.parent]} – {names[own.child]} {own.probability:.2f}"
+        if p is None
+        else f"{names[own.parent]} → {names[own.child]} {p[own.parent, own.child]:.2f}"
+        for own in chosen[:_LISTED]
+    ]
     return {"text": text, "links": shown, "more": len(chosen) - len(shown)}
 
 
@@ -141,4 +160,4 @@ def _nothing(probabilities: np.ndarray, names: Sequence[str]) -> list[dict[str, 
     ranked = sorted(links(probabilities, 0.0), key=lambda link: -link.probability)
     if not ranked:
         return [{"text": "No edge was ever drawn.", "links": [], "more": 0}]
-    return [_listed("The pair that comes closest:", ranked[:1], names, either_way=True)]
+    return [_listed("The pair that comes closest:", ranked[:1], names)]

@@ -32,7 +32,10 @@ function extent(values) {
 
 // A frame with axes; returns the SVG and how values become places in it.
 function frame(label, width, height, xs, ys) {
-  const left = 50;
+  const upwards = ticks(ys[0], ys[1]);
+  // A digit takes 7 pixels or so: long numbers need more room than the usual 50.
+  const longest = Math.max(...upwards.at.map((value) => value.toFixed(upwards.decimals).length), 0);
+  const left = Math.max(50, 12 + 7.2 * longest);
   const [bottom, top, right] = [24, 6, 8];
   const svg = svgElement("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
   const x = (value) => left + ((value - xs[0]) / (xs[1] - xs[0])) * (width - left - right);
@@ -40,7 +43,7 @@ function frame(label, width, height, xs, ys) {
   const edge = height - bottom;
   svgElement("path", { class: "axis", d: `M${left} ${top}V${edge}H${width - right}` }, svg);
   drawTicks(ticks(xs[0], xs[1]), (value) => ({ x: x(value), y: height - 6, "text-anchor": "middle" }), svg);
-  drawTicks(ticks(ys[0], ys[1]), (value) => ({ x: left - 6, y: y(value) + 4, "text-anchor": "end" }), svg);
+  drawTicks(upwards, (value) => ({ x: left - 6, y: y(value) + 4, "text-anchor": "end" }), svg);
   return { svg, x, y };
 }
 

@@ -78,7 +78,8 @@ function applyThreshold() {
   byId("threshold-value").textContent = threshold.toFixed(2);
   network.batch(() => network.edges().forEach((edge) => edge.toggleClass("low", edge.data("probability") < threshold)));
   const pairs = (size * (size - 1)) / 2;
-  byId("shown").textContent = `${network.edges().not(".low").length} of ${pairs.toLocaleString("en")} pairs shown`;
+  const noun = pairs === 1 ? "pair" : "pairs";
+  byId("shown").textContent = `${network.edges().not(".low").length} of ${pairs.toLocaleString("en")} ${noun} shown`;
 }
 
 // Mark a variable, and leave the lines of the others in the background.
@@ -112,6 +113,16 @@ function fitNetwork() {
   network.userPanningEnabled(!window.matchMedia("(pointer: coarse)").matches);
 }
 
+// A phone's address bar comes and goes as one scrolls: only another width undoes what the reader zoomed to.
+function refitWhenWider() {
+  let width = byId("network").clientWidth;
+  window.addEventListener("resize", () => {
+    if (byId("network").clientWidth === width) network.resize();
+    else fitNetwork();
+    width = byId("network").clientWidth;
+  });
+}
+
 function startNetwork(chooseVariable) {
   const drawn = report.network;
   network = cytoscape({
@@ -130,7 +141,7 @@ function startNetwork(chooseVariable) {
   byId("zoom-in").addEventListener("click", () => zoomBy(1.3));
   byId("zoom-out").addEventListener("click", () => zoomBy(1 / 1.3));
   byId("zoom-fit").addEventListener("click", fitNetwork);
-  window.addEventListener("resize", fitNetwork);
+  refitWhenWider();
   themeWatchers.push(() => network.style(networkStyle()));
   applyThreshold();
 }

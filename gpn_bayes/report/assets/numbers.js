@@ -19,10 +19,11 @@ function place(parent, child) {
   return parent * size + child;
 }
 
-// A relation's probability and error, from a flat matrix.
+// A relation's probability and error, from a flat matrix; edges have a status too.
 function estimate(matrix, parent, child) {
   const at = place(parent, child);
-  return { value: matrix.probability[at], mcse: matrix.mcse[at] };
+  const status = matrix === report.edges ? statusOf(parent, child) : "";
+  return { value: matrix.probability[at], mcse: matrix.mcse[at], status };
 }
 
 // That two are joined, either way; only what is above the diagonal is kept.
@@ -47,7 +48,7 @@ function errorWords(found) {
   if (found.mcse !== null) return "± " + found.mcse.toFixed(3);
   if (found.value === 0) return "in none of the draws";
   if (found.value === 1) return "in all draws";
-  return "no error known: each chain has its own answer";
+  return found.status === "chains disagree" ? "no error known: each chain has its own answer" : "no error known";
 }
 
 function told(found) {

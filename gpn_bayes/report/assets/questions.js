@@ -22,8 +22,14 @@ function readings(text, spaced) {
   return [...found.values()];
 }
 
-// The question that a text asks, or a complaint.
+// The question that a text asks, or a complaint; edges may be written as this page shows them.
 function readQuestion(text) {
+  const typed = text.replaceAll("→", "->");
+  const found = readTyped(text);
+  return found.complaint && typed !== text ? readTyped(typed) : found;
+}
+
+function readTyped(text) {
   for (const spaced of [true, false]) {
     const found = readings(text, spaced);
     if (found.length > 1) return { complaint: "A question must have one meaning; put spaces around the sign." };

@@ -21,8 +21,10 @@ function allRows() {
 
 // By code points, as Python sorts names.
 function compareTexts(a, b) {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
+  const [one, other] = [[...a], [...b]];
+  const at = one.findIndex((letter, k) => letter !== other[k]);
+  if (at < 0) return one.length - other.length;
+  return at < other.length ? one[at].codePointAt(0) - other[at].codePointAt(0) : 1;
 }
 
 function compareValues(a, b, descending) {
