@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.special import ndtr
 
 from gpn_bayes.checking import check_count
-from gpn_bayes.data import Dataset, SufficientStatistics, read_known
+from gpn_bayes.data import Dataset, SufficientStatistics, check_known, read_data
 from gpn_bayes.posterior.graph_posterior import GraphPosterior
 from gpn_bayes.scores.blas_threads import one_blas_thread
 from gpn_bayes.scores.gp import GP, GPScorer
@@ -154,9 +154,10 @@ def _table_of(post: GraphPosterior, data: Any) -> Dataset:
     """Return the rows behind a posterior."""
     if data is None and post.data is None:
         raise ValueError("curves need the rows, which a loaded posterior doesn't have; give them as data=")
-    table = read_known(post.data if data is None else data, post.names, post.settings.get("data_fingerprint"))
+    table = read_data(post.data if data is None else data)
     if isinstance(table, SufficientStatistics):
         raise ValueError("curves need the rows; received SufficientStatistics")
+    check_known(table, post.names, post.settings.get("data_fingerprint"))
     return table
 
 

@@ -251,22 +251,20 @@ def read_data(data: Any) -> "Dataset | SufficientStatistics":
     return data if isinstance(data, SufficientStatistics) else Dataset.read(data)
 
 
-def read_known(data: Any, names: tuple[str, ...], fingerprint: str | None) -> "Dataset | SufficientStatistics":
-    """Return the table that a posterior was drawn from; refuse any other.
+def check_known(table: "Dataset | SufficientStatistics", names: tuple[str, ...], fingerprint: str | None) -> None:
+    """Refuse any table but that which a posterior was drawn from.
 
     Parameters
     ----------
-    data : DataFrame, ndarray, path, Dataset or SufficientStatistics
-        The table.
+    table : Dataset or SufficientStatistics
+        What was given.
     names : tuple of str
         The posterior's variables.
     fingerprint : str or None
         That of the table it was drawn from, if it is known.
     """
-    table = read_data(data)
     if table.names != names or table.fingerprint != (fingerprint or table.fingerprint):
         raise ValueError("data must be the table that the posterior was drawn from; received another")
-    return table
 
 
 def read_part(data: "Dataset | pd.DataFrame | np.ndarray | str | Path") -> Dataset:

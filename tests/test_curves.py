@@ -162,7 +162,7 @@ def test_curves_average_over_parent_sets_and_modes():
 def test_a_curve_does_not_depend_on_the_others_that_are_shown():
     """Sets that hold little of one parent's probability, and more of another's, count for that other alone."""
     post = posterior(["x"] * 300 + ["xz"] * 2 + [""] * 10)
-    both, alone = post.curves("y"), post.curves("y", parents=["x"])
+    both, alone = post.curves("y", parents=["x", "z"]), post.curves("y", parents=["x"])
     shown = both[both["parent"] == "x"].reset_index(drop=True)
     pd.testing.assert_frame_equal(shown, alone)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpn_bayes import graphs
-from gpn_bayes.data import read_known
+from gpn_bayes.data import check_known, read_data
 from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.report import origin, trust, wording
 from gpn_bayes.report.drawing import drawing_of
@@ -51,7 +51,9 @@ def content_of(
     >>> found["names"], len(found["edges"]["probability"]), found["trust"]["verdict"]
     (['v1', 'v2'], 4, 'good')
     """
-    data = None if data is None else read_known(data, post.names, post.settings.get("data_fingerprint"))
+    if data is not None:
+        data = read_data(data)
+        check_known(data, post.names, post.settings.get("data_fingerprint"))
     probabilities = post.edge_probabilities().to_numpy()
     return {
         "names": list(post.names),
