@@ -63,3 +63,17 @@ def check_not_negative(name: str, value: Any, word: str | None = None) -> None:
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
         either = "" if word is None else f"{word!r} or "
         raise ValueError(f"{name} must be {either}a number, 0 or more; received {value!r}")
+
+
+def check_share(name: str, value: Any, ends: bool = True) -> None:
+    """Refuse a setting that isn't a number between 0 and 1, or, without the ends, is one of these.
+
+    Examples
+    --------
+    >>> check_share("threshold", 1.5)
+    Traceback (most recent call last):
+    ValueError: threshold must lie between 0 and 1; received 1.5
+    """
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not number or not 0 <= float(value) <= 1 or (not ends and float(value) in (0.0, 1.0)):
+        raise ValueError(f"{name} must lie between 0 and 1; received {value!r}")

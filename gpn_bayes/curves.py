@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from gpn_bayes.checking import check_count
+from gpn_bayes.checking import check_count, check_share
 from gpn_bayes.data import Dataset, SufficientStatistics, check_known, read_data
 from gpn_bayes.posterior.graph_posterior import GraphPosterior
 from gpn_bayes.scores.blas_threads import one_blas_thread
@@ -79,9 +79,10 @@ def fitted_curves(
     """Return how a variable depends on each of its parents, by the Gaussian processes behind a posterior.
 
     The function of a parent is its own additive part of the node, given the data. It is averaged over the parent sets
-    that were drawn and contain the parent, weighted by their probability (the most probable sets, up to 99 % of it),
-    and over the modes of their hyperparameters, each with the probability around it. With the interaction kernel, what
-    pairs of parents add isn't part of it.
+    that were drawn and contain the parent, weighted by their probability (the most probable sets, up to 99 % of it or
+    40 sets), and over the modes of their hyperparameters, each with the probability around it. Hyperparameters stand at
+    these modes, so with few rows bands are somewhat too narrow. With the interaction kernel, what pairs of parents add
+    isn't part of it.
 
     Parameters
     ----------
@@ -120,10 +121,10 @@ def fitted_curves(
     >>> bool(np.abs(lines["mean"] - np.sin(lines["x"])).max() < 0.3)
     True
     """
-    if not 0 < probability < 1:
-        raise ValueError(f"probability must lie between 0 and 1; received {probability}")
-    if not 0 <= threshold <= 1:
-        raise ValueError(f"threshold must lie between 0 and 1; received {threshold}")
+    check_share("probability", probability, ends=False)
+    check_share("threshold", threshold)
+    if not isinstance(centred, bool):
+        raise ValueError(f"centred must be True or False; received {centred!r}")
     check_count("points", points, 2)
     table = _table_of(post, data)
     scorer = _scorer_of(post, _gp_of(post, score), table)

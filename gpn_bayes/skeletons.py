@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 from scipy.stats import norm
 
+from gpn_bayes.checking import check_share
 from gpn_bayes.kernels.partial_correlations import DETERMINED, weakest_partials
 
 # Some seconds; networks where a level takes more are so dense that higher levels hardly thin them out.
@@ -187,8 +188,7 @@ class _Search:
     def __post_init__(self) -> None:
         """Check the input; begin with all pairs."""
         self.matrix = _checked_correlation(self.matrix)
-        if not 0 < self.alpha < 1:
-            raise ValueError(f"alpha must lie between 0 and 1; received {self.alpha}")
+        check_share("alpha", self.alpha, ends=False)
         if self.freedom(0) < 1:
             raise ValueError(f"tests of independence need at least 4 rows; received {self.n_rows}")
         n = len(self.matrix)

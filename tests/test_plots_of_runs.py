@@ -1,5 +1,7 @@
 """Pictures of several runs, of chains and of fitted functions; and odd cases, drawn whole and without a warning."""
 
+from itertools import pairwise
+
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
@@ -23,6 +25,12 @@ def small_figures():
     with plt.rc_context({"figure.dpi": 50}):
         yield
     plt.close("all")
+
+
+def remark(ax):
+    """Return what is written in empty axes, in one line."""
+    (text,) = texts(ax)
+    return text.replace("\n", " ")
 
 
 # Two posteriors
@@ -56,7 +64,7 @@ def test_comparisons_show_the_strongest_edges_of_either():
     assert bge == pytest.approx([0.9, 0.8, 0.0])
     assert legend_of(ax)[1:] == ["GP", "BGe", "in the known network"]
     marks = [line for line in ax.lines if line.get_gid() == "truth"]
-    assert marks[0].get_ydata() == [1]
+    assert marks[0].get_ydata() == [ax.get_yticks()[1]]
     assert ax.get_xlabel() == "edge probability\n9 more edges, up to 0, differ by 0 at most"
     assert legend_of(second.plot_comparison(second))[1:] == ["BGe, first", "BGe, second"]
 
@@ -65,8 +73,34 @@ def test_comparisons_refuse_what_they_cannot_show():
     post = drawn(NAMES, chain_of(1.0, 0.5, 0.2))
     with pytest.raises(ValueError, match="^edges must be a whole number, 1 or more; received 0$"):
         post.plot_comparison(post, edges=0)
-    with pytest.raises(ValueError, match="^labels must be two, one for each posterior; received 1$"):
-        post.plot_comparison(post, labels=["one"])
+    for labels in (["one"], "GP", [1, 2]):
+        with pytest.raises(ValueError, match="^labels must be two texts, one for each posterior; received "):
+            post.plot_comparison(post, labels=labels)
+
+
+def test_comparisons_show_both_where_they_agree():
+    post = drawn(NAMES, chain_of(1.0, 0.5, 0.2))
+    ax = post.plot_comparison(post, labels=["_gp", "$bge$"])
+    first, second = ax.collections[1:3]
+    assert len(first.get_facecolors()) == 1 and len(second.get_facecolors()) == 0
+    assert legend_of(ax)[1:] == ["_gp", "$bge$"]
+
+
+def test_comparisons_count_known_edges_that_are_not_shown():
+    post = drawn(NAMES, chain_of(1.0, 0.5, 0.2))
+    told = post.plot_comparison(post, truth=[("a", "b"), ("d", "a"), ("d", "b")], edges=3).get_xlabel()
+    assert told == "edge probability\n9 more edges, up to 0, differ by 0 at most\n2 of these in the known network"
+    assert post.plot_comparison(post, edges=11).get_xlabel().endswith("\n1 more edge, up to 0, differs by 0 at most")
+    counted = gpn.bootstrap(gpn.estimators.PC(), gpn.simulate.linear(chain_of(1, 1, 1), 50, random_seed=1), n=3)
+    named = drawn(counted.names, chain_of(1.0, 0.5, 0.2))
+    assert named.plot_comparison(counted, edges=12).get_xlabel() == "edge probability or frequency"
+
+
+def test_rows_of_a_comparison_are_as_high_as_their_labels():
+    ax = random_chain(MIXED).plot_comparison(random_chain(MIXED))
+    ax.figure.canvas.draw()
+    boxes = [label.get_window_extent() for label in ax.get_yticklabels()]
+    assert max(lower.y1 - upper.y0 for upper, lower in pairwise(boxes)) <= 1
 
 
 # Chains
@@ -84,6 +118,20 @@ def test_traces_are_the_log_scores(chains):
         np.testing.assert_array_equal(line.get_ydata(), own)
     assert [line.get_color() for line in ax.lines] == list(palette.SERIES[:3])
     assert legend_of(ax)[1:] == ["chain 0", "chain 1", "chain 2"]
+
+
+@pytest.mark.parametrize("kind", ["plot_trace", "plot_rank"])
+def test_many_chains_are_told_apart(kind):
+    post = make(sticky_picks(np.random.default_rng(1), (8, 60)))
+    ax = getattr(post, kind)()
+    shown = [(line.get_color(), line.get_linestyle()) for line in ax.lines if len(line.get_xdata()) > 2]
+    listed = [(line.get_color(), line.get_linestyle()) for line in ax.get_legend().get_lines()]
+    assert shown == listed and len(set(listed)) == 8
+
+
+def test_a_single_draw_is_seen():
+    ax = drawn("abc", chain_of(1.0, 1.0), draws=1).plot_trace()
+    assert {line.get_marker() for line in ax.lines} == {"."}
 
 
 def test_ranks_of_chains_sum_to_nothing(chains):
@@ -137,6 +185,19 @@ def test_running_shows_the_edges_that_chains_differ_on():
     assert legend_of(post.plot_running())[1:] == ["a → b", "b → c"]
 
 
+def test_running_of_one_chain_shows_the_edges_that_are_most_open():
+    post = drawn("abcdefgh", chain_of(0.05, 0.5, 0.95, 0.4, 0.7, 0.1, 0.45), chains=1)
+    assert legend_of(post.plot_running())[1:] == ["b → c", "g → h", "d → e", "e → f", "f → g"]
+
+
+@pytest.mark.parametrize("edges", [[], "ab", ["a -> b"], [("a",)], ("a", "b"), [("a", "a")]], ids=repr)
+def test_running_refuses_what_is_no_edge(edges):
+    post = drawn(NAMES, chain_of(1.0, 0.5, 0.2))
+    rule = r"^edges must be pairs \(parent, child\) of two variables, one pair or more; received "
+    with pytest.raises(ValueError, match=rule):
+        post.plot_running(edges=edges)
+
+
 # Fitted functions
 
 
@@ -157,7 +218,7 @@ def test_panels_show_lines_bands_and_rows(fitted):
     panels = fitted.plot_curves("v3")
     lines = fitted.curves("v3")
     assert [panel.get_xlabel() for panel in panels] == ["v1", "v2"]
-    assert [panel.get_title() for panel in panels] == ["edge probability 1.00", "edge probability 0.50"]
+    assert [panel.get_title() for panel in panels] == ["edge probability 1", "edge probability 0.50"]
     assert panels[0].get_ylabel() == "v3\n(other parents' effects taken off)"
     for panel, parent in zip(panels, ("v1", "v2"), strict=True):
         own = lines[lines["parent"] == parent]
@@ -189,13 +250,23 @@ def test_panels_go_where_they_are_told(fitted):
 
 def test_a_node_without_parents_says_so(fitted):
     (panel,) = fitted.plot_curves("v1")
-    assert texts(panel) == ["No parent of v1 is probable enough to be shown."]
+    assert remark(panel) == "No parent of v1 is probable enough to be shown."
+    assert remark(fitted.plot_curves("v3", parents=[])[0]) == "No parent of v3 was asked for."
+
+
+def test_names_with_signs_of_formulas_are_written_as_they_are():
+    post = drawn((r"x$\foo$", "b"), np.zeros((2, 2)), score=repr(gpn.scores.GP()))
+    post.data = Dataset.read(pd.DataFrame(sine().values[:, :2], columns=list(post.names)))
+    (panel,) = post.plot_curves(0)
+    panel.figure.canvas.draw()
+    assert remark(panel) == r"No parent of x$\foo$ is probable enough to be shown."
 
 
 # Odd cases
 
 
 LONG = [f"the concentration of phosphorylated protein number {k:02d} here"[:60].ljust(60, "x") for k in range(6)]
+MIXED = ["a", "b", "c", *LONG[:2], "d", "e"]
 UNICODE = ["β-catenin", "Ö₂", "蛋白质", "日本語", "$x_1$ & $", "tab\tname"]
 
 
@@ -220,6 +291,7 @@ def test_odd_cases_are_drawn_whole_and_without_warnings(case):
     post = CASES[case]()
     for name, ax in everything(post, truth=[(post.names[0], post.names[1])]).items():
         ax.figure.canvas.draw()
+        assert _inside(ax.xaxis.label, ax.figure), name
         if name in ("network", "edges", "counts"):
             found = texts(ax) if name == "network" else [label.get_text() for label in ax.get_yticklabels()]
             written = {text.replace("\n", "").replace(" ", "") for text in found}
@@ -237,10 +309,10 @@ def _inside(text, figure):
 def test_what_cannot_be_drawn_is_said():
     never = drawn("abc", np.zeros((3, 3)))
     assert legend_of(never.plot_network())[0] == "No two variables to join"
-    assert texts(never.plot_running()) == ["Every edge is in all draws or in none: no probability has to settle."]
-    assert texts(never.plot_rank()) == ["The log score is the same in all draws: there is nothing to rank."]
+    assert remark(never.plot_running()) == "Every edge is in all draws or in none: no probability has to settle."
+    assert remark(never.plot_rank()) == "The log score is the same in all draws: there is nothing to rank."
     single = drawn("abc", chain_of(1.0, 0.5), chains=1)
-    assert texts(single.plot_rank()) == ["Ranks compare two chains or more, of 4 draws or more: 1 x 20 drawn."]
+    assert remark(single.plot_rank()) == "Ranks compare two chains or more, of 4 draws or more: 1 x 20 drawn."
 
 
 def test_names_without_glyphs_stay_apart():

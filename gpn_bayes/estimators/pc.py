@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 
 from gpn_bayes import equivalence, graphs
-from gpn_bayes.checking import check_choice, check_count
+from gpn_bayes.checking import check_choice, check_count, check_share
 from gpn_bayes.data import Dataset, read_data
 from gpn_bayes.estimators.base import Data, GraphEstimator
 from gpn_bayes.estimators.independence import (
@@ -140,8 +140,7 @@ class PC(GraphEstimator):
         return self
 
     def _check_settings(self) -> None:
-        if not 0 < self.alpha < 1:
-            raise ValueError(f"alpha must lie between 0 and 1; received {self.alpha}")
+        check_share("alpha", self.alpha, ends=False)
         if self.max_conditioning is not None:
             check_count("max_conditioning", self.max_conditioning)
         check_choice("colliders", self.colliders, COLLIDER_RULES)

@@ -29,7 +29,7 @@ def plot_trace(post: "GraphPosterior", ax: Axes | None = None) -> Axes:
     post : GraphPosterior
         The draws.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
+        Where to draw; by default a new figure. Give your own ``layout="constrained"``: that makes room for legends.
 
     Returns
     -------
@@ -52,6 +52,9 @@ def plot_trace(post: "GraphPosterior", ax: Axes | None = None) -> Axes:
         tree, var_names="lp", group="sample_stats", plot_collection=_collection(tree, ax), visuals=visuals
     )
     ax.set(xlabel="draw", ylabel="log score")
+    if post.log_score.shape[1] == 1:  # a line of one point isn't seen
+        for line in ax.lines:
+            line.set_marker(".")
     _list_chains(ax, post.log_score.shape[0])
     return ax
 
@@ -68,7 +71,7 @@ def plot_rank(post: "GraphPosterior", ax: Axes | None = None) -> Axes:
     post : GraphPosterior
         The draws.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
+        Where to draw; by default a new figure. Give your own ``layout="constrained"``: that makes room for legends.
 
     Returns
     -------
@@ -119,9 +122,10 @@ def plot_running(
     post : GraphPosterior
         The draws.
     edges : sequence of (parent, child), optional
-        The edges; by default the five on which the chains differ most at the end.
+        The edges; by default the five on which the chains differ most at the end, or, where they don't, those whose
+        probability is nearest to 1/2.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
+        Where to draw; by default a new figure. Give your own ``layout="constrained"``: that makes room for legends.
 
     Returns
     -------
@@ -135,7 +139,7 @@ def plot_running(
     >>> len(plot_running(post, edges=[("raf", "mek")]).lines)
     4
     """
-    chosen = _most_different(post) if edges is None else [(post._index(p), post._index(c)) for p, c in edges]
+    chosen = _most_different(post) if edges is None else _pairs(post, edges)
     names = [frames.edge_label(post, i, j) for i, j in chosen]
     ax = frames.axes_of(ax, 6.2 + frames.width_beside(names), 3.4)
     ax.set(xlabel="draw", ylabel=f"edge {post.quantity} so far", ylim=(-0.03, 1.03))
@@ -155,14 +159,31 @@ def plot_running(
     return ax
 
 
+def _pairs(post: "GraphPosterior", edges: Any) -> list[tuple[int, int]]:
+    """Return the places of edges that a user named."""
+    rule = "edges must be pairs (parent, child) of two variables, one pair or more"
+    if isinstance(edges, str) or not len(edges):
+        raise ValueError(f"{rule}; received {edges!r}")
+    found = []
+    for edge in edges:
+        if isinstance(edge, str) or not isinstance(edge, Sequence) or len(edge) != 2:
+            raise ValueError(f"{rule}; received {edge!r}")
+        parent, child = (post._index(node) for node in edge)
+        if parent == child:
+            raise ValueError(f"{rule}; received {edge!r}")
+        found.append((parent, child))
+    return found
+
+
 def _most_different(post: "GraphPosterior") -> list[tuple[int, int]]:
     """Return the edges on which chains differ most, of those that not all draws agree on."""
     weights = post.weights[..., None, None]
     by_chain = (post.adjacency * weights).sum(axis=1) / weights.sum(axis=1)
     gaps = by_chain.max(axis=0) - by_chain.min(axis=0)
     varies = (post.adjacency != post.adjacency[:1, :1]).any(axis=(0, 1))
-    places = sorted(np.argwhere(varies).tolist(), key=lambda place: -gaps[tuple(place)])
-    return [(int(i), int(j)) for i, j in places[:_MOST_EDGES]]
+    open_by = np.abs(by_chain.mean(axis=0) - 0.5)
+    places = [(int(i), int(j)) for i, j in np.argwhere(varies)]
+    return sorted(places, key=lambda place: (-gaps[place], open_by[place]))[:_MOST_EDGES]
 
 
 def _log_scores(post: "GraphPosterior") -> "xr.DataTree":
@@ -186,12 +207,14 @@ def _collection(tree: "xr.DataTree", ax: Axes) -> Any:
     return arviz_plots.PlotCollection(
         data,
         places,
-        aes={"color": ["chain"], "overlay": ["chain"]},
+        aes={"color": ["chain"], "linestyle": ["chain"], "overlay": ["chain"]},
         backend="matplotlib",
         color=palette.series(data.sizes["chain"]),
+        linestyle=palette.dashes(data.sizes["chain"]),
     )
 
 
 def _list_chains(ax: Axes, chains: int) -> None:
-    colours = palette.series(chains)
-    frames.legend_beside(ax, [Line2D([], [], color=colours[k], label=f"chain {k}") for k in range(chains)])
+    looks = zip(palette.series(chains), palette.dashes(chains), strict=True)
+    handles = [Line2D([], [], color=own, linestyle=dash, label=f"chain {k}") for k, (own, dash) in enumerate(looks)]
+    frames.legend_beside(ax, handles)

@@ -30,7 +30,7 @@ def plot_runs(post: "GraphQueries", other: "GraphQueries", ax: Axes | None = Non
     post, other : GraphPosterior or BootstrapResult
         Two runs on the same variables.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
+        Where to draw; by default a new figure. Give your own ``layout="constrained"``: that makes room for legends.
 
     Returns
     -------
@@ -98,10 +98,10 @@ def plot_comparison(
     truth : networkx.DiGraph, array or edges, optional
         A known network, whose edges are marked.
     edges : int, default 25
-        How many edges to show: those of the highest probability in either. How far the others are apart at most is
-        written below.
+        How many edges to show: those of the highest probability in either. How far the others are apart at most, and
+        how many of them the known network has, is written below.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
+        Where to draw; by default a new figure. Give your own ``layout="constrained"``: that makes room for legends.
 
     Returns
     -------
@@ -118,9 +118,7 @@ def plot_comparison(
     10
     """
     check_count("edges", edges, 1)
-    titles = _titles(post, other) if labels is None else list(labels)
-    if len(titles) != 2:
-        raise ValueError(f"labels must be two, one for each posterior; received {len(titles)}")
+    titles = _titles(post, other) if labels is None else _checked(labels)
     first, second = post.edge_probabilities().to_numpy(), frames.same_variables(post, other)
     known = None if truth is None else graphs.as_adjacency(truth, post.names, acyclic=False)
     shown, hidden = _ranked(np.maximum(first, second), edges)
@@ -128,21 +126,34 @@ def plot_comparison(
     heights = [lettering.size_of(name, frames.FONT)[1] + 0.08 for name in names]
     long = max(lettering.size_of(name, frames.FONT)[0] for name in names)
     ax = frames.axes_of(ax, 3.9 + long + frames.width_beside([*titles, "in the known network"]), sum(heights) + 1.2)
-    rows = np.arange(len(shown))
+    # Every row is as high as its label.
+    rows = np.cumsum(heights) - np.divide(heights, 2)
     one, two = (np.array([table[i, j] for i, j in shown]) for table in (first, second))
     ax.hlines(rows, np.minimum(one, two), np.maximum(one, two), color=palette.GREY, linewidth=1.2, zorder=1)
-    for values, colour, marker, title in zip(
-        (one, two), (palette.BLUE, palette.VERMILION), ("o", "D"), titles, strict=True
-    ):
-        label = lettering.drawable(title)
-        ax.scatter(values, rows, s=34, color=colour, marker=marker, label=label, zorder=2, clip_on=False)
+    # The second is hollow: where both agree, the first is seen within it.
+    looks: tuple[dict[str, Any], ...] = (
+        {"marker": "o", "color": palette.BLUE},
+        {"marker": "D", "facecolors": "none", "edgecolors": palette.VERMILION, "linewidths": 1.4},
+    )
+    handles: list[Any] = [
+        ax.scatter(values, rows, s=34, label=lettering.drawable(title), zorder=2, clip_on=False, **look)
+        for values, title, look in zip((one, two), titles, looks, strict=True)
+    ]
     if known is not None:
-        _mark_truth(ax, [k for k, (i, j) in enumerate(shown) if known[i, j]])
+        handles.append(_mark_truth(ax, [row for row, (i, j) in zip(rows, shown, strict=True) if known[i, j]]))
     ax.set_yticks(rows, names, **lettering.style(frames.FONT))
-    ax.set(xlim=(-0.02, 1.02), ylim=(len(shown) - 0.5, -0.5), xlabel=_below(post.quantity, hidden, first, second))
+    quantity = " or ".join(dict.fromkeys([post.quantity, other.quantity]))
+    ax.set(xlim=(-0.02, 1.02), ylim=(sum(heights), 0), xlabel=_below(quantity, hidden, first, second, known))
     ax.grid(axis="x", color=palette.GREY, alpha=0.25, linewidth=0.5)
-    frames.legend_beside(ax, gap=0.01 if known is None else 0.06)
+    frames.legend_beside(ax, handles, gap=0.01 if known is None else 0.06)
     return ax
+
+
+def _checked(labels: Any) -> list[str]:
+    titles = [labels] if isinstance(labels, str) else list(labels)
+    if len(titles) != 2 or not all(isinstance(title, str) for title in titles):
+        raise ValueError(f"labels must be two texts, one for each posterior; received {labels!r}")
+    return titles
 
 
 def _titles(post: "GraphQueries", other: "GraphQueries") -> list[str]:
@@ -158,19 +169,25 @@ def _ranked(highest: np.ndarray, count: int) -> tuple[list[tuple[int, int]], lis
     return pairs[:count], pairs[count:]
 
 
-def _mark_truth(ax: Axes, rows: list[int]) -> None:
+def _mark_truth(ax: Axes, rows: list[float]) -> Line2D:
     # On the right end, in the place of a tick.
-    ax.plot(
+    (marks,) = ax.plot(
         np.full(len(rows), 1.035), rows, linestyle="", marker="<", color=palette.GREEN, clip_on=False,
         transform=ax.get_yaxis_transform(), label="in the known network", gid="truth",
     )  # fmt: skip
+    return marks
 
 
-def _below(quantity: str, hidden: list[tuple[int, int]], first: np.ndarray, second: np.ndarray) -> str:
+def _below(
+    quantity: str, hidden: list[tuple[int, int]], first: np.ndarray, second: np.ndarray, known: np.ndarray | None
+) -> str:
     """Return the label of the axis of probabilities, with what is left out."""
     label = f"edge {quantity}"
     if not hidden:
         return label
     highest = max(max(first[pair], second[pair]) for pair in hidden)
     widest = max(abs(first[pair] - second[pair]) for pair in hidden)
-    return f"{label}\n{len(hidden)} more edges, up to {highest:.2g}, differ by {widest:.2g} at most"
+    noun, verb = ("edge", "differs") if len(hidden) == 1 else ("edges", "differ")
+    of_truth = 0 if known is None else sum(bool(known[pair]) for pair in hidden)
+    told = f"\n{of_truth} of these in the known network" if of_truth else ""
+    return f"{label}\n{len(hidden)} more {noun}, up to {highest:.2g}, {verb} by {widest:.2g} at most{told}"

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 FONT = 9.0
 LEGEND = 8.0
 SMALL = 7.0
+# Characters in a line of a remark.
+_NOTE_WIDTH = 44
 
 
 def axes_of(ax: Axes | None, width: float, height: float) -> Axes:
@@ -25,7 +27,10 @@ def axes_of(ax: Axes | None, width: float, height: float) -> Axes:
 
 def note(ax: Axes, text: str) -> None:
     """Write a remark in the middle of axes that would be empty."""
-    ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center", color=palette.GREY, wrap=True)
+    # Matplotlib's own wrapping would read a name with "$" as a formula.
+    lines = lettering.wrapped(text, _NOTE_WIDTH)
+    place: dict[str, Any] = {"transform": ax.transAxes, "ha": "center", "va": "center", "color": palette.GREY}
+    ax.text(0.5, 0.5, lines, parse_math=False, fontfamily=lettering.families(), **place)
 
 
 def legend_below(ax: Axes, handles: list[Any], title: str) -> None:
@@ -59,6 +64,21 @@ def edge_label(post: "GraphQueries", parent: int, child: int, width: int = 40) -
     if len(cause) + len(effect) + 3 <= width:
         return f"{cause} → {effect}"
     return f"{lettering.wrapped(cause, width - 2)} →\n{lettering.wrapped(effect, width)}"
+
+
+def short(probability: float) -> str:
+    """Return a positive probability in up to four characters, none of which rounds it to never or always.
+
+    Examples
+    --------
+    >>> [short(p) for p in (0.001, 0.25, 0.998, 1.0)]
+    ['<.01', '.25', '>.99', '1']
+    """
+    if probability < 0.005:
+        return "<.01"
+    if probability > 1 - 1e-12:
+        return "1"
+    return ">.99" if probability > 0.995 else f"{probability:.2f}".removeprefix("0")
 
 
 def width_beside(labels: list[str]) -> float:

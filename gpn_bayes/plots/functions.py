@@ -44,7 +44,7 @@ def plot_curves(
     dots : {"adjusted", "data", "none"}
         The rows with what other parents add to the node taken off, as they are, or not at all; up to 2,000 of them.
     ax : matplotlib Axes or several, optional
-        Where to draw, one for every panel; by default a new figure.
+        Where to draw, one for every panel; by default a new figure. Give your own ``layout="constrained"``.
     **settings
         `parents`, `threshold`, `probability`, `points` and `centred` of `gpn_bayes.curves.fitted_curves`.
 
@@ -69,7 +69,8 @@ def plot_curves(
     panels = _panels(ax, max(len(parents), 1))
     target = post.names[post._index(node)]
     if not parents:
-        frames.note(panels[0], f"No parent of {lettering.drawable(target)} is probable enough to be shown.")
+        why = "is probable enough to be shown" if settings.get("parents") is None else "was asked for"
+        frames.note(panels[0], f"No parent of {lettering.drawable(target)} {why}.")
         panels[0].set_axis_off()
     for panel, parent in zip(panels, parents, strict=False):
         line = curves.lines[curves.lines["parent"] == parent]
@@ -113,7 +114,8 @@ def _draw_dots(panel: Axes, rows: Any, dots: str) -> None:
 
 def _label(panel: Axes, parent: str, probability: float) -> None:
     panel.set_xlabel(lettering.wrapped(lettering.drawable(parent), 34), **lettering.style(frames.FONT))
-    panel.set_title(f"edge probability {probability:.2f}", fontsize=frames.FONT)
+    told = frames.short(probability).replace(".", "0.")
+    panel.set_title(f"edge probability {told}", fontsize=frames.FONT)
 
 
 def _label_node(panels: np.ndarray, target: str, taken_off: bool) -> None:

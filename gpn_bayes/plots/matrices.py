@@ -23,8 +23,8 @@ _NAME_WIDTH = 30
 def plot_edges(post: "GraphQueries", truth: Any = None, ax: Axes | None = None) -> Axes:
     """Draw the probability of every edge as a heat map: rows are parents, columns children.
 
-    Up to 20 variables, cells hold numbers: none where no draw has the edge, "1" where all have it, and "<.01" or
-    ">.99" next to that.
+    Up to 20 variables, cells hold numbers: none where the probability is 0, "1" where it is 1, and "<.01" or ">.99"
+    next to that.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def plot_edges(post: "GraphQueries", truth: Any = None, ax: Axes | None = None) 
     truth : networkx.DiGraph, array or edges, optional
         A known network, whose edges are framed.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
+        Where to draw; by default a new figure. Give your own ``layout="constrained"``: that makes room for legends.
 
     Returns
     -------
@@ -56,10 +56,11 @@ def plot_edges(post: "GraphQueries", truth: Any = None, ax: Axes | None = None) 
     names = _labels(post.names)
     cell, size = _cell(names)
     long = max(lettering.size_of(name, size)[0] for name in names)
+    room = cell if ax is None else ax.get_window_extent().width / ax.figure.dpi / n
     ax = frames.axes_of(ax, max(n * cell + long + 1.6, 3.4), n * cell + long + (0.9 if known is not None else 0.7))
     image = _draw_cells(ax, values, numbered=n <= _MOST_NUMBERED)
     style = lettering.style(size)
-    ax.set_xticks(range(n), names, rotation=90 if long > 0.9 * cell else 0, **style)
+    ax.set_xticks(range(n), names, rotation=90 if long > 0.9 * room else 0, **style)
     ax.set_yticks(range(n), names, **style)
     ax.set(xlabel="child", ylabel="parent")
     _add_scale(ax, image, f"edge {post.quantity}", n * cell)
@@ -76,7 +77,7 @@ def plot_parent_counts(post: "GraphPosterior", ax: Axes | None = None) -> Axes:
     post : GraphPosterior
         The draws.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
+        Where to draw; by default a new figure. Give your own ``layout="constrained"``: that makes room for legends.
 
     Returns
     -------
@@ -130,21 +131,12 @@ def _draw_cells(ax: Axes, values: np.ndarray, numbered: bool) -> AxesImage:
         for (i, j), value in np.ndenumerate(values):
             if value > 0:
                 colour = palette.readable_on(shades(value))
-                ax.text(j, i, _told(value), ha="center", va="center", fontsize=frames.SMALL, color=colour)
+                ax.text(j, i, frames.short(value), ha="center", va="center", fontsize=frames.SMALL, color=colour)
     ax.set_xticks(np.arange(values.shape[1]) - 0.5, minor=True)
     ax.set_yticks(np.arange(values.shape[0]) - 0.5, minor=True)
     ax.grid(which="minor", color=palette.GREY, alpha=0.25, linewidth=0.5)
     ax.tick_params(which="both", length=0)
     return image
-
-
-def _told(value: float) -> str:
-    """Return a positive probability in up to four characters, none of which rounds it to never or always."""
-    if value < 0.005:
-        return "<.01"
-    if value > 1 - 1e-12:
-        return "1"
-    return ">.99" if value > 0.995 else f"{value:.2f}".removeprefix("0")
 
 
 def _add_scale(ax: Axes, image: AxesImage, label: str, height: float) -> None:

@@ -9,6 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon
 from matplotlib.path import Path
 
+from gpn_bayes.checking import check_share
 from gpn_bayes.plots import frames, lettering, palette
 from gpn_bayes.plots.layout import Layout, averaged_order, drawing_order, layered_layout
 
@@ -96,7 +97,7 @@ def plot_network(post: "GraphQueries", threshold: float = 0.1, ax: Axes | None =
         Pairs are drawn whose probability of being joined, either way, is at least this. How many aren't is written
         below.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure, as large as the network needs.
+        Where to draw; by default a new figure, as large as the network needs. Give your own ``layout="constrained"``.
 
     Returns
     -------
@@ -111,8 +112,7 @@ def plot_network(post: "GraphQueries", threshold: float = 0.1, ax: Axes | None =
     >>> len(ax.texts) >= 11
     True
     """
-    if not 0 <= threshold <= 1:
-        raise ValueError(f"threshold must lie between 0 and 1; received {threshold}")
+    check_share("threshold", threshold)
     probabilities = post.edge_probabilities().to_numpy()
     drawn = links(probabilities, threshold)
     names = [lettering.wrapped(lettering.drawable(name), _NAME_WIDTH) for name in post.names]

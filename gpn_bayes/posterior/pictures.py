@@ -28,7 +28,7 @@ class EdgePictures:
         threshold : float, default 0.1
             Pairs that are joined with less than this probability, either way, are left out.
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Where to draw; by default a new figure. Give your own ``layout="constrained"``: that makes room for legends.
 
         Examples
         --------
@@ -54,7 +54,7 @@ class EdgePictures:
         truth : networkx.DiGraph, array or edge list, optional
             A known network, whose edges are framed.
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Where to draw; by default a new figure. Give your own ``layout="constrained"``: that makes room for legends.
 
         Examples
         --------
@@ -77,7 +77,7 @@ class EdgePictures:
         other : GraphPosterior or BootstrapResult
             Another run on the same variables.
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Where to draw; by default a new figure. Give your own ``layout="constrained"``: that makes room for legends.
 
         Examples
         --------
@@ -113,7 +113,7 @@ class EdgePictures:
         edges : int, default 25
             How many edges to show: those of the highest probability in either.
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Where to draw; by default a new figure. Give your own ``layout="constrained"``: that makes room for legends.
 
         Examples
         --------
@@ -139,7 +139,7 @@ class DrawPictures:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Where to draw; by default a new figure. Give your own ``layout="constrained"``: that makes room for legends.
 
         Examples
         --------
@@ -160,7 +160,7 @@ class DrawPictures:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Where to draw; by default a new figure. Give your own ``layout="constrained"``: that makes room for legends.
 
         Examples
         --------
@@ -182,9 +182,9 @@ class DrawPictures:
         Parameters
         ----------
         edges : sequence of (parent, child), optional
-            The edges; by default the five on which the chains differ most at the end.
+            The edges; by default the five on which the chains differ most at the end, or those nearest to 1/2.
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Where to draw; by default a new figure. Give your own ``layout="constrained"``: that makes room for legends.
 
         Examples
         --------
@@ -205,7 +205,7 @@ class DrawPictures:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Where to draw; by default a new figure. Give your own ``layout="constrained"``: that makes room for legends.
 
         Examples
         --------
@@ -281,7 +281,7 @@ class DrawPictures:
         dots : {"adjusted", "data", "none"}
             The rows with what other parents add to the node taken off, as they are, or not at all.
         ax : matplotlib Axes or several, optional
-            Where to draw, one for every panel; by default a new figure.
+            Where to draw, one for every panel; by default a new figure. Give your own ``layout="constrained"``.
         **settings
             `parents`, `threshold`, `probability`, `points` and `centred` of `gpn_bayes.curves.fitted_curves`.
 
