@@ -43,14 +43,16 @@ def test_an_arrow_stands_with_the_probability_of_its_edge():
         ({"required": [("a", "b")]}, "Data and prior knowledge"),
         ({"tiers": [["a", "b"], ["c", "d"]]}, "Data and prior knowledge"),
         ({"prior": np.full((4, 4), 0.2)}, "Data and prior knowledge"),
+        ({"candidates": {"b": ["a"]}}, "Data and prior knowledge"),
+        ({"candidates": 2}, "The data"),
     ],
-    ids=["none", "fair", "required", "tiers", "probabilities"],
+    ids=["none", "fair", "required", "tiers", "probabilities", "candidates given", "candidates found"],
 )
 def test_who_tells_directions(knowledge, who):
     data, _ = exact_posterior()
-    prior = quick(data, draws=20, **knowledge).settings["prior"]
+    settings = quick(data, draws=20, **knowledge).settings
     assert (
-        wording.answers(np.triu(np.full((4, 4), 0.98), 1), "abcd", prior)[1]["text"]
+        wording.answers(np.triu(np.full((4, 4), 0.98), 1), "abcd", settings)[1]["text"]
         == f"{who} tell the direction of all 6:"
     )
 

@@ -65,7 +65,7 @@ def content_of(
         "curves": functions_of(post, data, curves),
         "title": wording.title(post),
         "subtitle": wording.subtitle(post, data),
-        "answers": wording.answers(probabilities, post.names, post.settings.get("prior")),
+        "answers": wording.answers(probabilities, post.names, post.settings),
         "questions": wording.questions(probabilities, post.names),
         "trust": trust.trust_of(post),
         "origin": {**origin.origin_of(post), "command": command},

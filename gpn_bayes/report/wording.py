@@ -35,7 +35,7 @@ def subtitle(post: "GraphPosterior", data: Any = None) -> str:
 
 
 def answers(
-    probabilities: np.ndarray, names: Sequence[str], prior: dict[str, Any] | None = None
+    probabilities: np.ndarray, names: Sequence[str], settings: dict[str, Any] | None = None
 ) -> list[dict[str, Any]]:
     """Return what the edge probabilities say, as sentences, each with the links it is about.
 
@@ -45,8 +45,8 @@ def answers(
         Edge probabilities, rows parents.
     names : sequence of str
         The variables.
-    prior : dict, optional
-        The parameters of the prior: where it favours edges, it may be what tells directions.
+    settings : dict, optional
+        Those of the run: where its prior or its candidates favour edges, they may be what tells directions.
 
     Returns
     -------
@@ -63,7 +63,8 @@ def answers(
     sure = [link for link in found if link.probability >= JOINED]
     pairs = len(names) * (len(names) - 1) // 2
     told = [_overview(len(sure), len(found) - len(sure), pairs)]
-    told += _directions(sure, probabilities, names, "Data and prior knowledge" if _favours(prior or {}) else "The data")
+    who = "Data and prior knowledge" if _favours_edges(settings or {}) else "The data"
+    told += _directions(sure, probabilities, names, who)
     undecided = [link for link in found if link.probability < JOINED]
     if undecided:
         told.append(_listed("Open whether they are joined:", undecided, names))
@@ -121,10 +122,11 @@ def _overview(sure: int, undecided: int, pairs: int) -> dict[str, Any]:
     return {"text": f"{text}.", "links": [], "more": 0}
 
 
-def _favours(prior: dict[str, Any]) -> bool:
-    """Tell whether a prior treats some edges otherwise than others."""
-    imposed = [(i, j) for name in ("required", "forbidden") for i, j in prior.get(name) or [] if i != j]
-    return bool(imposed) or prior.get("log_odds") is not None
+def _favours_edges(settings: dict[str, Any]) -> bool:
+    """Tell whether a run treated some edges otherwise than others, before it saw the data."""
+    prior, candidates = settings.get("prior") or {}, settings.get("candidates") or {}
+    imposed = any(i != j for name in ("required", "forbidden") for i, j in prior.get(name) or [])
+    return imposed or prior.get("log_odds") is not None or candidates.get("method") == "given"
 
 
 def _directions(sure: list[Link], p: np.ndarray, names: Sequence[str], who: str) -> list[dict[str, Any]]:
