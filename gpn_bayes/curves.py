@@ -130,7 +130,7 @@ def fitted_curves(
     scorer = _scorer_of(post, _gp_of(post, score), table)
     target = post._index(node)
     chosen = _parents_of(post, target, parents, threshold)
-    sets = {p: _sets_of(post, target, p) for p in chosen}
+    sets = _sets_of(post, target, chosen)
     grids = {p: np.linspace(table.values[:, p].min(), table.values[:, p].max(), points) for p in chosen}
     weights = {s: weight for own in sets.values() for s, weight in own.items()}
     fits = _fit_sets(scorer, target, weights, _standardised(grids, table), centred)
@@ -202,15 +202,18 @@ def _parents_of(post: GraphPosterior, target: int, parents: Any, threshold: floa
     return chosen
 
 
-def _sets_of(post: GraphPosterior, target: int, parent: int) -> dict[tuple[int, ...], float]:
-    """Return the parent sets with one parent that its curve is averaged over, with their probabilities."""
+def _sets_of(post: GraphPosterior, target: int, chosen: list[int]) -> dict[int, dict[tuple[int, ...], float]]:
+    """Return for each parent the sets that its curve is averaged over, with their probabilities."""
     sets = post.parent_set_probabilities(target)
     places = {name: place for place, name in enumerate(post.names)}
     known = [tuple(sorted(places[name] for name in listed)) for listed in sets["parents"]]
-    own = [(s, float(weight)) for s, weight in zip(known, sets["probability"], strict=True) if parent in s]
-    held = np.cumsum([weight for _, weight in own])
-    needed = int(np.searchsorted(held, _SHARE * held[-1])) + 1
-    return dict(own[: min(needed, _MOST_SETS)])
+    wanted = {}
+    for parent in chosen:
+        own = [(s, float(weight)) for s, weight in zip(known, sets["probability"], strict=True) if parent in s]
+        held = np.cumsum([weight for _, weight in own])
+        needed = int(np.searchsorted(held, _SHARE * held[-1])) + 1
+        wanted[parent] = dict(own[: min(needed, _MOST_SETS)])
+    return wanted
 
 
 def _standardised(grids: dict[int, np.ndarray], table: Dataset) -> dict[int, np.ndarray]:

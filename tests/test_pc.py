@@ -124,11 +124,11 @@ class TestKnowledge:
 def contradictory(seed):
     """Return a test whose answers have nothing to do with each other; they depend on the names alone."""
 
-    def test(table, x, y, given):
+    def p_value(table, x, y, given):
         key = " ".join([str(seed), *sorted([x, y]), "|", *sorted(given)])
         return (zlib.crc32(key.encode()) % 100_003) / 100_003
 
-    return test
+    return p_value
 
 
 @no_dag_is_fine
@@ -163,12 +163,12 @@ class TestContradictoryTests:
 def test_a_result_without_a_dag_is_told():
     square = {frozenset("ac"), frozenset("bd")}
 
-    def test(table, x, y, given):
+    def p_value(table, x, y, given):
         return float(frozenset([x, y]) in square and len(given) == 2)
 
     table = pd.DataFrame(ROWS[:, :4], columns=list("abcd"))
     with pytest.warns(UserWarning, match="^no DAG has these edges and colliders: the tests contradict each other"):
-        found = PC(test=test).fit(table)
+        found = PC(test=p_value).fit(table)
     assert found.dag_ is None
     assert found.graph_.number_of_edges() == 8
 

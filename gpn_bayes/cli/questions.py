@@ -96,9 +96,6 @@ def ask(post: "GraphPosterior", question: Question) -> "Estimate":
         return post.path_probability(*names)
     if sign == "<":
         return post.order_probability(*names)
-    a, b = names
-    if post.exact is not None:  # no DAG holds both directions
-        there, back = post.edge_probability(a, b), post.edge_probability(b, a)
-        # What the errors of scores leave in two probabilities adds up at worst.
-        return Estimate(min(there.value + back.value, 1.0), there.mcse + back.mcse, there.ess)
-    return post.probability(lambda graph: graph.has_edge(a, b) or graph.has_edge(b, a))
+    i, j = (post._index(name) for name in names)
+    value, mcse, ess, _ = (column[0] for column in post._joined_moments([i], [j]))
+    return Estimate(float(value), float(mcse), float(ess))

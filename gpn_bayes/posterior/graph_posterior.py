@@ -1,6 +1,6 @@
 """GraphPosterior: weighted draws of DAGs, and the questions they answer."""
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -148,6 +148,17 @@ class GraphPosterior(DrawPictures, GraphQueries):
         if self.exact is not None:
             return self._exactly(self.exact.edges.ravel(), lambda dags: dags)
         return self._moments(lambda dags: dags)
+
+    def _joined_moments(self, i: Sequence[int] | np.ndarray, j: Sequence[int] | np.ndarray) -> Moments:
+        """Return the estimates that nodes i and j are joined, either way."""
+
+        def joined(dags: np.ndarray) -> np.ndarray:
+            return dags[:, i, j] | dags[:, j, i]
+
+        if self.exact is None:
+            return self._moments(joined)
+        # No DAG holds both directions.
+        return self._exactly(np.minimum(self.exact.edges[i, j] + self.exact.edges[j, i], 1.0), joined)
 
     def parent_set_probabilities(self, node: Hashable) -> pd.DataFrame:
         """Return the parent sets of a variable by falling probability; exact from the exact sampler.

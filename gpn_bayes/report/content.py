@@ -6,6 +6,7 @@ import numpy as np
 
 from gpn_bayes import graphs
 from gpn_bayes.data import check_known, read_data
+from gpn_bayes.posterior.estimate import Moments
 from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.report import origin, trust, wording
 from gpn_bayes.report.drawing import drawing_of
@@ -58,7 +59,7 @@ def content_of(
     return {
         "names": list(post.names),
         "edges": _edges(post),
-        "paths": _moments(post, graphs.ancestors),
+        "paths": _told(post._moments(graphs.ancestors)),
         "joined": _joined(post),
         "network": drawing_of(post),
         "sets": _parent_sets(post),
@@ -97,19 +98,11 @@ def _edges(post: "GraphPosterior") -> dict[str, Any]:
 
 def _joined(post: "GraphPosterior") -> dict[str, Any]:
     """Return the probabilities of edges either way, of pairs in the order of `numpy.triu_indices`."""
-    n = len(post.names)
-    i, j = np.triu_indices(n, 1)
-    if post.exact is None:
-        return _moments(post, lambda dags: dags[:, i, j] | dags[:, j, i])
-    # No DAG holds both directions; what the errors of scores leave in two probabilities adds up at worst.
-    value, mcse = (own.reshape(n, n) for own in (post._edge_moments.value, post._edge_moments.mcse))
-    joined = np.minimum(value[i, j] + value[j, i], 1.0)
-    return {"probability": numbers(joined, _PROBABILITY_DECIMALS), "mcse": errors(mcse[i, j] + mcse[j, i])}
+    return _told(post._joined_moments(*np.triu_indices(len(post.names), 1)))
 
 
-def _moments(post: "GraphPosterior", features_of: Any) -> dict[str, Any]:
-    """Return the probabilities of features, with their errors."""
-    found = post._moments(features_of)
+def _told(found: Moments) -> dict[str, Any]:
+    """Return probabilities with their errors, as JSON takes them."""
     return {"probability": numbers(found.value, _PROBABILITY_DECIMALS), "mcse": errors(found.mcse)}
 
 

@@ -8,13 +8,11 @@ All settings are causal-learn's own: the level 0.05 and the kernel test of condi
 scores by cross-validation or by marginal likelihood for GES.
 """
 
-import json
-import sys
 import time
-from contextlib import redirect_stdout
 from importlib.metadata import version
 
 import numpy as np
+from answering import serve
 from causallearn.search.ConstraintBased.PC import pc
 from causallearn.search.ScoreBased.GES import ges
 
@@ -34,17 +32,14 @@ def as_cpdag(marks):
     return (tail & joined).astype(int)
 
 
-def main():
-    """Read the request from stdin and write the reply to stdout."""
-    request = json.load(sys.stdin)
+def answer(request):
+    """Do what the request asks and return the reply."""
     values = np.loadtxt(request["data"], delimiter=",", skiprows=1)
-    with redirect_stdout(sys.stderr):
-        began = time.process_time()
-        marks = search(request["method"], values)
-        seconds = time.process_time() - began
-    reply = {"cpdag": as_cpdag(np.asarray(marks)).tolist(), "cpu_seconds": seconds, "version": version("causal-learn")}
-    json.dump(reply, sys.stdout)
+    began = time.process_time()
+    marks = search(request["method"], values)
+    seconds = time.process_time() - began
+    return {"cpdag": as_cpdag(np.asarray(marks)).tolist(), "cpu_seconds": seconds, "version": version("causal-learn")}
 
 
 if __name__ == "__main__":
-    main()
+    serve(answer)

@@ -12,14 +12,12 @@ without a cycle, which alone count (null stands for a run that has none), and th
 first seed include compiling.
 """
 
-import json
-import sys
 import time
-from contextlib import redirect_stdout
 from importlib.metadata import version
 
 import jax.numpy as jnp
 import numpy as np
+from answering import serve
 from dibs.graph_utils import elwise_acyclic_constr_nograd
 from dibs.inference import JointDiBS, MarginalDiBS
 from dibs.models import BGe, DenseNonlinearGaussian
@@ -65,15 +63,12 @@ def run(dibs, request, seed):
     }
 
 
-def main():
-    """Read the request from stdin and write the reply to stdout."""
-    request = json.load(sys.stdin)
-    values = np.loadtxt(request["data"], delimiter=",", skiprows=1)
-    with redirect_stdout(sys.stderr):
-        dibs = build(request, values)
-        runs = [run(dibs, request, seed) for seed in request["seeds"]]
-    json.dump({"runs": runs, "version": version("dibs-lib"), "jax_version": version("jax")}, sys.stdout)
+def answer(request):
+    """Do what the request asks and return the reply."""
+    dibs = build(request, np.loadtxt(request["data"], delimiter=",", skiprows=1))
+    runs = [run(dibs, request, seed) for seed in request["seeds"]]
+    return {"runs": runs, "version": version("dibs-lib"), "jax_version": version("jax")}
 
 
 if __name__ == "__main__":
-    main()
+    serve(answer)

@@ -7,14 +7,12 @@ reply is one JSON object on stdout. What is timed is pgmpy's own ``local_score``
 row for BDeu.
 """
 
-import json
-import sys
 import time
 import warnings
-from contextlib import redirect_stdout
 from importlib.metadata import version
 
 import pandas as pd
+from answering import serve
 from pgmpy import estimators
 
 
@@ -29,14 +27,6 @@ def answer(request):
     return {"scores": scores, "cpu_seconds": time.process_time() - start, "pgmpy_version": version("pgmpy")}
 
 
-def main():
-    """Read the request from stdin and write the reply to stdout."""
-    request = json.load(sys.stdin)
-    warnings.simplefilter("ignore")
-    with redirect_stdout(sys.stderr):
-        reply = answer(request)
-    json.dump(reply, sys.stdout)
-
-
 if __name__ == "__main__":
-    main()
+    warnings.simplefilter("ignore")
+    serve(answer)

@@ -10,13 +10,11 @@ Every other node is a candidate parent, so that the space is that of all DAGs. T
 partitions included; only the choice of candidates and of the prior is replaced, for Gadget's is always "fair".
 """
 
-import json
-import sys
 import time
-from contextlib import redirect_stdout
 from importlib.metadata import version
 
 import numpy as np
+from answering import serve
 from sumu import Data, Gadget, LocalScore
 
 # sumu's own default, which Gadget overwrites with nothing unless it is given.
@@ -67,14 +65,5 @@ def answer(request):
     return {"runs": [run(request, values, seed) for seed in request["seeds"]], "version": version("sumu")}
 
 
-def main():
-    """Read the request from stdin and write the reply to stdout."""
-    request = json.load(sys.stdin)
-    # sumu reports trouble with print; stdout must hold the reply and nothing else.
-    with redirect_stdout(sys.stderr):
-        reply = answer(request)
-    json.dump(reply, sys.stdout)
-
-
 if __name__ == "__main__":
-    main()
+    serve(answer)

@@ -17,13 +17,11 @@ are drawn with replacement; from the first block only single nodes are split off
 law is not exactly the posterior.
 """
 
-import json
-import sys
 import time
-from contextlib import redirect_stdout
 from importlib.metadata import version
 
 import numpy as np
+from answering import serve
 from sumu import CandidateRestrictedScore, Data, LocalScore, PartitionMCMC
 from sumu.gadget import Score
 
@@ -112,14 +110,5 @@ def answer(request):
     }
 
 
-def main():
-    """Read the request from stdin and write the reply to stdout."""
-    request = json.load(sys.stdin)
-    # sumu reports trouble with print; stdout must hold the reply and nothing else.
-    with redirect_stdout(sys.stderr):
-        reply = answer(request)
-    json.dump(reply, sys.stdout)
-
-
 if __name__ == "__main__":
-    main()
+    serve(answer)

@@ -114,7 +114,7 @@ function fitNetwork() {
 }
 
 // A phone's address bar comes and goes as one scrolls: only another width undoes what the reader zoomed to.
-function refitWhenWider() {
+function refitOnNewWidth() {
   let width = byId("network").clientWidth;
   window.addEventListener("resize", () => {
     if (byId("network").clientWidth === width) network.resize();
@@ -141,7 +141,7 @@ function startNetwork(chooseVariable) {
   byId("zoom-in").addEventListener("click", () => zoomBy(1.3));
   byId("zoom-out").addEventListener("click", () => zoomBy(1 / 1.3));
   byId("zoom-fit").addEventListener("click", fitNetwork);
-  refitWhenWider();
+  refitOnNewWidth();
   themeWatchers.push(() => network.style(networkStyle()));
   applyThreshold();
 }
