@@ -6,8 +6,8 @@ import pytest
 
 from gpn_bayes import Dataset, SufficientStatistics
 from gpn_bayes.data import MAX_INTEGER_LEVELS, read_data
+from gpn_bayes.data.files import MAX_VARIABLES
 from gpn_bayes.scores import BGe
-from gpn_bayes.table_files import MAX_VARIABLES
 
 
 @pytest.fixture

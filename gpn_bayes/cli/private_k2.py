@@ -203,9 +203,9 @@ def _read_party(
     quiet: bool,
 ) -> _Party:
     """Read and check all that one party can check alone, before the other is troubled."""
+    from gpn_bayes.data.files import read_file
     from gpn_bayes.private.settings import Settings
     from gpn_bayes.private.tables import read_table
-    from gpn_bayes.table_files import read_file
     from gpn_bayes.wire.tls_link import Credentials
 
     check_free(out, result_files(out))

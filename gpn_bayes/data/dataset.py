@@ -1,9 +1,8 @@
-"""Any table a user has -> a checked `Dataset`; or its `SufficientStatistics`, where the rows can't be had."""
+"""Any table a user has -> a checked `Dataset`."""
 
 import hashlib
 import json
 import warnings
-import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpn_bayes.table_files import check_names, read_file
+from gpn_bayes.data.files import check_names, read_file
 
 # Integer columns with more distinct values than this are measurements, not categories.
 MAX_INTEGER_LEVELS = 64
 
 
-def _fingerprint(*parts: Any) -> str:
+def fingerprint_of(*parts: Any) -> str:
     """Return a content hash of JSON-able parts and arrays."""
     digest = hashlib.sha256()
     for part in parts:
@@ -67,7 +66,7 @@ class Dataset:
     def __post_init__(self) -> None:
         """Compute the fingerprint."""
         levels = [None if known is None else [str(level) for level in known] for known in self.levels]
-        object.__setattr__(self, "fingerprint", _fingerprint(list(self.names), list(self.kinds), levels, self.values))
+        object.__setattr__(self, "fingerprint", fingerprint_of(list(self.names), list(self.kinds), levels, self.values))
 
     @property
     def n_rows(self) -> int:
@@ -128,143 +127,6 @@ class Dataset:
         """
         values = self.numeric(purpose)
         return (values - values.mean(axis=0)) / values.std(axis=0, ddof=1)
-
-
-@dataclass(frozen=True, eq=False)
-class SufficientStatistics:
-    """What a linear-Gaussian score needs of a table: its size, means and covariance (ddof = 1).
-
-    It goes wherever data go, into scores and learners that need no rows.
-
-    Parameters
-    ----------
-    n : int
-        Number of rows they are of.
-    mean : array of shape (variables,)
-        The means.
-    cov : array of shape (variables, variables)
-        The covariance, with divisor n - 1.
-    names : sequence of str
-        The variables.
-
-    Attributes
-    ----------
-    fingerprint : str
-        A hash of the content: equal statistics have equal fingerprints.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> stats = SufficientStatistics(100, [0.0, 1.0], [[1.0, 0.5], [0.5, 2.0]], ["x", "y"])
-    >>> stats.n_rows, stats.correlation.round(3).tolist()
-    (100, [[1.0, 0.354], [0.354, 1.0]])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     stats.save(f"{folder}/statistics.npz")
-    ...     SufficientStatistics.load(f"{folder}/statistics.npz").names
-    ('x', 'y')
-    >>> SufficientStatistics.of(np.array([[1.0, 4.0], [3.0, 8.0], [5.0, 0.0]])).cov.tolist()
-    [[4.0, -4.0], [-4.0, 16.0]]
-    """
-
-    n: int
-    mean: np.ndarray
-    cov: np.ndarray
-    names: tuple[str, ...]
-    fingerprint: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Check the statistics and compute the fingerprint."""
-        object.__setattr__(self, "names", tuple(str(name) for name in self.names))
-        object.__setattr__(self, "mean", np.array(self.mean, dtype=float))
-        object.__setattr__(self, "cov", np.array(self.cov, dtype=float))
-        check_names(self.names)
-        d = len(self.names)
-        if isinstance(self.n, bool) or not isinstance(self.n, int | np.integer):
-            raise ValueError(f"n must be a whole number; received {self.n!r}")
-        object.__setattr__(self, "n", int(self.n))
-        if self.n < 2:
-            raise ValueError(f"statistics need at least two rows; received n = {self.n}")
-        if self.mean.shape != (d,) or self.cov.shape != (d, d):
-            raise ValueError(
-                f"mean and cov must have shapes ({d},) and ({d}, {d}) for {d} names; "
-                f"received {self.mean.shape} and {self.cov.shape}"
-            )
-        if not (np.isfinite(self.mean).all() and np.isfinite(self.cov).all()):
-            raise ValueError("mean and cov must be finite; received NaN or infinity")
-        for name, variance in zip(self.names, np.diag(self.cov), strict=True):
-            if variance <= 0:
-                raise ValueError(f"every column must vary; column {name!r} has variance {variance}")
-        if not np.allclose(self.correlation, self.correlation.T, rtol=0, atol=1e-10):
-            raise ValueError("cov must be symmetric; received an asymmetric matrix")
-        smallest = np.linalg.eigvalsh(self.correlation)[0]
-        if smallest < -1e-8:
-            raise ValueError(f"cov must be positive semi-definite; its correlations have the eigenvalue {smallest:.3g}")
-        object.__setattr__(self, "fingerprint", _fingerprint(self.n, list(self.names), self.mean, self.cov))
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows they were computed from; as of a `Dataset`."""
-        return self.n
-
-    @classmethod
-    def of(cls, data: "Dataset | pd.DataFrame | np.ndarray | str | Path") -> "SufficientStatistics":
-        """Return the statistics of a table of numbers: anything that `Dataset.read` takes."""
-        table = Dataset.read(data)
-        values = table.numeric("a covariance")
-        return cls(len(values), values.mean(axis=0), np.cov(values, rowvar=False, ddof=1), table.names)
-
-    def save(self, path: str | Path) -> None:
-        """Write the statistics to an ``.npz`` file, which goes wherever data go."""
-        with Path(path).open("wb") as file:
-            np.savez(file, n=self.n, mean=self.mean, cov=self.cov, names=np.array(self.names, dtype=str))
-
-    @classmethod
-    def load(cls, path: str | Path) -> "SufficientStatistics":
-        """Read statistics that `save` wrote.
-
-        Raises
-        ------
-        ValueError
-            If the file is missing or holds something else.
-        """
-        if not Path(path).is_file():
-            raise ValueError(f"the file of statistics must exist; {str(path)!r} is not a file")
-        try:
-            with np.load(path, allow_pickle=False) as content:
-                n, mean, cov, names = (content[part] for part in ("n", "mean", "cov", "names"))
-                rows = int(n)
-        except (OSError, TypeError, ValueError, KeyError, zipfile.BadZipFile):
-            raise ValueError(f"{Path(path).name} can't be read as statistics: n, mean, cov and names") from None
-        return cls(rows, mean, cov, tuple(str(name) for name in names))
-
-    @property
-    def correlation(self) -> np.ndarray:
-        """The covariance of the standardised variables."""
-        scale = np.sqrt(np.diag(self.cov))
-        return self.cov / np.outer(scale, scale)
-
-
-def read_data(data: Any) -> "Dataset | SufficientStatistics":
-    """Return statistics as they are or from their file, and any table as a `Dataset`."""
-    if isinstance(data, str | Path) and Path(data).suffix.lower() == ".npz":
-        return SufficientStatistics.load(data)
-    return data if isinstance(data, SufficientStatistics) else Dataset.read(data)
-
-
-def check_known(table: "Dataset | SufficientStatistics", names: tuple[str, ...], fingerprint: str | None) -> None:
-    """Refuse any table but that which a posterior was drawn from.
-
-    Parameters
-    ----------
-    table : Dataset or SufficientStatistics
-        What was given.
-    names : tuple of str
-        The posterior's variables.
-    fingerprint : str or None
-        That of the table it was drawn from, if it is known.
-    """
-    if table.names != names or table.fingerprint != (fingerprint or table.fingerprint):
-        raise ValueError("data must be the table that the posterior was drawn from; received another")
 
 
 def read_part(data: "Dataset | pd.DataFrame | np.ndarray | str | Path") -> Dataset:
