@@ -1,7 +1,6 @@
 """From draws to a posterior: weights, errors of scores, exact answers, and what a reader should know of the run."""
 
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +21,7 @@ from gpn_bayes.reweighting import Reweighted, errors_of, poor_scores
 from gpn_bayes.running import Draws
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.cache import ScoreCache
-from gpn_bayes.scores.prior import GraphPrior
+from gpn_bayes.scores.dag_scorer import DagScorer
 
 
 def draws_under_score(run: PreparedRun, drawn: Draws, correction: np.ndarray | None, found: Any) -> GraphPosterior:
@@ -57,7 +56,7 @@ def draws_under_score(run: PreparedRun, drawn: Draws, correction: np.ndarray | N
         log_weights=correction,
         stats={"state_log_score": drawn.targets},
         settings=settings,
-        scorer=_dag_scorer(run.scorer, run.prior),
+        scorer=DagScorer.of(run.scorer, run.prior, run.data),
         data=run.data,
     )
 
@@ -89,10 +88,10 @@ def with_weights(post: GraphPosterior, weighted: Reweighted) -> GraphPosterior:
     )
 
 
-def under_proposal(post: GraphPosterior, proposal: Scorer, prior: GraphPrior) -> GraphPosterior:
+def under_proposal(post: GraphPosterior, run: PreparedRun, proposal: Scorer) -> GraphPosterior:
     """Return draws that were never weighted as what they are: draws under the rough score."""
     settings = {**post.settings, "score": proposal.label, "reweight": INTERRUPTED}
-    return replace(post, settings=settings, scorer=_dag_scorer(proposal, prior))
+    return replace(post, settings=settings, scorer=DagScorer.of(proposal, run.prior, run.data))
 
 
 def exact_answers(tables: ScoreTables, lists: list[list[int]], progressbar: bool) -> ExactAnswers:
@@ -133,17 +132,3 @@ def _move_table(sampler: str, counters: np.ndarray) -> dict[str, float]:
     moves = orders.MOVES if sampler == "order" else chain_runs.PARTITION_MOVES
     tried, changed = counters.sum(axis=0).T
     return {move: float(c / max(t, 1)) for move, t, c in zip(moves, tried, changed, strict=True)}
-
-
-def _dag_scorer(scorer: Scorer, prior: GraphPrior) -> Callable[[np.ndarray], float]:
-    """Return the function that gives any DAG the log score of the draws, prior included."""
-
-    def log_score(adjacency: np.ndarray) -> float:
-        if (prior.required & (adjacency == 0)).any():
-            return -np.inf
-        total = scorer.total(adjacency)
-        for i in range(len(prior.names)):
-            total += float(prior.log_table(i, np.flatnonzero(adjacency[:, i]).tolist())[-1])
-        return total
-
-    return log_score

@@ -1,6 +1,5 @@
 """Fitted functions: how a variable depends on each of its parents, averaged over the parent sets that were drawn."""
 
-import ast
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -13,6 +12,7 @@ from gpn_bayes.checking import check_count, check_share
 from gpn_bayes.data import Dataset, SufficientStatistics, check_known, read_data
 from gpn_bayes.posterior.graph_posterior import GraphPosterior
 from gpn_bayes.scores.blas_threads import one_blas_thread
+from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.gp import GP, GPScorer
 from gpn_bayes.scores.gp_components import components
 from gpn_bayes.scores.laplace import log_masses
@@ -25,7 +25,8 @@ _BISECTIONS = 50
 _NEGLIGIBLE = 1e-3
 _LINES = ("node", "parent", "edge_probability", "x", "mean", "sd", "lower", "upper")
 _POINTS = ("node", "parent", "x", "y", "adjusted")
-# Preparing the rows takes longer than a variable's curves: done once for a posterior, while it is there.
+# Preparing the rows takes longer than a variable's curves: done once for a posterior, where they or the score are
+# given by hand.
 _scorers: WeakKeyDictionary[GraphPosterior, GPScorer] = WeakKeyDictionary()
 
 
@@ -154,7 +155,7 @@ def _joined(tables: list[pd.DataFrame], columns: tuple[str, ...]) -> pd.DataFram
 def _table_of(post: GraphPosterior, data: Any) -> Dataset:
     """Return the rows behind a posterior."""
     if data is None and post.data is None:
-        raise ValueError("curves need the rows, which a loaded posterior doesn't have; give them as data=")
+        raise ValueError("curves need the rows, and this posterior was saved without them; give them as data=")
     table = read_data(post.data if data is None else data)
     if isinstance(table, SufficientStatistics):
         raise ValueError("curves need the rows; received SufficientStatistics")
@@ -163,7 +164,7 @@ def _table_of(post: GraphPosterior, data: Any) -> Dataset:
 
 
 def _gp_of(post: GraphPosterior, score: Any) -> GP:
-    """Return the score that a posterior was drawn under, read from its description unless it is given."""
+    """Return the score that a posterior was drawn under, unless another is given."""
     if score is not None:
         if not isinstance(score, GP):
             raise ValueError(f"score must be a gpn_bayes.scores.GP; received {score!r}")
@@ -171,14 +172,17 @@ def _gp_of(post: GraphPosterior, score: Any) -> GP:
     label = str(post.settings.get("score", "an unknown score"))
     if not label.startswith("GP("):
         raise ValueError(f"curves need Gaussian processes; the posterior is under {label}: give one as score=")
-    try:
-        call = ast.parse(label, mode="eval").body
-        return GP(**{word.arg: ast.literal_eval(word.value) for word in call.keywords})  # type: ignore[attr-defined]
-    except (SyntaxError, ValueError, TypeError, AttributeError):
-        raise ValueError(f"the score must be one that its description tells; give it as score=: {label}") from None
+    if isinstance(post.scorer, DagScorer) and isinstance(post.scorer.score, GP):
+        return post.scorer.score
+    raise ValueError(
+        f"curves need the score's settings, which this posterior doesn't have; give it as score= ({label})"
+    )
 
 
 def _scorer_of(post: GraphPosterior, score: GP, table: Dataset) -> GPScorer:
+    own = post.scorer
+    if isinstance(own, DagScorer) and own.score is score and own.data is table and isinstance(own.scorer, GPScorer):
+        return own.scorer
     known = _scorers.get(post)
     if known is None or known.score_fingerprint != score.fingerprint or known.data_fingerprint != table.fingerprint:
         known = _scorers[post] = score._bind(table)

@@ -1,6 +1,7 @@
 """Writing files: never over another unless asked to, and whole or not at all."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -30,14 +31,23 @@ def new_file(path: str | os.PathLike[str], overwrite: bool = False) -> Path:
     return target
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file so that under its name it is always complete."""
+def write_whole(path: Path, content: str | bytes | memoryview) -> None:
+    """Write a file so that under its name it is always complete; text as UTF-8.
+
+    Raises
+    ------
+    ValueError
+        Where it can't be written: the disk is full, or the folder is write-protected.
+    """
     part = path.with_name(f".{path.name}.part")
     try:
-        with part.open("w", encoding="utf-8", newline="") as file:
-            file.write(text)
+        with part.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
+    except OSError as error:
+        raise ValueError(f"the file must be writable; {str(path)!r} isn't: {error.strerror or error}") from None
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)

@@ -332,6 +332,24 @@ def _array(graph: Any, names: Sequence[Hashable] | None = None) -> Any:
     return graph if are_edges else np.asarray(graph)
 
 
+def network_matrix(network: Any, names: Sequence[Hashable]) -> np.ndarray:
+    """Return a network to compare with as an adjacency matrix; it may have cycles, and undirected edges set both ways.
+
+    Parameters
+    ----------
+    network : networkx.DiGraph, DataFrame, array, or list of edges
+        The network.
+    names : sequence
+        The nodes, in order.
+
+    Examples
+    --------
+    >>> network_matrix([("b", "a")], ["a", "b"]).tolist()
+    [[0, 0], [1, 0]]
+    """
+    return graphs.as_adjacency(_array(network, names), names, acyclic=False)
+
+
 def _names(*candidates: Any) -> list[Hashable] | None:
     """Return the names of the first graph that has any."""
     for graph in candidates:
@@ -349,10 +367,9 @@ def _aligned(estimate: Any, truth: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _draws_and_truth(draws: Any, truth: Any, names: Sequence[Hashable] | None) -> tuple[np.ndarray, np.ndarray]:
     found = graphs.as_stack(draws)
-    truth = _array(truth, names)
     if names is None:
-        names = _names(truth) or range(found.shape[-1])
-    true = graphs.as_adjacency(truth, names, acyclic=False)
+        names = _names(_array(truth)) or range(found.shape[-1])
+    true = network_matrix(truth, names)
     if true.shape != found.shape[-2:]:
         raise ValueError(f"draws and truth must have the same nodes; received {found.shape[-1]} and {len(true)}")
     return found, true

@@ -216,7 +216,7 @@ def draw(
         answers = exact_answers(tables, space.lists, progressbar) if run.plan.sampler == "exact" else None
         return replace(with_errors(post, store), exact=answers)
     if weighted is None:
-        return under_proposal(post, run.proposal, run.prior)
+        return under_proposal(post, run, run.proposal)
     return with_weights(post, weighted)
 
 

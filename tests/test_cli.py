@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import gpn_bayes as gpn
 from gpn_bayes.cli import app, main
-from gpn_bayes.cli.questions import Question, ask
+from gpn_bayes.posterior.questions import Question
 from tests.command_line import call, check_refused
 
 NAMES = ["TNF-α", "IL 6", "erk", "akt", "mek", "p-38"]
@@ -247,7 +247,7 @@ def test_answers_are_those_of_the_posterior(kind, results, capsys):
         "<": 1 - post.probability(lambda g: nx.has_path(g, "akt", "erk")).value,
         "-": p.loc["erk", "akt"] + p.loc["akt", "erk"],
     }.items():
-        assert ask(post, Question(sign, ("erk", "akt"))).value == pytest.approx(expected, abs=1e-12)
+        assert post.probability(Question(sign, ("erk", "akt"))).value == pytest.approx(expected, abs=1e-12)
     code, shown, _ = call(capsys, "query", results[kind], "erk -> akt", "TNF-α ~> p-38")
     assert code == 0
     first, second = shown.splitlines()

@@ -10,8 +10,8 @@ from gpn_bayes.cli import screen
 from gpn_bayes.cli.compare import difference_table, expected_distance
 from gpn_bayes.cli.folder import edges_csv
 from gpn_bayes.cli.inputs import read_pairs, read_prior, read_tiers
-from gpn_bayes.cli.questions import Question, read_question
 from gpn_bayes.posterior import GraphPosterior
+from gpn_bayes.posterior.questions import Question, read_question
 
 NAMES = ["TNF-α", "IL 6", "erk", "akt", "mek", "p-38"]
 

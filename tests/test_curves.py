@@ -12,7 +12,8 @@ from gpn_bayes import graphs
 from gpn_bayes.curves import fitted_curves
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.posterior import GraphPosterior
-from gpn_bayes.scores import GP
+from gpn_bayes.scores import GP, GraphPrior
+from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.gp_components import components
 from gpn_bayes.scores.laplace import log_masses
 
@@ -34,10 +35,12 @@ def posterior(picks, data=None, score=None, **fields):
         for name in names:
             dags[0, draw, NAMES.index(name), 2] = 1
     data = Dataset.read(table() if data is None else data)
-    settings = {"score": repr(GP() if score is None else score), "data_fingerprint": data.fingerprint}
-    return GraphPosterior(
-        NAMES, graphs.pack(dags), np.zeros((1, len(picks))), settings=settings, data=fields.pop("rows", data), **fields
-    )
+    score = GP() if score is None else score
+    settings = {"score": repr(score), "data_fingerprint": data.fingerprint}
+    rows = fields.pop("rows", data)
+    scorer = DagScorer(score, GraphPrior(NAMES), rows)
+    log_score = np.zeros((1, len(picks)))
+    return GraphPosterior(NAMES, graphs.pack(dags), log_score, settings=settings, scorer=scorer, data=rows, **fields)
 
 
 def pymc_component(scorer, node, parents, phi, which, points):
@@ -214,14 +217,16 @@ def test_parents_come_by_falling_probability_down_to_a_threshold():
     assert list(empty.columns) == list(post.curves("y").columns)
 
 
-def test_a_sampled_posterior_knows_its_rows_and_a_loaded_one_is_given_them(tmp_path):
+def test_a_posterior_knows_its_rows_unless_it_was_saved_without(tmp_path):
     data = table()[["x", "y"]]
     score = GP(estimator="laplace", theta=(3.0, 2.0))
     post = gpn.sample(data, score=score, draws=20, chains=2, random_seed=1, progressbar=False)
     known = post.curves("y", parents=["x"])
-    post.save(tmp_path / "post.nc")
+    post.save(tmp_path / "whole.nc")
+    pd.testing.assert_frame_equal(gpn.load(tmp_path / "whole.nc").curves("y", parents=["x"]), known)
+    post.save(tmp_path / "post.nc", data=False)
     loaded = gpn.load(tmp_path / "post.nc")
-    with pytest.raises(ValueError, match="^curves need the rows, which a loaded posterior doesn't have; give them as "):
+    with pytest.raises(ValueError, match="^curves need the rows, and this posterior was saved without them; give them"):
         loaded.curves("y")
     pd.testing.assert_frame_equal(loaded.curves("y", data, parents=["x"]), known)
     with pytest.raises(ValueError, match="^data must be the table that the posterior was drawn from; received an"):
@@ -265,8 +270,8 @@ def test_other_scores_are_asked_for():
     pd.testing.assert_frame_equal(linear.curves("y", score=GP()), post.curves("y"))
     with pytest.raises(ValueError, match="^score must be a gpn_bayes.scores.GP; received BGe"):
         post.curves("y", score=gpn.scores.BGe())
-    post.settings["score"] = "GP(theta={'distribution': 'LogNormal', 'parameters': [0.5, 0.75]})"
-    with pytest.raises(ValueError, match="^the score must be one that its description tells; give it as score=: GP"):
+    post.scorer = None
+    with pytest.raises(ValueError, match="^curves need the score's settings, which this posterior doesn't have; give"):
         post.curves("y")
 
 

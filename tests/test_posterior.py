@@ -230,7 +230,7 @@ def test_graphs(drawn):
 
 def test_log_score_gap():
     post = make([[0, 1], [2, 3]], log_score=[[-4.0, -2.5], [-9.0, -3.0]])
-    with pytest.raises(ValueError, match="^a loaded posterior has no scores to compare with; sample again"):
+    with pytest.raises(ValueError, match="^this posterior has no score to compare a DAG by; sample again"):
         post.log_score_gap([("a", "b")])
     scored = dataclasses.replace(post, scorer=lambda adjacency: -10.0 - adjacency.sum())
     assert scored.log_score_gap([("a", "b")]) == pytest.approx(8.5)
@@ -251,12 +251,62 @@ def test_log_score_gap():
             "an order names each variable once; received ['a', 'b', 'a']",
         ),
         (lambda p: p.median_graph(1.5), "threshold must lie between 0 and 1; received 1.5"),
+        (
+            lambda p: p.probability(lambda graph: float("nan")),
+            "a feature must be a truth value or a finite number for every DAG; received nan",
+        ),
+        (
+            lambda p: p.probability(lambda graph: None),
+            "a feature must be a truth value or a finite number for every DAG; received None",
+        ),
+        (
+            lambda p: p.probability(0.5),
+            "a feature must be a function of a DAG, or a text such as 'a -> b'; received 0.5",
+        ),
+        (
+            lambda p: p.probability("a -> z"),
+            "every name must be one of the variables; 'z' is not (they are a, b, c, d)",
+        ),
+        (
+            lambda p: p.expected_shd([("a", "b"), ("b", "c"), ("c", "a")]),
+            "the network to compare with must be acyclic; it has the cycle a -> b -> c -> a",
+        ),
+        (
+            lambda p: p.expected_tp([("a", "b"), ("b", "a")]),
+            "the network to compare with must be acyclic; it has the cycle a -> b -> a",
+        ),
+        (
+            lambda p: p.expected_fp(np.ones((4, 4)) - np.eye(4)),
+            "the network to compare with must be acyclic; it has the cycle a -> b -> a",
+        ),
+        (
+            lambda p: p.expected_shd([("a", "b"), ("b", "a"), ("b", "c"), ("c", "d"), ("d", "b")], cpdag=True),
+            "the network to compare with must be acyclic; it has the cycle b -> c -> d -> b",
+        ),
     ],
 )
 def test_bad_questions_are_refused_in_one_line(ask, message):
     with pytest.raises(ValueError) as error:
         ask(make([[0, 1], [2, 3]]))
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_questions_in_words_are_those_asked_by_methods(weighted):
+    post, _ = drawn_posterior(weighted)
+    assert post.probability("a -> b") == post.edge_probability("a", "b")
+    assert post.probability("a ~> d") == post.path_probability("a", "d")
+    assert post.probability("a<b<c") == post.order_probability("a", "b", "c")
+    joined = post.probability("a - c")
+    assert joined.value == pytest.approx(post.probability("a -> c").value + post.probability("c -> a").value)
+
+
+def test_an_undirected_network_is_compared_as_a_class():
+    post = make([[0, 1], [2, 3]])
+    undirected = [("a", "b"), ("b", "a")]
+    matrix = graphs.as_adjacency(undirected, NAMES, acyclic=False)
+    by_hand = np.mean([gpn.metrics.shd(DAGS[k], matrix, cpdag=True) for k in range(4)])
+    assert post.expected_shd(undirected, cpdag=True).value == pytest.approx(by_hand)
 
 
 # Exact answers

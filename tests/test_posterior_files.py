@@ -1,14 +1,41 @@
 """The ways out of a posterior: to ArviZ, to a file and back."""
 
+import copy
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
 import arviz
+import h5py
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
 import gpn_bayes as gpn
 from gpn_bayes.posterior import load
-from tests.draws import NAMES, drawn_posterior, exact_posterior, make, sticky_picks
+from gpn_bayes.posterior.export import resampled_draws
+from gpn_bayes.scores import GP, Score, ScoreBatch, Scorer
+from tests.draws import DAGS, NAMES, drawn_posterior, exact_posterior, make, quick, sticky_picks
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class Sparse(Score):
+    """A score of a user's own: every parent costs one."""
+
+    name, parameters = "sparse", {}
+
+    def _bind(self, data):
+        return SparseScorer(self, data.names, data.fingerprint)
+
+
+class SparseScorer(Scorer):
+    def score_sets(self, node, parent_sets):
+        values = np.array([-1.0 * len(parents) for parents in parent_sets])
+        return ScoreBatch(values, 0 * values, np.nan * values, ["exact"] * len(values))
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["equal", "weighted"])
@@ -28,9 +55,82 @@ def test_to_arviz(drawn):
     assert edge.dtype == np.int8
     assert edge.dims == ("chain", "draw", "parent", "child")
     assert edge.coords["parent"].values.tolist() == edge.coords["child"].values.tolist() == list(NAMES)
-    np.testing.assert_array_equal(edge.sel(parent="b", child="d"), post.adjacency[..., 1, 3])
-    np.testing.assert_array_equal(tree["sample_stats"]["lp"], post.log_score)
-    assert ("log_weights" in tree) == (post.log_weights is not None)
+    raw = post.to_arviz(resample=False)
+    np.testing.assert_array_equal(raw["posterior"]["edge"].sel(parent="b", child="d"), post.adjacency[..., 1, 3])
+    np.testing.assert_array_equal(raw["sample_stats"]["lp"], post.log_score)
+    assert ("log_weights" in raw) == (post.log_weights is not None)
+    assert "log_weights" not in tree
+    if post.log_weights is None:
+        xr.testing.assert_equal(tree, raw)
+
+
+def summary_means(tree):
+    """Return the means that ArviZ reports of the edges that vary, and their errors, by edge."""
+    table = arviz.summary(tree, var_names=["edge"], round_to="none")
+    return {name[5:-1]: (row["mean"], row["mcse_mean"]) for name, row in table.astype(float).iterrows()}
+
+
+def weighted_draws(rng, draws=4000):
+    """Return independent draws of DAGs from one distribution, weighted to another, and that one's edges."""
+    log_q, log_p = rng.normal(0, 0.7, (2, len(DAGS)))
+    p, q = (np.exp(own) / np.exp(own).sum() for own in (log_p, log_q))
+    picks = rng.choice(len(DAGS), (4, draws), p=q)
+    return make(picks, (log_p - log_q)[picks]), np.einsum("k,kij->ij", p, DAGS)
+
+
+def test_arviz_reports_the_weighted_posterior():
+    """By exact enumeration; the draws before weighting are a negative control."""
+    post, edges = weighted_draws(np.random.default_rng(3))
+    own = post.summary().set_index("edge")
+
+    def distances(tree):
+        for edge, (mean, error) in summary_means(tree).items():
+            i, j = (NAMES.index(name) for name in edge.split(" -> "))
+            assert own.loc[edge, "probability"] == pytest.approx(edges[i, j], abs=4 * own.loc[edge, "mcse"])
+            yield abs(mean - edges[i, j]) / error
+
+    found = list(distances(post.to_arviz(varying_only=True)))
+    assert len(found) == 12 and max(found) < 4
+    assert max(distances(post.to_arviz(varying_only=True, resample=False))) > 10
+
+
+def test_resampling_keeps_each_draw_as_often_as_its_weight_says():
+    post, _ = weighted_draws(np.random.default_rng(4), draws=300)
+    kept = resampled_draws(post.weights, random_seed=7)
+    for chain, own in enumerate(kept):
+        expected = 300 * post.weights[chain] / post.weights[chain].sum()
+        times = np.bincount(own, minlength=300)
+        assert (np.abs(times - expected) < 1).all()
+        assert (np.diff(own) >= 0).all()
+    np.testing.assert_array_equal(kept, resampled_draws(post.weights, random_seed=7))
+    assert (kept != resampled_draws(post.weights, random_seed=8)).any()
+    tree = post.to_arviz(random_seed=7)
+    np.testing.assert_array_equal(tree["sample_stats"]["lp"], np.take_along_axis(post.log_score, kept, axis=1))
+    attributes = tree["posterior"].attrs
+    assert attributes["weight_ess"] == pytest.approx(post.diagnostics().weight_ess)
+    assert attributes["distinct_draws"] == sum(len(set(own)) for own in kept.tolist())
+
+
+def test_a_draw_of_weight_zero_is_never_kept():
+    weights = np.array([[0.0, 1.0, 0.0, 3.0, 0.0]])
+    for seed in range(50):
+        assert set(resampled_draws(weights, seed).ravel()) <= {1, 3}
+
+
+def test_arviz_agrees_with_a_reweighted_run():
+    """Gaussian processes drawn under Laplace's approximation, against the exact sampler under the score itself."""
+    rng = np.random.default_rng(1)
+    a, d = rng.normal(size=(2, 60))
+    b = np.sin(2 * a) + 0.5 * rng.normal(size=60)
+    data = pd.DataFrame({"a": a, "b": b, "c": 0.6 * b * d + rng.normal(size=60), "d": d})
+    score = GP(target_error=0.05)
+    exact = gpn.sample(data, score=score, reweight=None, draws=50, random_seed=1, progressbar=False)
+    post = gpn.sample(data, score=score, draws=3000, random_seed=2, progressbar=False)
+    truth = exact.edge_probabilities()
+    for edge, (mean, error) in summary_means(post.to_arviz(varying_only=True)).items():
+        parent, child = edge.split(" -> ")
+        scores = exact.edge_probability(parent, child).mcse
+        assert abs(mean - truth.loc[parent, child]) < 4 * np.hypot(error, scores) + 4 / 3000, edge
 
 
 def test_arviz_takes_the_tree_without_warnings(drawn, tmp_path):
@@ -42,8 +142,9 @@ def test_arviz_takes_the_tree_without_warnings(drawn, tmp_path):
     arviz.summary(tree, group="sample_stats", var_names=["lp"])
     assert float(arviz.ess(tree, group="sample_stats", var_names=["lp"])["lp"]) > 0
     found = arviz.rhat(tree["posterior"]["edge"].sel(parent="a", child="b"))
-    expected = post.summary().set_index("edge").loc["a -> b", "r_hat"]
-    assert float(found) == pytest.approx(expected)
+    if post.log_weights is None:
+        expected = post.summary().set_index("edge").loc["a -> b", "r_hat"]
+        assert float(found) == pytest.approx(expected)
     tree.to_netcdf(tmp_path / "tree.nc", engine="h5netcdf")
     with xr.open_datatree(tmp_path / "tree.nc", engine="h5netcdf") as back:
         assert back["posterior"]["edge"].dtype == np.int8
@@ -98,8 +199,110 @@ def test_save_and_load_exact_answers(exact, tmp_path):
     assert back.probability(lambda g: g.number_of_edges() == 0) == post.probability(lambda g: g.number_of_edges() == 0)
     assert back.parent_set_probabilities("c").equals(post.parent_set_probabilities("c"))
     assert back.exact.log_z == post.exact.log_z
-    with pytest.raises(ValueError, match="^a loaded posterior has no scores to compare with"):
-        back.log_score_gap(nx.DiGraph())
+    assert back.log_score_gap(nx.DiGraph()) == pytest.approx(post.log_score_gap(nx.DiGraph()), abs=1e-9)
+    np.testing.assert_array_equal(back.data.values, post.data.values)
+    post.save(tmp_path / "private.nc", data=False)
+    without = gpn.load(tmp_path / "private.nc")
+    assert_same(without, post)
+    assert without.data is None
+    cell = data.to_numpy()[0, 0].tobytes()
+    assert cell in (tmp_path / "run.nc").read_bytes()
+    assert cell not in (tmp_path / "private.nc").read_bytes()
+    with pytest.raises(ValueError, match="^scores need the data, and this posterior was saved without them; sample"):
+        without.log_score_gap(nx.DiGraph())
+
+
+SCORES = {
+    "bge": gpn.scores.BGe(alpha_mu=0.5),
+    "gp": GP(estimator="laplace", theta=(3.0, 2.0)),
+    "bic": gpn.scores.BIC(kind="gaussian"),
+    "lasso": gpn.scores.Lasso(lambda1=0.2),
+    "bdeu": gpn.scores.BDeu(ess=3),
+    "k2": gpn.scores.K2(),
+}
+
+
+def table_for(score):
+    rng = np.random.default_rng(6)
+    if score in ("bdeu", "k2"):
+        return pd.DataFrame(
+            {"x": rng.choice(["low", "high"], 40), "y": rng.integers(3, size=40), "z": rng.random(40) < 0.4}
+        )
+    return pd.DataFrame(rng.normal(size=(40, 3)), columns=["x", "y", "z"])
+
+
+PRIORS = {
+    "uniform": {},
+    "knowledge": {"prior": "fair", "required": [("x", "y")], "forbidden": [("z", "x")]},
+    "table": {"prior": np.array([[0, 0.9, 0.3], [0.2, 0, 0.4], [0.1, 0.6, 0]])},
+}
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("prior", PRIORS)
+def test_files_and_pickles_keep_data_and_scores(score, prior, tmp_path):
+    post = quick(table_for(score), score=SCORES[score], reweight=None, **PRIORS[prior])
+    post.save(tmp_path / "run.nc")
+    graph = [("x", "y"), ("x", "z")]
+    for back in (load(tmp_path / "run.nc"), pickle.loads(pickle.dumps(post)), copy.deepcopy(post)):
+        assert_same(back, post)
+        assert back.data.fingerprint == post.data.fingerprint
+        assert [list(map(str, own or ())) for own in back.data.levels] == [
+            list(map(str, own or ())) for own in post.data.levels
+        ]
+        assert back.log_score_gap(graph) == pytest.approx(post.log_score_gap(graph), abs=1e-9)
+        assert repr(back.scorer.score) == repr(SCORES[score])
+        assert back.scorer.prior.parameters == post.scorer.prior.parameters
+
+
+def test_statistics_survive_the_file(tmp_path):
+    statistics = gpn.SufficientStatistics.of(table_for("bge"))
+    post = quick(statistics)
+    post.save(tmp_path / "run.nc")
+    back = load(tmp_path / "run.nc")
+    assert back.data.fingerprint == statistics.fingerprint
+    assert back.log_score_gap([("x", "y")]) == pytest.approx(post.log_score_gap([("x", "y")]), abs=1e-9)
+
+
+def test_a_score_of_ones_own_is_pickled_but_not_filed(tmp_path):
+    post = quick(table_for("bge"), score=Sparse())
+    post.save(tmp_path / "run.nc")
+    back = load(tmp_path / "run.nc")
+    assert back.scorer is None and back.data is not None
+    with pytest.raises(ValueError, match="^this posterior has no score to compare a DAG by; sample again$"):
+        back.log_score_gap([])
+    assert pickle.loads(pickle.dumps(post)).log_score_gap([]) == post.log_score_gap([])
+
+
+def test_files_with_other_data_are_refused(tmp_path):
+    post = quick(table_for("bge"))
+    post.save(tmp_path / "run.nc")
+    with h5py.File(tmp_path / "run.nc", "r+") as file:
+        file["observed_data/value"][0, 0] += 1.0
+    with pytest.raises(
+        ValueError, match="^a posterior's file must hold the data it was drawn from; this one holds oth"
+    ):
+        load(tmp_path / "run.nc")
+
+
+def test_a_full_disk_is_reported_in_one_line(tmp_path):
+    """HDF5 crashes the process when it can't write: the file is made in memory first."""
+    code = f"""
+import resource, signal
+import numpy as np
+from tests.draws import make
+post = make(np.arange(400).reshape(2, 200))
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    post.save({str(tmp_path / "run.nc")!r})
+except ValueError as error:
+    print(error)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout == f"the file must be writable; '{tmp_path / 'run.nc'}' isn't: File too large\n"
+    assert not list(tmp_path.iterdir())
 
 
 def test_many_variables_survive_the_file(tmp_path):
@@ -134,12 +337,12 @@ def test_load_refuses_other_files(tmp_path):
     with pytest.raises(ValueError, match="^'empty.nc' can't be read as a netCDF file: [^\n]+$"):
         load(tmp_path / "empty.nc")
     xr.Dataset({"x": ("t", [1.0, 2.0])}).to_netcdf(tmp_path / "other.nc", engine="h5netcdf")
-    with pytest.raises(ValueError, match="^'other.nc' must be a posterior saved by gpn_bayes; it isn't$"):
+    with pytest.raises(ValueError, match="^'other.nc' must be a posterior written by GraphPosterior.save; it isn't$"):
         load(tmp_path / "other.nc")
     arviz.from_dict({"posterior": {"edge": np.zeros((2, 5, 3, 3))}}).to_netcdf(
         tmp_path / "foreign.nc", engine="h5netcdf"
     )
-    with pytest.raises(ValueError, match="^'foreign.nc' must be a posterior saved by gpn_bayes; it isn't$"):
+    with pytest.raises(ValueError, match="^'foreign.nc' must be a posterior written by GraphPosterior.save; it isn't$"):
         load(tmp_path / "foreign.nc")
     make([[0, 1], [2, 3]]).save(tmp_path / "whole.nc")
     (tmp_path / "cut.nc").write_bytes((tmp_path / "whole.nc").read_bytes()[:2000])

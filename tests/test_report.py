@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 import gpn_bayes as gpn
-from gpn_bayes.cli.questions import Question, ask
 from gpn_bayes.plots.network import links
 from gpn_bayes.posterior import GraphPosterior
+from gpn_bayes.posterior.questions import Question
 from gpn_bayes.report import content, drawing
 from gpn_bayes.report.compact import compact_places
 from gpn_bayes.report.functions import functions_of
@@ -90,7 +90,7 @@ def test_exact_pairs_are_exact_where_only_edges_are_summed():
     data = gpn.datasets.sachs(transform="log2").iloc[:150, :7]
     post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
     found = content.content_of(post)["joined"]
-    asked = [ask(post, Question("-", (a, b))) for a, b in combinations(post.names, 2)]
+    asked = [post.probability(Question("-", (a, b))) for a, b in combinations(post.names, 2)]
     assert found["mcse"] == [0.0] * 21
     assert found["probability"] == pytest.approx([answer.value for answer in asked], abs=1e-6)
     drawn = post.probability(lambda graph: graph.has_edge("raf", "plcg") or graph.has_edge("plcg", "raf")).value
@@ -192,7 +192,10 @@ def test_curves_that_are_left_out_are_told(curved):
 
 def test_a_loaded_posterior_has_curves_if_given_the_rows(curved, tmp_path):
     data, post = curved
-    post.save(tmp_path / "gp.nc")
+    post.save(tmp_path / "whole.nc")
+    whole = gpn.load(tmp_path / "whole.nc").report(tmp_path / "whole.html")
+    assert read_numbers(whole)["curves"] == functions_of(post, None, 24)
+    post.save(tmp_path / "gp.nc", data=False)
     loaded = gpn.load(tmp_path / "gp.nc")
     without = loaded.report(tmp_path / "without.html")
     assert "give them to report as data" in read_numbers(without)["curves"]["missing"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gpn_bayes as gpn
-from gpn_bayes.cli.questions import read_question
+from gpn_bayes.posterior.questions import read_question
 from gpn_bayes.report import content, trust, wording
 from gpn_bayes.report.origin import origin_of
 from gpn_bayes.report.page import page_of

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpn_bayes.cli.questions import read_question
-
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -26,6 +24,8 @@ def read_edges(given: Sequence[str], names: Sequence[str], option: str) -> list[
     option : str
         The option, for messages.
     """
+    from gpn_bayes.posterior.questions import read_question
+
     edges: list[Pair] = []
     for text in given:
         if Path(text).is_file():

@@ -9,10 +9,10 @@ import typer
 
 from gpn_bayes.cli import screen
 from gpn_bayes.cli.folder import find_posterior
-from gpn_bayes.cli.questions import Question, ask, read_question
 
 if TYPE_CHECKING:
     from gpn_bayes.posterior import Estimate
+    from gpn_bayes.posterior.questions import Question
 
 
 def answer(
@@ -33,10 +33,11 @@ def answer(
     """
     with screen.plain_messages():
         from gpn_bayes.posterior import load
+        from gpn_bayes.posterior.questions import read_question
 
         post = load(find_posterior(posterior))
         asked = [read_question(text, post.names) for text in questions]
-        answers = [(question, ask(post, question)) for question in asked]
+        answers = [(question, post.probability(question)) for question in asked]
         if as_json:
             typer.echo(json.dumps([_record(*pair) for pair in answers], indent=1, ensure_ascii=False))
             return
@@ -57,7 +58,7 @@ def _told(estimate: "Estimate") -> str:
     return f"{value}  {sign} {error}  {ess} effective draws"
 
 
-def _record(question: Question, estimate: "Estimate") -> dict[str, object]:
+def _record(question: "Question", estimate: "Estimate") -> dict[str, object]:
     """Return an answer for JSON, which knows neither NaN nor infinity."""
     return {
         "question": str(question),

@@ -12,7 +12,6 @@ from gpn_bayes.cli import inputs, screen
 from gpn_bayes.cli.cluster import Cluster, read_cluster
 from gpn_bayes.cli.folder import ResultFolder
 from gpn_bayes.cli.options import KNOWLEDGE, Forbidden, MaxParents, Quiet, Required, Tiers
-from gpn_bayes.cli.questions import Question, ask
 from gpn_bayes.cli.retyping import retyped
 
 if TYPE_CHECKING:
@@ -228,8 +227,7 @@ def run_demo(
         }
         cells = Dataset.read(datasets.sachs(transform="log2"))
         post = _carry_out(_Job(cells, options, out, quiet, retyped(context)))
-        edge, path = (Question(sign, ("erk", effect)) for sign, effect in (("->", "akt"), ("~>", "pka")))
-        answers = ", ".join(f"P({question}) = {ask(post, question)}" for question in (edge, path))
+        answers = ", ".join(f"P({asked}) = {post.probability(asked)}" for asked in ("erk -> akt", "erk ~> pka"))
         screen.console().print(f"\nPaper's question: {answers}", soft_wrap=True)
 
 

@@ -48,9 +48,10 @@ class GraphPosterior(DrawPictures, GraphQueries):
     exact : ExactAnswers, optional
         Exact probabilities, from the exact sampler; None where its draws were weighted to another score.
     scorer : callable, optional
-        Takes an adjacency matrix and returns the log score of that DAG, prior included; None for one that was loaded.
+        Takes an adjacency matrix and returns the log score of that DAG, prior included; None where a file doesn't say
+        which score it was.
     data : Dataset or SufficientStatistics, optional
-        What the posterior is given; None for one that was loaded, since files hold no rows.
+        What the posterior is given; None where it was saved without.
 
     Examples
     --------
@@ -150,15 +151,11 @@ class GraphPosterior(DrawPictures, GraphQueries):
         return self._moments(lambda dags: dags)
 
     def _joined_moments(self, i: Sequence[int] | np.ndarray, j: Sequence[int] | np.ndarray) -> Moments:
-        """Return the estimates that nodes i and j are joined, either way."""
-
-        def joined(dags: np.ndarray) -> np.ndarray:
-            return dags[:, i, j] | dags[:, j, i]
-
         if self.exact is None:
-            return self._moments(joined)
+            return super()._joined_moments(i, j)
         # No DAG holds both directions.
-        return self._exactly(np.minimum(self.exact.edges[i, j] + self.exact.edges[j, i], 1.0), joined)
+        value = np.minimum(self.exact.edges[i, j] + self.exact.edges[j, i], 1.0)
+        return self._exactly(value, lambda dags: dags[:, i, j] | dags[:, j, i])
 
     def parent_set_probabilities(self, node: Hashable) -> pd.DataFrame:
         """Return the parent sets of a variable by falling probability; exact from the exact sampler.
@@ -255,7 +252,7 @@ class GraphPosterior(DrawPictures, GraphQueries):
         4.3
         """
         if self.scorer is None:
-            raise ValueError("a loaded posterior has no scores to compare with; sample again to compare a DAG")
+            raise ValueError("this posterior has no score to compare a DAG by; sample again")
         return float(self.log_score.max() - self.scorer(graphs.as_adjacency(graph, self.names)))
 
     # Trust, and the way out
@@ -318,14 +315,25 @@ class GraphPosterior(DrawPictures, GraphQueries):
         """
         return diagnose(self)
 
-    def to_arviz(self, varying_only: bool = False) -> "xr.DataTree":
+    def to_arviz(self, varying_only: bool = False, resample: bool = True, random_seed: int = 0) -> "xr.DataTree":
         """Return the draws as an ArviZ DataTree: ``edge`` in ``posterior``, ``lp`` in ``sample_stats``.
+
+        ``edge`` is int8 over (chain, draw, parent, child). ArviZ knows no weights, so weighted draws are resampled to
+        draws of equal weight, each chain by itself (systematic resampling); a draw of large weight then appears
+        several times in a row. The attributes of the group ``posterior`` keep the effective size of the weights,
+        ``weight_ess``, and the number of ``distinct_draws``. Errors that ArviZ reports are those of the draws alone:
+        `summary` also counts the errors of the scores, which are in the group ``score_errors``.
 
         Parameters
         ----------
         varying_only : bool, default False
             Export only edges that change within some chain, along one dimension named like "a -> b". ArviZ divides by
             zero on the others, self-loops among them, when it computes R-hat for its summaries and plots.
+        resample : bool, default True
+            With False, weighted draws are exported as they were drawn, with their weights in a group ``log_weights``.
+            ArviZ ignores that group: means over such draws are not posterior means.
+        random_seed : int, default 0
+            For the resampling.
 
         Examples
         --------
@@ -338,10 +346,10 @@ class GraphPosterior(DrawPictures, GraphQueries):
         """
         from gpn_bayes.posterior.export import to_arviz
 
-        return to_arviz(self, varying_only)
+        return to_arviz(self, varying_only, resample, random_seed)
 
-    def save(self, path: str | PathLike[str], overwrite: bool = False) -> None:
-        """Write the posterior to a netCDF file, to be read by `gpn_bayes.load` or ArviZ.
+    def save(self, path: str | PathLike[str], overwrite: bool = False, data: bool = True) -> None:
+        """Write the posterior to a netCDF file, to be read by `gpn_bayes.load`.
 
         Parameters
         ----------
@@ -349,6 +357,9 @@ class GraphPosterior(DrawPictures, GraphQueries):
             Where to write, such as ``"posterior.nc"``.
         overwrite : bool, default False
             Whether an existing file may be replaced.
+        data : bool, default True
+            Whether the file holds the table too, so that curves, reports and scores need nothing else after loading.
+            Use False where rows must not leave your hands.
 
         Examples
         --------
@@ -363,7 +374,7 @@ class GraphPosterior(DrawPictures, GraphQueries):
         """
         from gpn_bayes.posterior.export import save
 
-        save(self, path, overwrite)
+        save(self, path, overwrite, data)
 
     def report(self, path: str | PathLike[str], data: Any = None, curves: int = 24, overwrite: bool = False) -> Path:
         """Write an HTML report, one file that works offline; see `gpn_bayes.report.write_report`.

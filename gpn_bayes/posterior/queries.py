@@ -1,7 +1,7 @@
 """Questions that any collection of DAGs answers, whether drawn from a posterior or fitted to resampled rows."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ import pandas as pd
 from gpn_bayes import graphs, metrics
 from gpn_bayes.posterior.estimate import Estimate, Moments
 from gpn_bayes.posterior.pictures import EdgePictures
+from gpn_bayes.posterior.questions import Question, read_question
 
 
 class GraphQueries(EdgePictures, ABC):
@@ -124,14 +125,19 @@ class GraphQueries(EdgePictures, ABC):
         value, mcse, ess, _ = (column[place] for column in self._edge_moments)
         return Estimate(float(value), float(mcse), float(ess))
 
-    def probability(self, feature: Callable[[nx.DiGraph], Any]) -> Estimate:
+    def _joined_moments(self, i: Sequence[int] | np.ndarray, j: Sequence[int] | np.ndarray) -> Moments:
+        """Return the estimates that nodes i and j are joined, either way."""
+        return self._moments(lambda dags: dags[:, i, j] | dags[:, j, i])
+
+    def probability(self, feature: Callable[[nx.DiGraph], Any] | str | Question) -> Estimate:
         """Return the probability (or mean) of any feature of a DAG.
 
         Parameters
         ----------
-        feature : callable
-            Takes a networkx.DiGraph over the variables and returns a truth value or a number. It is asked
-            once for each distinct DAG.
+        feature : callable or str
+            A function of a networkx.DiGraph over the variables that returns a truth value or a finite number; it is
+            called once for each distinct DAG. Or a question as on the command line: "a -> b" (edge), "a ~> b"
+            (directed path), "a - b" (edge either way) or "a < b < c" (order).
 
         Returns
         -------
@@ -148,10 +154,29 @@ class GraphQueries(EdgePictures, ABC):
         0.051 (exact)
         >>> print(post.probability(lambda graph: graph.in_degree("akt")))
         0.560 (exact)
+        >>> print(post.probability("raf ~> akt"))
+        0.051 (exact)
         """
+        if isinstance(feature, str | Question):
+            return self._answer(feature if isinstance(feature, Question) else read_question(feature, self.names))
+        if not callable(feature):
+            raise ValueError(f"a feature must be a function of a DAG, or a text such as 'a -> b'; received {feature!r}")
         return self._estimate(
-            lambda dags: np.array([float(feature(graphs.to_networkx(dag, self.names))) for dag in dags])
+            lambda dags: np.array([_number(feature(graphs.to_networkx(dag, self.names))) for dag in dags])
         )
+
+    def _answer(self, question: Question) -> Estimate:
+        """Return the probability of what a question asks."""
+        sign, names = question
+        if sign == "->":
+            return self.edge_probability(*names)
+        if sign == "~>":
+            return self.path_probability(*names)
+        if sign == "<":
+            return self.order_probability(*names)
+        i, j = (self._index(name) for name in names)
+        value, mcse, ess, _ = (column[0] for column in self._joined_moments([i], [j]))
+        return Estimate(float(value), float(mcse), float(ess))
 
     def path_probabilities(self) -> pd.DataFrame:
         """Return the probability of a directed path from each variable (row) to each other (column).
@@ -324,7 +349,7 @@ class GraphQueries(EdgePictures, ABC):
             The network to compare with, over the same variables.
         cpdag : bool, default False
             Whether to compare equivalence classes, so that directions that data can't tell don't count; see
-            `gpn_bayes.metrics.shd`.
+            `gpn_bayes.metrics.shd`. Only then may the network have undirected edges, set both ways.
 
         Examples
         --------
@@ -337,7 +362,8 @@ class GraphQueries(EdgePictures, ABC):
         >>> print(post.expected_shd(truth, cpdag=True))
         1.272 (exact)
         """
-        return self._estimate(lambda dags: metrics.shd_draws(dags, truth, cpdag=cpdag, names=self.names))
+        known = self._known_network(truth, undirected=cpdag)
+        return self._estimate(lambda dags: metrics.shd_draws(dags, known, cpdag=cpdag))
 
     def expected_tp(self, truth: Any) -> Estimate:
         """Return the mean number of edges that a given network has too, with the same direction.
@@ -356,7 +382,8 @@ class GraphQueries(EdgePictures, ABC):
         >>> print(post.expected_tp(truth), "of", truth.number_of_edges())
         1.044 (exact) of 3
         """
-        return self._estimate(lambda dags: metrics.tp_draws(dags, truth, names=self.names))
+        known = self._known_network(truth)
+        return self._estimate(lambda dags: metrics.tp_draws(dags, known))
 
     def expected_fp(self, truth: Any) -> Estimate:
         """Return the mean number of edges between pairs that a given network doesn't join.
@@ -375,4 +402,26 @@ class GraphQueries(EdgePictures, ABC):
         >>> print(post.expected_fp(truth))
         0.138 (exact)
         """
-        return self._estimate(lambda dags: metrics.fp_draws(dags, truth, names=self.names))
+        known = self._known_network(truth)
+        return self._estimate(lambda dags: metrics.fp_draws(dags, known))
+
+    def _known_network(self, truth: Any, undirected: bool = False) -> np.ndarray:
+        """Return the adjacency matrix of a network to compare with, which must have no directed cycle."""
+        known = metrics.network_matrix(truth, self.names)
+        directed = known & ~known.T & 1 if undirected else known
+        if not graphs.is_acyclic(directed[None])[0]:
+            cycle = nx.find_cycle(graphs.to_networkx(directed, self.names))
+            shown = " -> ".join(str(name) for name in [cycle[0][0], *(edge[1] for edge in cycle)])
+            raise ValueError(f"the network to compare with must be acyclic; it has the cycle {shown}")
+        return known
+
+
+def _number(value: Any) -> float:
+    """Return what a feature says of a DAG."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    if not np.isfinite(number):
+        raise ValueError(f"a feature must be a truth value or a finite number for every DAG; received {value!r}")
+    return number

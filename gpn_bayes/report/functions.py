@@ -50,7 +50,7 @@ def _missing(post: "GraphPosterior", data: Any) -> str:
     if score != "GP":
         return f"Curves come with the Gaussian-process score (gp); this network was scored by {score}."
     if data is None and post.data is None:
-        return "Curves need the rows of the table, which a loaded posterior doesn't have: give them to report as data."
+        return "Curves need the rows, and this posterior was saved without them: give them to report as data."
     return ""
 
 

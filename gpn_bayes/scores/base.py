@@ -148,6 +148,7 @@ class Scorer(ABC):
     def __init__(self, score: Score, names: Sequence[str], data_fingerprint: str) -> None:
         self.names = tuple(names)
         self.data_fingerprint = data_fingerprint
+        self.score = score
         self.score_fingerprint = score.fingerprint
         self.label = repr(score)
 

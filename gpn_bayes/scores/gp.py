@@ -168,6 +168,7 @@ class GPScorer(Scorer):
     """Gaussian-process scores of one data set; see `GP`."""
 
     default_max_parents = 5
+    score: GP
 
     def __init__(self, score: GP, data: Dataset) -> None:
         super().__init__(score, data.names, data.fingerprint)

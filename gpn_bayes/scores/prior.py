@@ -106,6 +106,27 @@ class GraphPrior:
             return cls(names, prior, required=required, forbidden=forbidden, tiers=tiers)
         return cls(names, edge_probabilities=prior, required=required, forbidden=forbidden, tiers=tiers)
 
+    @classmethod
+    def from_parameters(cls, names: Sequence[str], parameters: Mapping[str, Any]) -> "GraphPrior":
+        """Return the prior that has these `parameters`, as files keep them.
+
+        Examples
+        --------
+        >>> prior = GraphPrior(["a", "b"], "fair", required=[("a", "b")])
+        >>> GraphPrior.from_parameters(["a", "b"], prior.parameters).parameters == prior.parameters
+        True
+        """
+        n = len(names)
+        edges = {}
+        for role in ("required", "forbidden"):
+            edges[role] = np.zeros((n, n), dtype=np.int8)
+            for parent, child in parameters[role]:
+                edges[role][parent, child] = parent != child
+        prior = cls(names, parameters["kind"], float(parameters["edge_penalty"]), **edges)
+        if parameters["log_odds"] is not None:
+            object.__setattr__(prior, "_log_odds", np.array(parameters["log_odds"], dtype=float).reshape(n, n))
+        return prior
+
     @property
     def parameters(self) -> dict[str, Any]:
         """The settings that determine the prior, JSON-able."""

@@ -1,11 +1,8 @@
-"""Questions in plain text, ``raf -> mek`` and the like, and their answers from a posterior."""
+"""Questions in plain text, ``raf -> mek`` and the like."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from gpn_bayes.posterior import Estimate, GraphPosterior
+from typing import NamedTuple
 
 # Longer signs first: "a -> b" is no question about a - b.
 SIGNS = ("->", "~>", "<", "-")
@@ -83,19 +80,3 @@ def _complaint(text: str, names: Sequence[str], signs: Sequence[str]) -> str:
 def _some(names: Sequence[str]) -> str:
     listed = ", ".join(names[:12])
     return listed if len(names) <= 12 else f"{listed}, … {len(names)} in all"
-
-
-def ask(post: "GraphPosterior", question: Question) -> "Estimate":
-    """Return the posterior probability of what a question asks."""
-    from gpn_bayes.posterior import Estimate
-
-    sign, names = question
-    if sign == "->":
-        return post.edge_probability(*names)
-    if sign == "~>":
-        return post.path_probability(*names)
-    if sign == "<":
-        return post.order_probability(*names)
-    i, j = (post._index(name) for name in names)
-    value, mcse, ess, _ = (column[0] for column in post._joined_moments([i], [j]))
-    return Estimate(float(value), float(mcse), float(ess))

@@ -1,0 +1,68 @@
+"""The data behind a posterior, as groups of its file."""
+
+import json
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from gpn_bayes.data import Dataset, SufficientStatistics
+
+# ArviZ's name for what a posterior is given; statistics are no observations.
+_ROWS, _STATISTICS = "observed_data", "sufficient_statistics"
+
+
+def to_xarray(data: Dataset | SufficientStatistics) -> tuple[str, xr.Dataset]:
+    """Return the name of the group that holds the data, and its content."""
+    names = list(data.names)
+    if isinstance(data, SufficientStatistics):
+        moments = {"mean": ("variable", data.mean), "cov": (("variable", "other_variable"), data.cov)}
+        return _STATISTICS, xr.Dataset(moments, coords={"variable": names}, attrs={"n": data.n})
+    levels = [None if known is None else [_plain(level) for level in known] for known in data.levels]
+    return _ROWS, xr.Dataset(
+        {"value": (("row", "variable"), data.values)},
+        coords={"variable": names},
+        attrs={"kinds": json.dumps(list(data.kinds)), "levels": json.dumps(levels)},
+    )
+
+
+def from_tree(
+    tree: xr.DataTree, names: tuple[str, ...], fingerprint: str | None
+) -> Dataset | SufficientStatistics | None:
+    """Return the data that a file holds; None where it was saved without them.
+
+    Parameters
+    ----------
+    tree : DataTree
+        The file's content.
+    names : tuple of str
+        The posterior's variables.
+    fingerprint : str or None
+        That of the data the posterior was drawn from.
+
+    Raises
+    ------
+    ValueError
+        If the data aren't those that the posterior was drawn from.
+    """
+    data: Dataset | SufficientStatistics
+    if _STATISTICS in tree:
+        group = tree[_STATISTICS]
+        data = SufficientStatistics(int(group.attrs["n"]), group["mean"].to_numpy(), group["cov"].to_numpy(), names)
+    elif _ROWS in tree:
+        group = tree[_ROWS]
+        values = group["value"].to_numpy()
+        values.setflags(write=False)
+        levels = (None if known is None else tuple(known) for known in json.loads(group.attrs["levels"]))
+        data = Dataset(names, values, tuple(json.loads(group.attrs["kinds"])), tuple(levels))
+    else:
+        return None
+    if data.fingerprint != fingerprint:
+        raise ValueError("a posterior's file must hold the data it was drawn from; this one holds others")
+    return data
+
+
+def _plain(level: Any) -> Any:
+    """Return a level as JSON keeps it: numbers and truth values as they are, all else as text."""
+    level = level.item() if isinstance(level, np.generic) else level
+    return level if isinstance(level, bool | int | float) else str(level)
