@@ -10,7 +10,7 @@ import typer
 
 from gpn_bayes.cli import inputs, methods, screen
 from gpn_bayes.cli.folder import check_free
-from gpn_bayes.cli.options import KNOWLEDGE, Forbidden, MaxParents, Quiet, Required, Tiers
+from gpn_bayes.cli.options import KNOWLEDGE, Forbidden, MaxParents, Quiet, Required, Tiers, folder_option
 from gpn_bayes.cli.run import INTERRUPTED
 from gpn_bayes.files import write_whole
 
@@ -28,7 +28,7 @@ FORMAT = "gpn_bayes estimate 1"
 def estimate_file(
     data: Annotated[Path, typer.Argument(help="A CSV or Parquet table; variables are columns. Or .npz statistics.")],
     method: Annotated[str, typer.Option(help=f"How to learn: {', '.join(methods.METHODS)}.")],
-    out: Annotated[Path, typer.Option(help="Folder for the results; nothing in it is overwritten.")],
+    out: Annotated[Path, folder_option("Folder for the results; nothing in it is overwritten.")],
     score: Annotated[
         str | None,
         typer.Option(
@@ -66,6 +66,7 @@ def estimate_file(
         from gpn_bayes.data import read_data
 
         methods.find_method(method)
+        score = None if score is None else inputs.read_score(score)
         check_free(out, [_edges_file(out), _identity_file(out)])
         if seed is not None and seed < 0:
             raise ValueError(f"--seed must be 0 or more; received {seed}")

@@ -11,7 +11,7 @@ import typer
 from gpn_bayes.cli import inputs, screen
 from gpn_bayes.cli.cluster import Cluster, read_cluster
 from gpn_bayes.cli.folder import ResultFolder
-from gpn_bayes.cli.options import KNOWLEDGE, Forbidden, MaxParents, Quiet, Required, Tiers
+from gpn_bayes.cli.options import KNOWLEDGE, Forbidden, MaxParents, Quiet, Required, Tiers, folder_option
 from gpn_bayes.cli.questions import Question, ask
 from gpn_bayes.cli.retyping import retyped
 
@@ -71,7 +71,7 @@ class _Job:
 def run_file(
     context: typer.Context,
     data: Annotated[Path, typer.Argument(help="A CSV or Parquet table; variables are columns. Or .npz statistics.")],
-    out: Annotated[Path, typer.Option(help="Folder for the results; a killed run goes on there.")],
+    out: Annotated[Path, folder_option("Folder for the results; a killed run goes on there.")],
     score: Score = "bge",
     sampler: Sampler = "auto",
     draws: Draws = 2000,
@@ -167,7 +167,7 @@ def run_file(
         dataset = read_data(data)
         names = dataset.names
         options = {
-            "score": score,
+            "score": inputs.read_score(score),
             "sampler": sampler,
             "draws": draws,
             "tune": tune,
@@ -193,7 +193,7 @@ def run_file(
 
 def run_demo(
     context: typer.Context,
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("gpn-bayes-demo"),
+    out: Annotated[Path, folder_option("Folder for the results.")] = Path("gpn-bayes-demo"),
     score: Score = "gp",
     sampler: Sampler = "auto",
     draws: Draws = 2000,
@@ -216,7 +216,7 @@ def run_demo(
         from gpn_bayes.data import Dataset
 
         options = {
-            "score": score,
+            "score": inputs.read_score(score),
             "sampler": sampler,
             "draws": draws,
             "tune": tune,
