@@ -138,7 +138,8 @@ def simulated_star(leaves: int) -> nx.DiGraph:
     return nx.DiGraph([("hub", f"leaf{i}") for i in range(leaves)])
 
 
-def test_progress_is_shown_unless_quiet(tmp_path, capsys):
+def test_progress_is_shown_unless_quiet(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("gpn_bayes.progress._LOG_SECONDS", 0.0)
     arguments = ("estimate", ASIA, "--method", "k2", "--max-parents", 1)
     assert "100%" in call(capsys, *arguments, "--out", tmp_path / "a")[2]
     assert call(capsys, *arguments, "--out", tmp_path / "b", "--quiet")[2] == ""

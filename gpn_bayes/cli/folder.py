@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -205,7 +205,8 @@ def _told(name: str, theirs: Any, ours: Any) -> str:
         return f"other settings of --score {_score(theirs)}"
     if theirs is None and name in ("max_parents", "until"):
         return f"no --{name.replace('_', '-')} instead of {ours}"
-    read = {"score": _score, "order_bias": _order_bias, "expand": _expand}.get(name, _plain)
+    readers: dict[str, Callable[[Any], str]] = {"score": _score, "order_bias": _order_bias, "expand": _expand}
+    read = readers.get(name, _plain)
     option = "--seed" if name == "random_seed" else f"--{name.replace('_', '-')}"
     return f"{option} {read(theirs)} instead of {read(ours)}"
 

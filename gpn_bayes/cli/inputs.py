@@ -71,9 +71,10 @@ def read_pairs(path: Path, names: Sequence[str], option: str) -> list[Pair]:
         pairs = [(row[i], row[j]) for row in rows]
         for name in (name for pair in pairs for name in pair):
             _check_name(name, names)
-        role = option.removeprefix("--")
-        if role in ("required", "forbidden"):
-            GraphPrior(names, **{role: pairs})
+        if option == "--required":
+            GraphPrior(names, required=pairs)
+        elif option == "--forbidden":
+            GraphPrior(names, forbidden=pairs)
     return pairs
 
 

@@ -33,11 +33,10 @@ MaxParents = Annotated[
 
 def folder_option(help_text: str) -> Any:
     """Return an option that takes the path of a folder, but not an empty one."""
-    return typer.Option(help=help_text, parser=path)
+    return typer.Option(help=help_text, parser=_read_folder, metavar="<path>")
 
 
-def path(text: str) -> Path:
-    """Return the path of a folder; help pages show the name of this function as what the option takes."""
+def _read_folder(text: str) -> Path:
     if not text.strip():  # as a path it would be the current folder, which nobody asked for
         raise typer.BadParameter("a folder must have a name; received ''")
     return Path(text)
