@@ -14,6 +14,7 @@ from gpn_bayes.cli.folder import ResultFolder
 from gpn_bayes.cli.options import KNOWLEDGE, Forbidden, MaxParents, Quiet, Required, Tiers, folder_option
 from gpn_bayes.cli.questions import Question, ask
 from gpn_bayes.cli.retyping import retyped
+from gpn_bayes.files import UnwritableError, writing
 
 if TYPE_CHECKING:
     from gpn_bayes.data import Dataset, SufficientStatistics
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from gpn_bayes.preparing import PreparedRun
 
 INTERRUPTED = 130
+_GOES_ON = "; what is finished is kept, and the same command goes on from there"
 
 _SAMPLING, _CLUSTER = "Sampling", "More than one machine"
 Score = Annotated[
@@ -249,6 +251,8 @@ def _carry_out(job: _Job) -> "GraphPosterior":
             if not ours:
                 folder.claim(run, job.data.n_rows)
             post = _finish(folder, run, executor, job)
+    except UnwritableError as error:
+        raise ValueError(f"{error}{_GOES_ON if folder.identity.exists() else ''}") from None
     except KeyboardInterrupt:
         _say_interrupted("after the last draw" if folder.drawn else "before the first draw")
         raise typer.Exit(INTERRUPTED) from None
@@ -276,7 +280,8 @@ def _finish(folder: ResultFolder, run: "PreparedRun", executor: Executor | None,
         post = draw(run, cache=folder.store, executor=executor, progressbar=not job.quiet, keep_checkpoints=True)
         if _stopped(post, run):
             return post
-        post.save(folder.posterior)
+        with writing(folder.posterior):
+            post.save(folder.posterior)
     if not folder.edges.exists():
         with CheckpointStore(folder.store) as store:
             store.forget(run.key)
