@@ -202,8 +202,7 @@ def test_batches_in_flight_are_bounded(monkeypatch):
     assert len(cache) == 80
 
 
-def test_progress_bar_ends_full(capsys, monkeypatch):
-    monkeypatch.setattr("gpn_bayes.progress._LOG_SECONDS", 0.0)
+def test_progress_bar_ends_full(capsys, progress_at_once):
     cache = ScoreCache(FakeScorer())
     cache.fill(all_requests(), progressbar=True)
     shown = capsys.readouterr()

@@ -52,7 +52,10 @@ def read_edges(given: Sequence[str], names: Sequence[str], option: str) -> list[
 
 
 def read_pairs(path: Path, names: Sequence[str], option: str) -> list[Pair]:
-    """Return the edges of a CSV file: columns cause and effect, parent and child, or any two."""
+    """Return the edges of a CSV file: columns cause and effect, parent and child, or any two.
+
+    Where a column type says that an edge is undirected, it is returned both ways.
+    """
     from gpn_bayes.scores import GraphPrior
 
     header, *rows = _rows(path, option)
@@ -69,6 +72,11 @@ def read_pairs(path: Path, names: Sequence[str], option: str) -> list[Pair]:
             if set(header) <= set(names):  # no header at all: that line is an edge too
                 rows.insert(0, header)
         pairs = [(row[i], row[j]) for row in rows]
+        if "type" in lower:  # as gpn-bayes estimate writes edges
+            undirected = [(row[i], row[j]) for row in rows if row[lower.index("type")] == "undirected"]
+            if undirected and option == "--required":
+                raise ValueError(f"a required edge must have a direction; {' - '.join(undirected[0])} is undirected")
+            pairs += [(child, parent) for parent, child in undirected]
         for name in (name for pair in pairs for name in pair):
             _check_name(name, names)
         if option == "--required":
