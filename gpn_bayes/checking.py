@@ -1,6 +1,7 @@
 """Checks of single settings, with the one wording all share."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from numbers import Real
 from typing import Any
 
@@ -28,9 +29,32 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     >>> check_choice("moves", "jump", ("insertion", "swap"))
     Traceback (most recent call last):
     ValueError: moves must be one of insertion, swap; received 'jump'
+    >>> check_choice("moves", "swop", ("insertion", "swap"))
+    Traceback (most recent call last):
+    ValueError: moves must be one of insertion, swap; received 'swop': did you mean 'swap'?
     """
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}; received {value!r}")
+        received = f"{value!r}{did_you_mean(value, choices)}"
+        raise ValueError(f"{name} must be one of {', '.join(choices)}; received {received}")
+
+
+def did_you_mean(value: Any, choices: Iterable[Any]) -> str:
+    """Return the end of a message that suggests the closest of the choices; empty where none is close.
+
+    Examples
+    --------
+    >>> did_you_mean("gpp", ("bge", "gp"))
+    ": did you mean 'gp'?"
+    >>> did_you_mean("Raf", ("raf", "mek"))
+    ": did you mean 'raf'?"
+    >>> did_you_mean("best", ("bge", "gp"))
+    ''
+    """
+    if not isinstance(value, str):
+        return ""
+    by_lower = {choice.lower(): choice for choice in choices if isinstance(choice, str)}
+    close = get_close_matches(value.strip().lower(), by_lower, n=1)
+    return f": did you mean {by_lower[close[0]]!r}?" if close else ""
 
 
 def check_seconds(name: str, value: Any) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import gpn_bayes
 from gpn_bayes import scores
 from gpn_bayes.chain import Plan
-from gpn_bayes.checking import check_count
+from gpn_bayes.checking import check_choice, check_count
 from gpn_bayes.data import Dataset, SufficientStatistics, read_data
 from gpn_bayes.expanding import THRESHOLD
 from gpn_bayes.mcmc import exact_draws
@@ -182,8 +182,7 @@ def prepare(
 
 
 def _choose_sampler(sampler: str, n: int, order_bias: str, plus_one: bool) -> str:
-    if sampler not in SAMPLERS:
-        raise ValueError(f"sampler must be one of {', '.join(SAMPLERS)}; received {sampler!r}")
+    check_choice("sampler", sampler, SAMPLERS)
     if order_bias not in ("keep", "correct"):
         raise ValueError(f"order_bias must be 'keep' or 'correct'; received {order_bias!r}")
     if sampler == "auto":

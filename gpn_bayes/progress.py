@@ -1,13 +1,30 @@
-"""The one look of all progress bars."""
+"""The one look of progress: bars in terminals and notebooks, plain lines in logs."""
 
+import importlib.util
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import monotonic
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# Seconds between the lines of a log; they grow to a tenth of the time so far, so that long runs keep short logs.
+_LOG_SECONDS = 10.0
+# Seconds between changes of the line in a notebook.
+_NOTEBOOK_SECONDS = 0.5
+# What is done this soon, in seconds, may come from an earlier run, and says nothing about speed.
+_HEAD_START = 1.0
 
 
 @contextmanager
 def progress_bar(description: str, total: float, show: bool) -> Iterator[Callable[[float], None]]:
     """Show a bar on stderr with the remaining time; yields the function that moves it on.
+
+    Where stderr is a file or a pipe, lines such as ``Scoring 40% (12 s, about 18 s left)`` appear every ten seconds or
+    more, and none at all for work that takes less. Notebooks without ipywidgets show one such line that changes.
 
     Parameters
     ----------
@@ -27,6 +44,13 @@ def progress_bar(description: str, total: float, show: bool) -> Iterator[Callabl
         yield lambda done: None
         return
     from rich.console import Console
+
+    console = Console(file=sys.stderr)
+    lines = _plain_lines(console)
+    if lines is not None:
+        with lines:
+            yield _PlainBar(description, total, lines).advance
+        return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = (
@@ -38,13 +62,13 @@ def progress_bar(description: str, total: float, show: bool) -> Iterator[Callabl
         TimeRemainingColumn(),
     )
     # Slow scores may be minutes apart: rate the speed over a long window.
-    with Progress(*columns, console=Console(file=sys.stderr), speed_estimate_period=1800) as progress:
+    with Progress(*columns, console=console, speed_estimate_period=1800) as progress:
         task = progress.add_task(description, total=total)
         yield lambda done: progress.advance(task, done)
 
 
 def shares(advance: Callable[[float], None]) -> Callable[[float], None]:
-    """Turn a bar that moves by steps into one that is told the share done."""
+    """Turn a bar that moves by steps into one that takes the share done."""
     done = 0.0
 
     def move_to(share: float) -> None:
@@ -57,7 +81,9 @@ def shares(advance: Callable[[float], None]) -> Callable[[float], None]:
 
 @contextmanager
 def status_line(show: bool) -> Iterator[Callable[[str], None]]:
-    """Show one line on stderr, for work whose end can't be foretold; yields the function that changes its text.
+    """Show one line on stderr, for work whose end can't be foreseen; yields the function that changes its text.
+
+    Where stderr is a file or a pipe, the text is written every ten seconds or more, if it has changed.
 
     Parameters
     ----------
@@ -74,5 +100,159 @@ def status_line(show: bool) -> Iterator[Callable[[str], None]]:
         return
     from rich.console import Console
 
-    with Console(file=sys.stderr).status("") as status:
+    console = Console(file=sys.stderr)
+    lines = _plain_lines(console)
+    if lines is not None:
+        with lines:
+            yield lambda text: lines.show(lambda: text)
+        return
+    with console.status("") as status:
         yield status.update
+
+
+class _Lines:
+    """Lines of text at intervals, where nothing can be drawn over what is there.
+
+    Parameters
+    ----------
+    write : callable
+        Takes a line.
+    seconds : float
+        The time before the first line, and between lines at least.
+    """
+
+    def __init__(self, write: Callable[[str], None], seconds: float) -> None:
+        self._write = write
+        self._seconds = seconds
+        self._started = self._last = monotonic()
+        self._text: Callable[[], str] = str
+        self._written = ""
+        self._lock = threading.Lock()
+
+    def show(self, text: Callable[[], str]) -> None:
+        """Set the text, which is asked for when it is written: now, if it is time for a line."""
+        with self._lock:
+            self._text = text
+            if monotonic() - self._last >= self._pause():
+                self._flush()
+
+    def __enter__(self) -> "_Lines":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        """Write the end of what was written before: quick work leaves no line, failed work no more than it had."""
+        with self._lock:
+            if kind is None and self._written:
+                self._flush()
+
+    def _pause(self) -> float:
+        """Return the time between lines."""
+        return self._seconds
+
+    def _flush(self) -> None:
+        text = self._text()
+        if text != self._written:
+            self._write(text)
+            self._written, self._last = text, monotonic()
+
+
+class _LogLines(_Lines):
+    """Lines of a log: ever further apart, and also written when nothing happens after a text was set."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda text: print(text, file=sys.stderr, flush=True), _LOG_SECONDS)
+        self._timer: threading.Timer | None = None
+
+    def show(self, text: Callable[[], str]) -> None:
+        super().show(text)
+        with self._lock:
+            if self._timer is None:
+                self._timer = threading.Timer(max(self._last + self._pause() - monotonic(), 0), self._ring)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+        super().__exit__(kind, *rest)
+
+    def _pause(self) -> float:
+        return max(self._seconds, (monotonic() - self._started) / 10)
+
+    def _ring(self) -> None:
+        with self._lock:
+            self._timer = None
+            self._flush()
+
+
+class _PlainBar:
+    """A bar in words: the share done, the time it took, and the time it may still take."""
+
+    def __init__(self, description: str, total: float, lines: _Lines) -> None:
+        self._description = description
+        self._total = total
+        self._lines = lines
+        self._done = 0.0
+        self._started = monotonic()
+        # Where and when the part begins that tells the speed.
+        self._before, self._since = 0.0, self._started
+
+    def advance(self, step: float) -> None:
+        """Move on."""
+        self._done += step
+        if monotonic() - self._started < _HEAD_START:
+            self._before, self._since = self._done, monotonic()
+        self._lines.show(self._told)
+
+    def _told(self) -> str:
+        seconds = monotonic() - self._started
+        share = min(self._done / self._total, 1.0) if self._total > 0 else 1.0
+        left = ""
+        if share < 1 and self._done > self._before:
+            slowness = (monotonic() - self._since) / (self._done - self._before)
+            left = f", about {_duration(slowness * (self._total - self._done))} left"
+        return f"{self._description} {int(100 * share)}% ({_duration(seconds)}{left})"
+
+
+def _plain_lines(console: "Console") -> _Lines | None:
+    """Return where to write lines; None where the console can draw."""
+    if console.is_jupyter:
+        # Without ipywidgets rich draws nothing there, and says so again and again.
+        return None if importlib.util.find_spec("ipywidgets") else _Lines(_notebook_line(), _NOTEBOOK_SECONDS)
+    return None if console.is_interactive else _LogLines()
+
+
+def _notebook_line() -> Callable[[str], None]:
+    """Return a function that changes one line of a notebook's output."""
+    from IPython.display import display
+
+    handle = None
+
+    def write(text: str) -> None:
+        nonlocal handle
+        content = {"text/plain": text}
+        if handle is None:
+            handle = display(content, raw=True, display_id=True)
+        else:
+            handle.update(content, raw=True)
+
+    return write
+
+
+def _duration(seconds: float) -> str:
+    """Return a time in words.
+
+    Examples
+    --------
+    >>> [_duration(seconds) for seconds in (12.3, 125, 4000)]
+    ['12 s', '2 min 5 s', '1 h 7 min']
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    hours, minutes = divmod(round(whole / 60), 60)
+    return f"{hours} h {minutes} min"

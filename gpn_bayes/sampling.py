@@ -40,6 +40,7 @@ from gpn_bayes.reweighting import reweight_draws
 from gpn_bayes.running import Draws, run_chains
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.prior import GraphPrior
+from gpn_bayes.scores.spreading import check_executor
 from gpn_bayes.space import FoundCandidates, SpaceContext, find_candidates
 from gpn_bayes.tabulating import ParentSpace, Tabulator, most_candidates, with_outsiders
 
@@ -158,6 +159,7 @@ def sample(
     >>> post.edge_probability("raf", "mek").value > 0.1
     True
     """
+    check_executor(executor)
     run = prepare(
         data, score, sampler=sampler, draws=draws, tune=tune, chains=chains, cores=cores, random_seed=random_seed,
         thin=thin, until=until, temperatures=temperatures, prior=prior, required=required, forbidden=forbidden,

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from gpn_bayes import graphs
 from gpn_bayes.bif import read_bif, write_bif
-from gpn_bayes.checking import check_count
+from gpn_bayes.checking import check_choice, check_count
 from gpn_bayes.discrete_networks import DiscreteNetwork, check_table_size
 from gpn_bayes.discretising import discretise
 from gpn_bayes.simulating import read_dag, signed_uniform
@@ -152,8 +152,7 @@ def linear(
     >>> df.shape, round(df.attrs["weights"][0][1], 2)
     ((100, 2), -1.93)
     """
-    if noise not in _NOISES:
-        raise ValueError(f"noise must be one of {', '.join(_NOISES)}; received {noise!r}")
+    check_choice("noise", noise, _NOISES)
     if not 0 < noise_scale < math.inf:
         raise ValueError(f"noise_scale must be positive and finite; received {noise_scale}")
     matrix, names, rng = _prepare(dag, n_rows, random_seed)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpn_bayes import graphs
+from gpn_bayes.checking import did_you_mean
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.prior import GraphPrior
@@ -222,7 +223,7 @@ def _read_methods(names: Any) -> tuple[str, ...]:
         raise ValueError(f"{rule}; received none")
     for method in methods:
         if method not in METHODS:
-            raise ValueError(f"{rule}; received {method!r}")
+            raise ValueError(f"{rule}; received {method!r}{did_you_mean(method, METHODS)}")
     return tuple(dict.fromkeys(methods))
 
 

@@ -9,8 +9,12 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from gpn_bayes.files import unwritable, writing
+
 APPLICATION_ID = 0x47504E42  # "GPNB", in the file's header: how we know our own files
 SCHEMA_VERSION = 1
+# What SQLite calls a disk that is full or fails, a file that may only be read, and one that can't be made.
+_UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 _held: set[str] = set()  # the lock files of this process: POSIX locks don't exclude their own process
 
@@ -63,7 +67,7 @@ def open_store(path: str | os.PathLike[str]) -> StoreConnection:
     Raises
     ------
     ValueError
-        If the folder is missing, the file is in use by another run, or it isn't a file of this package.
+        If the folder is missing, the file can't be written, is in use by another run, or isn't one of this package.
 
     Examples
     --------
@@ -76,37 +80,60 @@ def open_store(path: str | os.PathLike[str]) -> StoreConnection:
     ...     connection.close()
     [('colour', 'blue')]
     """
+    if not isinstance(path, str | os.PathLike):
+        raise ValueError(f"a run's file must be given by its path; received {path!r}")
     file = Path(os.path.realpath(path))
     if not file.parent.is_dir():
         raise ValueError(f"the folder of a run's file must exist; '{file.parent}' doesn't")
     if file.is_dir():
         raise ValueError(f"a run's file must be a file; '{file}' is a folder")
     lock_path = f"{file}.lock"
-    descriptor = _lock(file, lock_path)
-    try:
-        if file.exists() and file.stat().st_size > 0:
-            _check_ours(file)
-        else:
-            _create(file)
-        connection = _connect(file)
-    except BaseException:
-        _release(lock_path, descriptor, os.getpid())
-        raise
+    with writing(file):
+        descriptor = _lock(file, lock_path)
+        try:
+            if file.exists() and file.stat().st_size > 0:
+                _check_ours(file)
+            else:
+                _create(file)
+            connection = _connect(file)
+        except BaseException as error:
+            _release(lock_path, descriptor, os.getpid())
+            if _can_not_write(error):
+                raise unwritable(file, str(error)) from error
+            raise
     connection.hold(lock_path, descriptor)
     return connection
 
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """Write all of the block's statements or, when it raises, none of them."""
+    """Write all of the block's statements or, when it raises, none of them.
+
+    Raises
+    ------
+    UnwritableError
+        If the disk is full, or the file may not be written; what earlier transactions wrote stays.
+    """
     try:
         connection.execute("BEGIN IMMEDIATE")
         yield connection
         connection.execute("COMMIT")
-    except BaseException:
+    except BaseException as error:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+        if _can_not_write(error):
+            raise unwritable(file_of(connection), str(error)) from error
         raise
+
+
+def file_of(connection: sqlite3.Connection) -> str:
+    """Return the path of a connection's file."""
+    return connection.execute("PRAGMA database_list").fetchone()[2]
+
+
+def _can_not_write(error: BaseException) -> bool:
+    # The lower byte of the code is what went wrong, the rest are details of it.
+    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in _UNWRITABLE
 
 
 def _connect(file: Path) -> StoreConnection:
@@ -119,6 +146,8 @@ def _connect(file: Path) -> StoreConnection:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
     except sqlite3.DatabaseError as error:
         connection.close()
+        if _can_not_write(error):
+            raise
         raise ValueError(f"a run's file must be readable and writable; '{file}' isn't: {error}") from error
     if version != SCHEMA_VERSION:
         connection.close()

@@ -17,13 +17,14 @@ def call(capsys, *arguments: object) -> tuple[int, str, str]:
     return int(end.value.code or 0), printed.out, printed.err
 
 
-def check_refused(capsys, folder: Path, arguments: list[object], expected: str) -> None:
+def check_refused(capsys, folder: Path, arguments: list[object], *expected: str) -> None:
     """Check that a run is refused in one line, and that nothing was written."""
     before = sorted(folder.rglob("*"))
     code, shown, messages = call(capsys, "run", *arguments, "--quiet")
     assert code == 2 and shown == ""
     assert messages.startswith("error: ") and messages.count("\n") == 1
-    assert expected in messages
+    for text in expected:
+        assert text in messages
     assert sorted(folder.rglob("*")) == before
 
 

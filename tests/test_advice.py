@@ -1,5 +1,6 @@
 """What reports say to do: for readers of Python and of the command line, with options that do exist."""
 
+import inspect
 import re
 
 import numpy as np
@@ -61,3 +62,22 @@ def test_reports_of_the_command_line_name_both(tmp_path, capsys):
     assert "Use --sampler partition, or" in " ".join(shown.split())
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "Use sampler=&#x27;partition&#x27; (command line: --sampler partition), or" in page
+
+
+def test_descriptions_of_objects_are_no_advice():
+    label = repr(gpn_bayes.scores.BGe())
+    assert "alpha_w=None" in label
+    for text in (f"it holds {label} on 6 variables", "PC(max_parents=None, test='hsic')"):
+        assert in_options(text) == text and in_both(text) == text
+    assert in_options(f"{label}: use reweight=None") == f"{label}: use --reweight none"
+
+
+def test_arguments_without_an_option_stay_as_they_are():
+    assert in_options("use test='hsic'") == "use test='hsic'"
+
+
+def test_every_argument_that_is_rewritten_has_its_option(options):
+    arguments = set(inspect.signature(gpn_bayes.sample).parameters) - {"data", "score", "cache", "executor"}
+    named = {in_options(f"{name} must be something").split()[0] for name in arguments - {"progressbar"}}
+    assert {name for name in named if name.startswith("--")} <= options
+    assert named - options == {"required", "forbidden", "tiers"}  # whose messages name the option where they are read

@@ -235,7 +235,7 @@ def test_what_is_refused(arguments, message):
         gpn.bootstrap(*arguments, progressbar=False)
 
 
-def test_progress_is_shown_once(capsys):
+def test_progress_is_shown_once(capsys, progress_at_once):
     gpn.bootstrap(PC(test="hsic", progressbar=True), DATA[:20], n=2, random_seed=1)
     shown = capsys.readouterr().err
     assert "Bootstrap" in shown

@@ -202,7 +202,7 @@ def test_batches_in_flight_are_bounded(monkeypatch):
     assert len(cache) == 80
 
 
-def test_progress_bar_ends_full(capsys):
+def test_progress_bar_ends_full(capsys, progress_at_once):
     cache = ScoreCache(FakeScorer())
     cache.fill(all_requests(), progressbar=True)
     shown = capsys.readouterr()

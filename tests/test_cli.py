@@ -182,16 +182,33 @@ def test_demo_answers_the_question(options, tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("options", "told"),
-    [(["--draws", "201"], "draws 200"), (["--seed", "2"], "random_seed 1"), (["--prior", "fair"], "another prior")],
-)  # fmt: skip
+    [
+        (["--draws", "201"], "with --draws 200 instead of 201"),
+        (["--seed", "2", "--tune", "60"], "with --seed 1 instead of 2, --tune 50 instead of 60"),
+        (["--score", "bic"], "with --score bge instead of bic"),
+        # Neither the limit of parents nor the reweighting that come with this score were typed.
+        (["--score", "gp"], "with --score bge instead of gp"),
+        (["--sampler", "exact"], "with --sampler partition instead of exact"),
+        (["--sampler", "order", "--order-bias", "correct"], "with --sampler partition instead of order"),
+        (["--max-parents", "2"], "with no --max-parents instead of 2"),
+        (["--until", "converged"], "with no --until instead of converged"),
+        (["--plus-one", "--expand", "0.1"], "with --no-plus-one instead of --plus-one"),
+        (["--candidates", "3"], "with other --candidates"),
+        (["--prior", "fair"], "with --prior uniform instead of fair"),
+        (["--required", "erk -> akt"], "with other --required edges"),
+        (["--forbidden", "erk -> akt"], "with other --forbidden edges or --tiers"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
 def test_the_folder_of_another_run_is_refused(options, told, results, table, capsys):
     out = results["partition"]
-    check_refused(capsys, out, [table, "--out", out, *QUICK, *options], f"holds another run ({told})")
+    check_refused(capsys, out, [table, "--out", out, *QUICK, *options], f"holds another run, {told}: choose another")
 
 
 def test_the_folder_of_other_data_is_refused(frame, results, tmp_path, capsys):
     frame.iloc[1:].to_csv(tmp_path / "fewer.csv", index=False)
-    check_refused(capsys, tmp_path, [tmp_path / "fewer.csv", "--out", results["partition"], *QUICK], "other data")
+    arguments = [tmp_path / "fewer.csv", "--out", results["partition"], *QUICK]
+    check_refused(capsys, tmp_path, arguments, "holds another run, on other data, 6 variables and 120 rows")
 
 
 # Help

@@ -54,7 +54,7 @@ def test_every_method_is_tried_here():
 def test_score_based_methods_write_a_good_graph_and_its_weights(method, results):
     edges, identity = read_estimate(results[method])
     assert {file.name for file in results[method].iterdir()} == {"edges.csv", "estimate.json"}
-    assert list(edges) == ["parent", "child", "weight"]
+    assert list(edges) == ["parent", "child", "type", "weight"] and set(edges["type"]) == {"directed"}
     assert identity["method"] == method and identity["variables"] == NAMES and identity["rows"] == 1000
     assert identity["edges"] == len(edges) and not identity["interrupted"] and identity["seconds"] >= 0
     assert identity["settings"]["max_parents"] == 3 and identity["settings"]["random_state"] == 1
@@ -74,13 +74,16 @@ def test_the_proof_is_kept(results):
     assert read_estimate(results["hc"])[1]["gap"] is None
 
 
-def test_pc_writes_undirected_edges_both_ways(results):
+def test_pc_writes_an_undirected_edge_as_one_row(results):
     edges, identity = read_estimate(results["pc"])
-    assert list(edges) == ["parent", "child"]
+    assert list(edges) == ["parent", "child", "type"]
     pc = gpn.estimators.PC(alpha=0.01, random_state=1).fit(ASIA)
-    found = {(NAMES.index(row.parent), NAMES.index(row.child)) for row in edges.itertuples()}
-    assert found == set(map(tuple, np.argwhere(pc.adjacency_).tolist()))
-    assert any((child, parent) in found for parent, child in found)
+    undirected = {frozenset(edge) for edge in pc.graph_.edges if pc.graph_.has_edge(*reversed(edge))}
+    directed = {edge for edge in pc.graph_.edges if frozenset(edge) not in undirected}
+    rows = edges.groupby("type")[["parent", "child"]].apply(lambda own: list(map(tuple, own.to_numpy())))
+    assert set(rows["directed"]) == directed and len(rows["directed"]) == len(directed) > 0
+    assert set(map(frozenset, rows["undirected"])) == undirected and len(rows["undirected"]) == len(undirected) > 0
+    assert identity["edges"] == len(edges) and identity["undirected"] == len(undirected)
     assert identity["settings"]["alpha"] == 0.01
     assert identity["log_score"] == pytest.approx(pc.log_score("bic"))
 
@@ -116,9 +119,11 @@ def test_the_screen_tells_a_proof_and_undirected_edges(tmp_path, capsys):
     assert "Proved: no graph scores higher." in shown and "Exact, score BIC" in shown
     _, shown, _ = call(capsys, "estimate", ASIA, "--method", "pc", "--out", tmp_path / "p", "-q")
     edges, identity = read_estimate(tmp_path / "p")
-    pairs = {frozenset(pair) for pair in zip(edges["parent"], edges["child"], strict=True)}
-    assert len(re.findall(r"^\w+ ->? \w+ *$", shown, re.M)) == len(pairs)
-    assert re.search(rf"^{len(pairs)} edges, {len(edges) - len(pairs)} undirected, ", shown, re.M)
+    counts = edges["type"].value_counts()
+    for sign, kind in (("->", "directed"), ("-", "undirected")):
+        assert len(re.findall(rf"^\w+ {sign} \w+ *$", shown, re.M)) == counts[kind]
+    told = f"{len(edges)} edges ({counts['directed']} directed, {counts['undirected']} undirected), "
+    assert f"\n{told}" in shown
     assert "evidence" not in shown and identity["log_score"] is None
 
 
@@ -138,7 +143,7 @@ def simulated_star(leaves: int) -> nx.DiGraph:
     return nx.DiGraph([("hub", f"leaf{i}") for i in range(leaves)])
 
 
-def test_progress_is_shown_unless_quiet(tmp_path, capsys):
+def test_progress_is_shown_unless_quiet(tmp_path, capsys, progress_at_once):
     arguments = ("estimate", ASIA, "--method", "k2", "--max-parents", 1)
     assert "100%" in call(capsys, *arguments, "--out", tmp_path / "a")[2]
     assert call(capsys, *arguments, "--out", tmp_path / "b", "--quiet")[2] == ""
@@ -216,15 +221,18 @@ def check_refused(capsys, folder: Path, arguments: list[object], expected: str) 
             "--method must be one of k2, exact, hc, ordering, rbnets, pc, notears, notears-mlp, dynotears; "
             "received 'magic'",
         ),
-        (["--score", "best"], "score must be a Score or one of"),
-        (["--method", "pc", "--score", "best"], "score must be a Score or one of"),
+        (["--method", "hcc"], "received 'hcc': did you mean 'hc'?"),
+        (["--score", "best"], "error: --score must be one of bge, gp, bic, bdeu, k2; received 'best'"),
+        (["--method", "pc", "--score", "bicc"], "received 'bicc': did you mean 'bic'?"),
+        (["--set", "n_order=2"], "received 'n_order': did you mean 'n_orders'?"),
+        (["--out", ""], "'--out': a folder must have a name; received ''"),
         (["--order", "a,b"], "an order must list every variable once; 'c' is missing"),
         (["--order", "a,b,c,a"], "an order must list every variable once; 'a' appears more than once"),
         (["--order", "a,b,z"], "--order: every name must be one of the variables; 'z' is not"),
         (["--order", "nowhere.csv"], "--order: the file must exist; 'nowhere.csv' is not a file"),
         (["--method", "hc", "--order", "a,b,c"], "--order doesn't go with --method hc"),
         (["--method", "pc", "--max-parents", "2"], "--max-parents doesn't go with --method pc"),
-        (["--max-parents", "-1"], "max_parents must be a whole number, 0 or more; received -1"),
+        (["--max-parents", "-1"], "error: --max-parents must be a whole number, 0 or more; received -1"),
         (["--max-parents", "few"], "--max-parents"),
         (["--required", "a -> z"], "'z' is not"),
         (["--required", "a -> b", "--required", "b -> a"], "must not form a cycle"),
@@ -274,18 +282,19 @@ def test_bad_data_are_refused_before_anything_is_written(method, text, score, ex
 @pytest.mark.parametrize(
     ("option", "text", "expected"),
     [
-        ("--order", "", "--order: the file must hold a table; 'extra.csv' is empty"),
-        ("--order", "a,b\nc\n", "--order: every line must have as many fields as the first"),
+        ("--order", "", "the file must hold a table; it is empty"),
+        ("--order", "a,b\nc\n", "every line must have as many fields as the first"),
+        ("--order", "a\nb\nq\n", "every name must be one of the variables; 'q' is not"),
         ("--tiers", "a,1\nb,2\nc,late\n", "a tier must be a number; received 'late'"),
-        ("--required", "cause,effect\na,q\n", "--required: every name must be one of the variables; 'q'"),
-        ("--forbidden", "x,y,z\na,b,c\n", "--forbidden: a file of edges needs the columns cause and effect"),
+        ("--required", "cause,effect\na,q\n", "every name must be one of the variables; 'q' is not"),
+        ("--forbidden", "x,y,z\na,b,c\n", "a file of edges needs the columns cause and effect"),
     ],
 )
 def test_broken_files_are_refused_before_anything_is_written(option, text, expected, tmp_path, capsys):
     (tmp_path / "data.csv").write_text(LINEAR, encoding="utf-8")
     (tmp_path / "extra.csv").write_text(text, encoding="utf-8")
     arguments = [tmp_path / "data.csv", "--out", tmp_path / "out", "--method", "k2", option, tmp_path / "extra.csv"]
-    check_refused(capsys, tmp_path, arguments, expected)
+    check_refused(capsys, tmp_path, arguments, f"error: {option} {tmp_path / 'extra.csv'}: {expected}")
 
 
 @pytest.mark.parametrize("name", ["edges.csv", "estimate.json"])

@@ -1,5 +1,7 @@
 """The parts of the command line: reading questions and files, errors of differences, what is written."""
 
+import re
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -112,3 +114,62 @@ def test_bars_and_errors_without_unicode(monkeypatch):
     assert screen.bar(0.5, out) == "█" * 10
     monkeypatch.setattr(type(out), "encoding", "ascii")
     assert screen.bar(0.5, out) == "#" * 10 and screen.error_heading(out) == "+/-"
+
+
+# The edges on screen
+
+
+def shown_edges(probabilities: list[float], capsys, monkeypatch) -> list[list[str]]:
+    """Return the rows of the table of a posterior whose edges have such probabilities, split at wide gaps."""
+    monkeypatch.setenv("COLUMNS", "80")
+    n = next(n for n in range(2, 99) if n * (n - 1) // 2 >= len(probabilities))
+    dags = np.zeros((1, 1000, n, n), np.int8)
+    for (i, j), p in zip(zip(*np.triu_indices(n, 1), strict=True), probabilities, strict=False):
+        dags[0, : round(1000 * p), i, j] = 1
+    names = tuple(f"v{i}" for i in range(n))
+    settings = {"score": "BGe(alpha_mu=1.0, alpha_w=None, t0=None)", "sampler": "partition", "reweight": None}
+    log_score = np.random.default_rng(1).normal(size=(1, 1000))
+    screen.show_run(GraphPosterior(names, gpn.graphs.pack(dags), log_score, settings=settings), rows=50)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    table = lines[lines.index(next(line for line in lines if line.startswith("──"))) + 1 :]
+    return [re.split(r" {2,}", line.strip()) for line in table[: table.index("")]]
+
+
+def test_uncertain_edges_are_shown_however_many_are_certain(capsys, monkeypatch):
+    uncertain = [0.9, 0.6, 0.5, 0.4, 0.1]
+    rows = shown_edges([1.0] * 40 + uncertain + [0.04] * 10, capsys, monkeypatch)
+    assert [row[1] for row in rows[:10]] == ["1.000"] * 10
+    assert rows[10][:2] == ["30 more", "1.000"]
+    assert [float(row[1]) for row in rows[11:16]] == uncertain
+    assert rows[16][0].endswith(" more") and rows[16][1] == "up to 0.040" and len(rows) == 17
+    total = 10 + 30 + 5 + int(rows[16][0].split()[0])
+    assert total == 11 * 10, "every edge is shown or counted"
+
+
+def test_certain_edges_are_shown_however_many_are_uncertain(capsys, monkeypatch):
+    uncertain = [0.94 - 0.01 * k for k in range(60)]
+    rows = shown_edges([0.99] * 8 + uncertain, capsys, monkeypatch)
+    assert [row[1] for row in rows[:5]] == ["0.990"] * 5 and rows[5][:2] == ["3 more", "0.990"]
+    assert [float(row[1]) for row in rows[6:16]] == pytest.approx(uncertain[:10])
+    assert rows[16][:2] == ["50 more", "0.350 to 0.840"] and rows[17][1] == "0.000" and len(rows) == 18
+
+
+def test_few_edges_are_all_shown(capsys, monkeypatch):
+    rows = shown_edges([1.0, 0.97, 0.5, 0.3, 0.06], capsys, monkeypatch)
+    assert [row[1] for row in rows] == ["1.000", "0.970", "0.500", "0.300", "0.060", "0.000"]
+    assert rows[-1][0] == "7 more"
+
+
+def test_the_most_probable_of_unlikely_edges_are_shown(capsys, monkeypatch):
+    rows = shown_edges([0.04, 0.03, 0.02, 0.005, 0.004], capsys, monkeypatch)
+    assert [row[1] for row in rows] == ["0.040", "0.030", "0.020", "up to 0.005"]
+
+
+def test_undirected_edges_of_a_file_are_read_both_ways(tmp_path):
+    path = tmp_path / "edges.csv"
+    path.write_text("parent,child,type\nerk,akt,directed\nmek,erk,undirected\n", encoding="utf-8")
+    for option in ("--candidates", "--forbidden"):
+        assert read_pairs(path, NAMES, option) == [("erk", "akt"), ("mek", "erk"), ("erk", "mek")]
+    with pytest.raises(ValueError, match=f"^--required {path}: a required edge must have a direction; mek - erk is"):
+        read_pairs(path, NAMES, "--required")

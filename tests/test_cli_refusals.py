@@ -22,19 +22,21 @@ BAD_DATA = {
     "nameless": ("a,\n1,2\n2,1\n3,3\n", "every column must have a name"),
 }
 BAD_OPTIONS = [
-    (["--draws", "0"], "draws must be a whole number, 1 or more; received 0"),
+    (["--draws", "0"], "error: --draws must be a whole number, 1 or more; received 0"),
     (["--draws", "many"], "--draws"),
     (["--chains", "0"], "chains must be"),
     (["--tune", "-1"], "tune must be"),
     (["--cores", "0"], "cores must be"),
-    (["--seed", "-1"], "random_seed must be"),
+    (["--seed", "-1"], "error: --seed must be"),
     (["--thin", "often"], "thin must be a whole number, 1 or more; received 'often'"),
     (["--thin", "0"], "thin must be"),
     (["--thin", "²"], "thin must be a whole number, 1 or more; received '²'"),
-    (["--score", "best"], "score must be"),
-    (["--sampler", "best"], "sampler must be one of"),
-    (["--order-bias", "best"], "order_bias must be"),
-    (["--max-parents", "-1"], "max_parents must be"),
+    (["--score", "best"], "error: --score must be one of bge, gp, bic, bdeu, k2; received 'best'\n"),
+    (["--score", "gpp"], "received 'gpp': did you mean 'gp'?"),
+    (["--sampler", "best"], "error: --sampler must be one of"),
+    (["--sampler", "partiton"], "received 'partiton': did you mean 'partition'?"),
+    (["--order-bias", "best"], "error: --order-bias must be"),
+    (["--max-parents", "-1"], "error: --max-parents must be"),
     (["--required", "a -> z"], "'z' is not"),
     (["--forbidden", "z->a"], "'z' is not"),
     (["--required", "a, b"], "--required takes 'cause -> effect' or the path of a CSV file"),
@@ -45,7 +47,14 @@ BAD_OPTIONS = [
     (["--tiers", "nowhere.csv"], "--tiers: the file must exist"),
     (["--candidates", "nowhere.csv"], "--candidates: the file must exist"),
     (["--prior", "nowhere.csv"], "--prior: the file must exist"),
-    (["--prior", "wild"], "the prior must be one of uniform, fair"),
+    (
+        ["--prior", "wild"],
+        "error: --prior must be one of uniform, fair, or a table of edge probabilities; received 'wild'\n",
+    ),
+    (["--prior", "fiar"], "received 'fiar': did you mean 'fair'?"),
+    (["--candidates", "gredy"], "received 'gredy': did you mean 'greedy'?"),
+    (["--out", ""], "'--out': a folder must have a name; received ''"),
+    (["--out", " "], "'--out': a folder must have a name; received ''"),
     (["--wrong"], "--wrong"),
 ]
 
@@ -80,14 +89,19 @@ def test_bad_options_are_refused_before_anything_is_written(options, expected, t
         ("--tiers", "name,tier\na,1\nb,2\n", "every variable belongs to one tier; 'c' is in none"),
         ("--tiers", "a,1\nb,2\nc,late\n", "a tier must be a number; received 'late'"),
         ("--tiers", "a,1\nb,2\nb,3\nc,1\n", "'b' is listed twice"),
-        ("--required", "cause,effect\na,q\n", "--required: every name must be one of the variables; 'q'"),
+        ("--tiers", "a1,1\nb,2\nc,1\n", "every name must be one of the variables; 'a1' is not: did you mean 'a'?"),
+        ("--required", "cause,effect\na,q\n", "every name must be one of the variables; 'q' is not"),
         ("--required", "x,y,z\na,b,c\n", "needs the columns cause and effect"),
+        ("--required", "cause,effect\na,b\nb,a\n", "required edges must not form a cycle"),
+        ("--required", "parent,child,type\na,b,undirected\n", "must have a direction; a - b is undirected"),
+        ("--forbidden", "cause,effect\na,a\n", "no node may be its own parent; 'a' is"),
         ("--forbidden", "", "is empty"),
-        ("--candidates", "parent,child\na,b\na\n", "line 3 of 'extra.csv' has 1, not 2"),
+        ("--candidates", "parent,child\na,b\na\n", "line 3 has 1, not 2"),
         ("--candidates", "parent,child\na,a\n", "its own candidate parent"),
-        ("--prior", ",a,b\na,,.5\nb,.5,\n", "need the variables as rows and columns"),
+        ("--prior", ",a,b\na,,.5\nb,.5,\n", "need the variables as rows and columns; 'c' is missing"),
+        ("--prior", ",a,b,x\na,,.5,.5\nb,.5,,.5\nx,.5,.5,\n", "as rows and columns; 'c' is missing"),
         ("--prior", ",a,b,c\na,,.5,x\nb,.5,,.5\nc,.5,.5,\n", "must be numbers; received 'x'"),
-        ("--prior", "parent,child,probability\na,b,1.5\n", "between 0 and 1"),
+        ("--prior", "parent,child,probability\na,b,1.5\n", "between 0 and 1; that of a -> b is 1.5"),
         ("--prior", "parent,child,probability\na,q,0.5\n", "'q' is not"),
     ],
 )
@@ -95,7 +109,7 @@ def test_bad_files_are_refused_before_anything_is_written(option, text, expected
     (tmp_path / "data.csv").write_text(GOOD, encoding="utf-8")
     (tmp_path / "extra.csv").write_text(text, encoding="utf-8")
     arguments = [tmp_path / "data.csv", "--out", tmp_path / "out", option, tmp_path / "extra.csv"]
-    check_refused(capsys, tmp_path, arguments, expected)
+    check_refused(capsys, tmp_path, arguments, f"error: {option} {tmp_path / 'extra.csv'}: ", expected)
 
 
 @pytest.mark.parametrize("name", ["posterior.nc", "edges.csv", "report.html", "run.sqlite", "run.json"])
@@ -115,6 +129,13 @@ def test_out_may_not_be_a_file(table, tmp_path, capsys):
     (tmp_path / "out").write_text("", encoding="utf-8")
     check_refused(capsys, tmp_path, [table, "--out", tmp_path / "out"], "--out must be a folder")
     check_refused(capsys, tmp_path, [table, "--out", tmp_path / "out" / "below"], "Not a directory")
+
+
+def test_an_empty_out_is_not_the_current_folder(table, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    check_refused(capsys, tmp_path, [table, "--out", ""], "'--out': a folder must have a name; received ''")
+    assert call(capsys, "run", table, "--out", ".", "--draws", 5, "-q")[0] == 0
+    assert (tmp_path / "edges.csv").exists()
 
 
 def test_errors_stay_on_one_line_with_their_brackets(tmp_path):

@@ -253,7 +253,7 @@ def test_interrupted(monkeypatch, last):
     assert found.objective_ == pytest.approx(objective(blocks(series, 1), raw, 0.05, 0.05))
 
 
-def test_progress_is_shown(capsys):
+def test_progress_is_shown(capsys, progress_at_once):
     _, _, series = system(6)
     DYNOTEARS(random_state=1, progressbar=True).fit(series)
     assert "Orders" in capsys.readouterr().err

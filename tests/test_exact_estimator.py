@@ -206,7 +206,7 @@ def test_ctrl_c_keeps_the_best_so_far(monkeypatch):
     assert found.interrupted_
 
 
-def test_progress_is_shown(capsys):
+def test_progress_is_shown(capsys, progress_at_once):
     table = discrete_table(5, 8)
     for method in METHODS:
         Exact(method=method, progressbar=True).fit(table)

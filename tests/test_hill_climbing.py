@@ -296,7 +296,7 @@ def test_the_same_seed_gives_the_same_climb():
     assert not np.array_equal(first, HillClimbing("bge", restarts=3, random_state=8).fit(table).trace_)
 
 
-def test_scikit_learn_manners(capsys):
+def test_scikit_learn_manners(capsys, progress_at_once):
     learner = HillClimbing("bge", tabu=7, start=[("x0", "x1")])
     assert clone(learner).get_params() == learner.get_params()
     assert learner.set_params(tabu=3).tabu == 3

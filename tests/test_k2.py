@@ -196,7 +196,7 @@ def test_scikit_learn_manners():
     pd.testing.assert_frame_equal(table, before)
 
 
-def test_progress_is_shown_when_asked(capsys):
+def test_progress_is_shown_when_asked(capsys, progress_at_once):
     K2("bge", progressbar=True, n_orders=2).fit(linear_table(3))
     assert "Trying" in capsys.readouterr().err
     K2("bge", n_orders=2).fit(linear_table(3))

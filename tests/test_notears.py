@@ -331,7 +331,7 @@ def test_ctrl_c_during_the_scale_check_leaves_the_estimate(table, monkeypatch):
     assert set(learner.graph_.edges) == set(NOTEARS(**QUICK).fit(table).graph_.edges)
 
 
-def test_progress_is_shown(table, capsys):
+def test_progress_is_shown(table, capsys, progress_at_once):
     NOTEARS(rounds=2, check_scale=False, random_state=1, progressbar=True).fit(table)
     assert "Orders" in capsys.readouterr().err
 

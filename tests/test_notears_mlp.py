@@ -227,7 +227,7 @@ def test_identical_columns(chain):
     assert graphs.is_acyclic(found.adjacency_)
 
 
-def test_progress_is_shown(chain, capsys):
+def test_progress_is_shown(chain, capsys, progress_at_once):
     NOTEARSMLP(random_state=1, progressbar=True).fit(chain[["a", "b"]])
     assert "Networks" in capsys.readouterr().err
     NOTEARSMLP(random_state=1).fit(chain[["a", "b"]])

@@ -268,7 +268,7 @@ def test_the_same_seed_gives_the_same_search():
     assert other.order_ != first.order_
 
 
-def test_scikit_learn_manners(capsys):
+def test_scikit_learn_manners(capsys, progress_at_once):
     learner = OrderingSearch("bge", jump=7)
     assert clone(learner).get_params() == learner.get_params()
     assert learner.set_params(jump=3).jump == 3

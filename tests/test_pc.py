@@ -251,7 +251,7 @@ class TestLearner:
         post = gpn.sample(self.data, "bge", candidates=PC().fit(self.data), **settings)
         assert post.edge_probability("a", "c").value == 0
 
-    def test_progress_can_be_shown(self, capsys):
+    def test_progress_can_be_shown(self, capsys, progress_at_once):
         PC(test="hsic", progressbar=True).fit(self.data[:30])
         assert "Given 0" in capsys.readouterr().err
 

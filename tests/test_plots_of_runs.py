@@ -341,3 +341,11 @@ def test_dark_styles_are_followed():
 def test_every_picture_is_a_method_and_says_so(name):
     assert getattr(plots, name).__doc__
     assert f"gpn_bayes.plots.{name}" in getattr(GraphPosterior, name).__doc__
+
+
+def test_only_posteriors_are_compared():
+    post = drawn(NAMES, chain_of(0.9, 0.5, 0.2))
+    rule = "^other must be a GraphPosterior or a BootstrapResult; received DataFrame$"
+    for picture in (post.plot_comparison, post.plot_runs):
+        with pytest.raises(ValueError, match=rule):
+            picture(post.edge_probabilities())

@@ -301,7 +301,7 @@ except ValueError as error:
 """
     ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout == f"the file must be writable; '{tmp_path / 'run.nc'}' isn't: File too large\n"
+    assert ended.stdout == f"a file must be writable; '{tmp_path / 'run.nc'}' isn't: File too large\n"
     assert not list(tmp_path.iterdir())
 
 

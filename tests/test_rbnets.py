@@ -340,7 +340,7 @@ def test_ctrl_c_keeps_the_best_so_far(monkeypatch):
         RBNets(**QUICK).fit(LINEAR)
 
 
-def test_progress_is_shown_when_asked_for(capsys):
+def test_progress_is_shown_when_asked_for(capsys, progress_at_once):
     RBNets(**QUICK).fit(LINEAR)
     assert capsys.readouterr().err == ""
     RBNets(**QUICK, progressbar=True).fit(LINEAR)

@@ -282,6 +282,12 @@ def test_impossible_paths_are_refused(post, tmp_path):
         post.report(tmp_path / "nowhere" / "report.html")
     with pytest.raises(ValueError, match="^the path must be that of a file; '.*' is a folder$"):
         post.report(tmp_path, overwrite=True)
+    with pytest.raises(ValueError, match="^the path must be a text or a Path; received None$"):
+        post.report(None)
+    # Where the system refuses: the name of what is not complete yet is taken.
+    (tmp_path / ".report.html.part").mkdir()
+    with pytest.raises(ValueError, match=r"^a file must be writable; '.*report.html' isn't: .+$"):
+        post.report(tmp_path / "report.html", overwrite=True)
     with pytest.raises(ValueError, match="^curves must be a whole number, 0 or more; received -1$"):
         post.report(tmp_path / "r.html", curves=-1)
 

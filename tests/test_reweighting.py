@@ -369,7 +369,7 @@ def test_a_run_killed_while_weighting_goes_on(tmp_path):
     assert len(run.scorer.scored) <= 32 - kept and run.proposal.scored == []
 
 
-def test_progress_of_the_weighting_is_shown(capfd):
+def test_progress_of_the_weighting_is_shown(capfd, progress_at_once):
     quick(DATA, score=Noisy(), progressbar=True)
     err = capfd.readouterr().err
     assert "Scoring" in err and "Reweighting" in err

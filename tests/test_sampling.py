@@ -276,7 +276,7 @@ def test_costly_order_correction_is_told():
 # Progress
 
 
-def test_progress_is_shown_on_stderr_only_when_asked(capfd):
+def test_progress_is_shown_on_stderr_only_when_asked(capfd, progress_at_once):
     quick(table(NULL), sampler="partition")
     assert capfd.readouterr() == ("", "")
     quick(table(NULL), sampler="partition", progressbar=True)
@@ -288,7 +288,24 @@ def test_progress_is_shown_on_stderr_only_when_asked(capfd):
 # Refusals
 
 BAD_ARGUMENTS = {
-    "score": ({"score": "best"}, "score must be a Score or one of bge"),
+    "score": ({"score": "best"}, "score must be a Score or one of bge, gp, bic, bdeu, k2; received 'best'"),
+    "score with a typo": (
+        {"score": "gpp"},
+        "score must be a Score or one of bge, gp, bic, bdeu, k2; received 'gpp': did you mean 'gp'?",
+    ),
+    "sampler with a typo": (
+        {"sampler": "Partition"},
+        "sampler must be one of auto, exact, partition, order; received 'Partition': did you mean 'partition'?",
+    ),
+    "prior with a typo": (
+        {"prior": "uniforn"},
+        "prior must be one of uniform, fair, or a table of edge probabilities; received 'uniforn': did you mean 'unif",
+    ),
+    "executor": (
+        {"executor": 4},
+        "executor must be a concurrent.futures.Executor, such as ThreadPoolExecutor(4), or None; received 4",
+    ),
+    "cache": ({"cache": 4}, "a run's file must be given by its path; received 4"),
     "sampler": (
         {"sampler": "gibbs"},
         "sampler must be one of auto, exact, partition, order; received 'gibbs'",
@@ -303,7 +320,10 @@ BAD_ARGUMENTS = {
     "text seed": ({"random_seed": "one"}, "random_seed must be a whole number, 0 or more; received 'one'"),
     "order_bias": ({"order_bias": "drop"}, "order_bias must be 'keep' or 'correct'; received 'drop'"),
     "reweight": ({"reweight": "always"}, "reweight must be 'auto' or None; received 'always'"),
-    "prior": ({"prior": "flat"}, "the prior must be one of uniform, fair or a table; received 'flat'"),
+    "prior": (
+        {"prior": "flat"},
+        "prior must be one of uniform, fair, or a table of edge probabilities; received 'flat'",
+    ),
     "required": (
         {"required": [("v1", "x")]},
         "required edges: every node must be one of the variables; 'x' is not",
@@ -324,6 +344,15 @@ def test_bad_arguments_are_refused_in_one_line(settings, message):
         quick(table(NULL), **settings)
     assert str(error.value).startswith(message)
     assert "\n" not in str(error.value)
+
+
+def test_a_cache_that_cannot_be_written_is_refused_in_one_line(tmp_path):
+    (tmp_path / "run.sqlite.lock").mkdir()
+    with pytest.raises(ValueError, match=r"^a file must be writable; '.*run.sqlite' isn't: .+$"):
+        quick(table(NULL), cache=tmp_path / "run.sqlite")
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(ValueError, match="^the folder of a run's file must exist; '.*file' doesn't$"):
+        quick(table(NULL), cache=tmp_path / "file" / "run.sqlite")
 
 
 def test_networks_too_large_are_refused():

@@ -8,6 +8,7 @@ from contextlib import closing
 import pytest
 
 from gpn_bayes import storage
+from gpn_bayes.files import UnwritableError
 
 
 @pytest.fixture
@@ -102,3 +103,39 @@ def test_a_store_that_was_not_closed_frees_its_lock_when_it_is_collected(path):
     del connection
     storage.open_store(path).close()
     assert not os.path.exists(f"{path}.lock")
+
+
+# Files that can't be written
+
+
+@pytest.mark.parametrize("name", ["run.sqlite.lock", "run.sqlite.new"])
+def test_a_place_that_cannot_be_written_is_one_line(name, path):
+    path.with_name(name).mkdir()
+    with pytest.raises(ValueError, match=r"^a file must be writable; '.*run.sqlite' isn't: [^\n]+$"):
+        storage.open_store(path)
+
+
+def test_a_path_is_needed():
+    with pytest.raises(ValueError, match="a run's file must be given by its path; received 4"):
+        storage.open_store(4)
+
+
+@pytest.mark.parametrize(
+    ("pragma", "reason"),
+    [("max_page_count=8", "database or disk is full"), ("query_only=ON", "attempt to write a readonly database")],
+)
+def test_a_transaction_that_finds_no_room_is_one_line_and_leaves_what_was_there(pragma, reason, path):
+    with closing(storage.open_store(path)) as connection:
+        with storage.transaction(connection):
+            connection.execute("INSERT INTO meta VALUES ('a', '1')")
+        connection.execute(f"PRAGMA {pragma}")
+        with pytest.raises(UnwritableError, match=rf"^a file must be writable; '.*run.sqlite' isn't: {reason}$"):
+            with storage.transaction(connection):
+                connection.execute("INSERT INTO meta VALUES ('b', zeroblob(100000))")
+        assert connection.execute("SELECT key FROM meta").fetchall() == [("a",)]
+
+
+def test_other_errors_of_sqlite_stay_what_they_are(path):
+    with closing(storage.open_store(path)) as connection:
+        with pytest.raises(sqlite3.OperationalError, match="no such table"), storage.transaction(connection):
+            connection.execute("INSERT INTO nothing VALUES (1)")

@@ -10,7 +10,7 @@ import typer
 
 from gpn_bayes.cli import inputs, methods, screen
 from gpn_bayes.cli.folder import check_free
-from gpn_bayes.cli.options import KNOWLEDGE, Forbidden, MaxParents, Quiet, Required, Tiers
+from gpn_bayes.cli.options import KNOWLEDGE, Forbidden, MaxParents, Quiet, Required, Tiers, folder_option
 from gpn_bayes.cli.run import INTERRUPTED
 from gpn_bayes.files import write_whole
 
@@ -28,7 +28,7 @@ FORMAT = "gpn_bayes estimate 1"
 def estimate_file(
     data: Annotated[Path, typer.Argument(help="A CSV or Parquet table; variables are columns. Or .npz statistics.")],
     method: Annotated[str, typer.Option(help=f"How to learn: {', '.join(methods.METHODS)}.")],
-    out: Annotated[Path, typer.Option(help="Folder for the results; nothing in it is overwritten.")],
+    out: Annotated[Path, folder_option("Folder for the results; nothing in it is overwritten.")],
     score: Annotated[
         str | None,
         typer.Option(
@@ -59,13 +59,14 @@ def estimate_file(
     """Learn one graph from a table, and write its edges.
 
     Writes edges.csv, and estimate.json, which says how it came about.
-    An undirected edge, such as pc leaves, is written both ways.
+    The edges that pc can't direct are one row each, of type undirected.
     """
     with screen.plain_messages():
         from gpn_bayes import scores
         from gpn_bayes.data import read_data
 
         methods.find_method(method)
+        score = None if score is None else inputs.read_score(score)
         check_free(out, [_edges_file(out), _identity_file(out)])
         if seed is not None and seed < 0:
             raise ValueError(f"--seed must be 0 or more; received {seed}")
@@ -151,16 +152,19 @@ def edge_table(learner: "GraphEstimator") -> "pd.DataFrame":
     Returns
     -------
     DataFrame
-        Columns `parent`, `child` and, where the learner has them, `weight`.
+        Columns `parent`, `child`, `type` and, where the learner has them, `weight`. The type is "directed" or
+        "undirected"; an undirected edge is one row, whose ends are in the order of their names.
     """
     import numpy as np
     import pandas as pd
 
     if hasattr(learner, "lagged_graph_"):
         return _lagged_table(learner.lagged_graph_)
-    parents, children = np.nonzero(learner.adjacency_)
     names = learner.feature_names_in_
+    both_ways = (learner.adjacency_ != 0) & (learner.adjacency_.T != 0)
+    parents, children = np.nonzero((learner.adjacency_ != 0) & ~(both_ways & (names[:, None] > names[None, :])))
     table = pd.DataFrame({"parent": names[parents], "child": names[children]}, dtype=object)
+    table["type"] = np.where(both_ways[parents, children], "undirected", "directed")
     table = table.sort_values(["parent", "child"])
     if hasattr(learner, "weights_"):
         # Rounded as written: what differs by less than that must not change the order.
@@ -181,7 +185,7 @@ def _lagged_table(graph: "nx.DiGraph") -> "pd.DataFrame":
     table["lag"] = table["parent"].str.extract(r"-(\d+)\]$", expand=False).fillna("0").astype(int)
     table["strength"] = -table["weight"].abs()
     table = table.sort_values(["lag", "strength", "parent", "child"])
-    return table[["parent", "child", "weight"]].reset_index(drop=True)
+    return table.assign(type="directed")[["parent", "child", "type", "weight"]].reset_index(drop=True)
 
 
 def _write(found: _Found, method: str, out: Path) -> None:
@@ -201,6 +205,7 @@ def _write(found: _Found, method: str, out: Path) -> None:
         "log_score": found.log_score,
         "gap": found.gap,
         "edges": len(edges),
+        "undirected": int((edges["type"] == "undirected").sum()),
         "seconds": round(found.seconds, 3),
         "interrupted": found.interrupted,
     }
@@ -224,9 +229,9 @@ def _show(found: _Found) -> None:
         more = len(lines) - screen.SHOWN_EDGES
         out.print(f"{more} more in edges.csv\n" if more > 0 else "", style="dim")
     total = "" if found.log_score is None else f"score {found.log_score:.3f}, "
-    undirected = len(edges) - len(lines)
-    number = f"{len(lines)} edge{'s' * (len(lines) != 1)}" + (f", {undirected} undirected" if undirected else "")
-    out.print(f"{total}{number}, {found.seconds:.1f} seconds")
+    undirected = int((edges["type"] == "undirected").sum())
+    split = f" ({len(edges) - undirected} directed, {undirected} undirected)" if undirected else ""
+    out.print(f"{total}{len(edges)} edge{'s' * (len(edges) != 1)}{split}, {found.seconds:.1f} seconds")
     if found.gap is not None:
         out.print("Proved: no graph scores higher." if found.gap == 0 else f"At most {found.gap:.3f} below the best.")
     if found.maximised and lines:
@@ -234,17 +239,12 @@ def _show(found: _Found) -> None:
 
 
 def _lines(edges: "pd.DataFrame", maximised: bool) -> list[list[str]]:
-    """Return the rows of the table on screen; an undirected edge is one."""
+    """Return the rows of the table on screen."""
     from gpn_bayes import metrics
 
-    pairs = set(zip(edges["parent"], edges["child"], strict=True))
     lines = []
     for row in edges.to_dict("records"):
-        parent, child = row["parent"], row["child"]
-        undirected = (child, parent) in pairs
-        if undirected and child < parent:
-            continue
-        line = [f"{parent} - {child}" if undirected else f"{parent} -> {child}"]
+        line = [f"{row['parent']} {'-' if row['type'] == 'undirected' else '->'} {row['child']}"]
         if "weight" in row:
             line.append(f"{row['weight']:.3f}")
         if maximised:

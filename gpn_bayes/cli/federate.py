@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gpn_bayes.cli import screen
-from gpn_bayes.cli.options import Quiet
+from gpn_bayes.cli.options import Quiet, folder_option
 from gpn_bayes.cli.run import INTERRUPTED
 from gpn_bayes.files import write_whole
 from gpn_bayes.secure.extras import installed_by
@@ -27,7 +27,7 @@ app = typer.Typer(
 
 @app.command("certs")
 def make_certificates(
-    out: Annotated[Path, typer.Option(help="Folder for one folder a party; nothing in it is overwritten.")],
+    out: Annotated[Path, folder_option("Folder for one folder a party; nothing in it is overwritten.")],
     clients: Annotated[str, typer.Option(help="Names of the clients, 'a,b,c'.")],
     address: Annotated[str, typer.Option(help="Where clients reach the coordinator, host:port.")] = "127.0.0.1:50051",
     variables: Annotated[

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +71,7 @@ class ResultFolder:
         if known["key"] == run.key:
             return True
         raise ValueError(
-            f"nothing is overwritten; {str(self.path)!r} holds another run ({_differences(known, run)}): "
+            f"nothing is overwritten; {str(self.path)!r} holds another run, {_differences(known, run)}: "
             "choose another --out"
         )
 
@@ -142,13 +142,90 @@ def find_posterior(path: Path) -> Path:
 
 
 def _differences(known: dict[str, Any], run: "PreparedRun") -> str:
-    """Return in words what sets a known run apart from this one."""
+    """Return what sets a known run apart from this one, in options as they are typed."""
     theirs, ours = known["settings"], json.loads(json.dumps(run.settings, default=str))
-    names = sorted(name for name in {*theirs, *ours} if theirs.get(name) != ours.get(name))
+    names = {name for name in {*theirs, *ours} if theirs.get(name) != ours.get(name)}
     if "data_fingerprint" in names:
-        return "other data"
-    told = [
-        f"{name} {theirs.get(name)}" if isinstance(theirs.get(name), str | int | None) else f"another {name}"
-        for name in names
-    ]
-    return ", ".join(told) or "another search space"
+        return f"on other data, {len(known['variables'])} variables and {known['rows']} rows"
+    other_space = known["candidates"] != json.loads(json.dumps(run.space.parameters))
+    told = _prior_differences(theirs["prior"], ours["prior"]) if "prior" in names else []
+    # Candidates that are named leave out what the prior forbids.
+    if other_space and not (told and isinstance(known["candidates"], list)):
+        told.append("other --candidates")
+    names -= {"prior"} | _consequences(names, theirs, ours, other_space, run.scorer.default_max_parents)
+    first = ("version", "score", "sampler")
+    ordered = [name for name in first if name in names] + sorted(names.difference(first))
+    told = [_told(name, theirs.get(name), ours.get(name)) for name in ordered] + told
+    return f"with {', '.join(told) or 'other settings'}"
+
+
+def _consequences(
+    names: set[str], theirs: dict[str, Any], ours: dict[str, Any], other_space: bool, usual_max_parents: int | None
+) -> set[str]:
+    """Return the settings that differ only because another one does, and that nobody typed."""
+    follow = set()
+    if "sampler" in names:
+        follow.add("order_bias")
+        if "exact" in (theirs["sampler"], ours["sampler"]):
+            follow |= {"tune", "thin"}
+            # The exact sampler takes no parents from outside the candidates.
+            if "plus_one" in names:
+                follow.add("sampler")
+    if "score" in names:
+        follow.add("reweight")
+        if ours["max_parents"] == usual_max_parents:
+            follow.add("max_parents")
+    if other_space:
+        follow.add("plus_one")
+    if other_space or "plus_one" in names:
+        follow.add("expand")
+    return follow
+
+
+def _prior_differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
+    told = []
+    if theirs["kind"] != ours["kind"]:
+        told.append(f"--prior {theirs['kind']} instead of {ours['kind']}")
+    if theirs["log_odds"] != ours["log_odds"]:
+        told.append("other edge probabilities in --prior")
+    if theirs["required"] != ours["required"]:
+        told.append("other --required edges")
+    if theirs["forbidden"] != ours["forbidden"]:
+        told.append("other --forbidden edges or --tiers")
+    return told
+
+
+def _told(name: str, theirs: Any, ours: Any) -> str:
+    """Return a setting of a known run, and what it is in this one, in words of the command line."""
+    if name == "version":
+        return f"gpn_bayes {theirs} instead of {ours}"
+    if name == "plus_one":
+        return f"{_plus_one(theirs)} instead of {_plus_one(ours)}"
+    if name == "score" and _score(theirs) == _score(ours):
+        return f"other settings of --score {_score(theirs)}"
+    if theirs is None and name in ("max_parents", "until"):
+        return f"no --{name.replace('_', '-')} instead of {ours}"
+    readers: dict[str, Callable[[Any], str]] = {"score": _score, "order_bias": _order_bias, "expand": _expand}
+    read = readers.get(name, _plain)
+    option = "--seed" if name == "random_seed" else f"--{name.replace('_', '-')}"
+    return f"{option} {read(theirs)} instead of {read(ours)}"
+
+
+def _plus_one(allowed: bool) -> str:
+    return "--plus-one" if allowed else "--no-plus-one"
+
+
+def _score(label: str) -> str:
+    return label.partition("(")[0].lower()
+
+
+def _order_bias(kept: str) -> str:
+    return {"kept": "keep", "corrected": "correct"}[kept]
+
+
+def _expand(threshold: float | None) -> str:
+    return "0" if threshold is None else str(threshold)
+
+
+def _plain(value: Any) -> str:
+    return "none" if value is None else str(value)

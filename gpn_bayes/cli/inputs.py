@@ -2,7 +2,8 @@
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Pair = tuple[str, str]
+
+
+def read_score(given: str) -> str:
+    """Return the name of a score as `gpn_bayes.scores.by_name` takes it."""
+    from gpn_bayes.checking import check_choice
+    from gpn_bayes.scores import NAMES
+
+    check_choice("--score", given.lower(), NAMES)
+    return given.lower()
 
 
 def read_edges(given: Sequence[str], names: Sequence[str], option: str) -> list[Pair]:
@@ -42,25 +52,37 @@ def read_edges(given: Sequence[str], names: Sequence[str], option: str) -> list[
 
 
 def read_pairs(path: Path, names: Sequence[str], option: str) -> list[Pair]:
-    """Return the edges of a CSV file: columns cause and effect, parent and child, or any two."""
+    """Return the edges of a CSV file: columns cause and effect, parent and child, or any two.
+
+    Where a column type says that an edge is undirected, it is returned both ways.
+    """
+    from gpn_bayes.scores import GraphPrior
+
     header, *rows = _rows(path, option)
     lower = [cell.lower() for cell in header]
-    for pair in (("cause", "effect"), ("parent", "child")):
-        if set(pair) <= set(lower):
-            i, j = lower.index(pair[0]), lower.index(pair[1])
-            break
-    else:
-        if len(header) != 2:
-            raise ValueError(
-                f"{option}: a file of edges needs the columns cause and effect; {path.name!r} has {', '.join(header)}"
-            )
-        i, j = 0, 1
-        if set(header) <= set(names):  # no header at all: that line is an edge too
-            rows.insert(0, header)
-    pairs = [(row[i], row[j]) for row in rows]
-    for name in (name for pair in pairs for name in pair):
-        if name not in names:
-            raise ValueError(f"{option}: every name must be one of the variables; {name!r} is not")
+    with _naming(option, path):
+        for pair in (("cause", "effect"), ("parent", "child")):
+            if set(pair) <= set(lower):
+                i, j = lower.index(pair[0]), lower.index(pair[1])
+                break
+        else:
+            if len(header) != 2:
+                raise ValueError(f"a file of edges needs the columns cause and effect; it has {', '.join(header)}")
+            i, j = 0, 1
+            if set(header) <= set(names):  # no header at all: that line is an edge too
+                rows.insert(0, header)
+        pairs = [(row[i], row[j]) for row in rows]
+        if "type" in lower:  # as gpn-bayes estimate writes edges
+            undirected = [(row[i], row[j]) for row in rows if row[lower.index("type")] == "undirected"]
+            if undirected and option == "--required":
+                raise ValueError(f"a required edge must have a direction; {' - '.join(undirected[0])} is undirected")
+            pairs += [(child, parent) for parent, child in undirected]
+        for name in (name for pair in pairs for name in pair):
+            _check_name(name, names)
+        if option == "--required":
+            GraphPrior(names, required=pairs)
+        elif option == "--forbidden":
+            GraphPrior(names, forbidden=pairs)
     return pairs
 
 
@@ -68,16 +90,21 @@ def read_tiers(path: Path | None, names: Sequence[str]) -> dict[str, float] | No
     """Return the tier of each variable from a CSV file with the columns name and tier."""
     if path is None:
         return None
+    from gpn_bayes.scores import GraphPrior
+
     header, *rows = _rows(path, "--tiers")
-    if len(header) != 2:
-        raise ValueError(f"--tiers: a file of tiers has two columns, name and tier; received {len(header)}")
-    if header[0] in names:
-        rows.insert(0, header)
-    tiers: dict[str, float] = {}
-    for name, tier in rows:
-        if name in tiers:
-            raise ValueError(f"--tiers: every variable belongs to one tier; {name!r} is listed twice")
-        tiers[name] = _number(tier, "--tiers: a tier must be a number")
+    with _naming("--tiers", path):
+        if len(header) != 2:
+            raise ValueError(f"a file of tiers has two columns, name and tier; received {len(header)}")
+        if header[0] in names:
+            rows.insert(0, header)
+        tiers: dict[str, float] = {}
+        for name, tier in rows:
+            _check_name(name, names)
+            if name in tiers:
+                raise ValueError(f"every variable belongs to one tier; {name!r} is listed twice")
+            tiers[name] = _number(tier, "a tier must be a number")
+        GraphPrior(names, tiers=tiers)
     return tiers
 
 
@@ -86,9 +113,9 @@ def read_order(given: str | None, names: Sequence[str]) -> list[str] | None:
     if given is None:
         return None
     order = read_names(given, names, "--order")
-    for name in order:
-        if name not in names:
-            raise ValueError(f"--order: every name must be one of the variables; {name!r} is not")
+    with _naming("--order", Path(given) if Path(given).is_file() else None):
+        for name in order:
+            _check_name(name, names)
     return order
 
 
@@ -111,9 +138,14 @@ def read_candidates(given: str | None, names: Sequence[str]) -> dict[str, list[s
     path = Path(given)
     if not path.is_file() and not path.suffix:
         return given
+    from gpn_bayes.scores import GraphPrior
+    from gpn_bayes.space import candidate_lists
+
     candidates: dict[str, list[str]] = {}
     for parent, child in read_pairs(path, names, "--candidates"):
         candidates.setdefault(child, []).append(parent)
+    with _naming("--candidates", path):
+        candidate_lists(candidates, GraphPrior(names))
     return candidates
 
 
@@ -131,28 +163,48 @@ def read_prior(given: str, names: Sequence[str]) -> "str | pd.DataFrame":
     import numpy as np
     import pandas as pd
 
-    rule = "--prior: edge probabilities must be numbers"
+    from gpn_bayes.scores import GraphPrior
+
+    rule = "edge probabilities must be numbers"
     header, *rows = _rows(path, "--prior")
-    if [cell.lower() for cell in header[:3]] == ["parent", "child", "probability"]:
-        table = pd.DataFrame(0.5, index=list(names), columns=list(names))
-        for parent, child, probability, *_ in rows:
-            for name in (parent, child):
-                if name not in names:
-                    raise ValueError(f"--prior: every name must be one of the variables; {name!r} is not")
-            table.loc[parent, child] = _number(probability, rule)
-        return table
-    values: list[list[float]] = [
-        # The diagonal means nothing and may be left empty.
-        [np.nan if not cell and row[0] == name else _number(cell, rule)
-         for name, cell in zip(header[1:], row[1:], strict=True)]
-        for row in rows
-    ]  # fmt: skip
-    return pd.DataFrame(values, index=[row[0] for row in rows], columns=header[1:])
+    with _naming("--prior", path):
+        if [cell.lower() for cell in header[:3]] == ["parent", "child", "probability"]:
+            table = pd.DataFrame(0.5, index=list(names), columns=list(names))
+            for parent, child, probability, *_ in rows:
+                for name in (parent, child):
+                    _check_name(name, names)
+                table.loc[parent, child] = _number(probability, rule)
+        else:
+            values: list[list[float]] = [
+                # The diagonal means nothing and may be left empty.
+                [np.nan if not cell and row[0] == name else _number(cell, rule)
+                 for name, cell in zip(header[1:], row[1:], strict=True)]
+                for row in rows
+            ]  # fmt: skip
+            table = pd.DataFrame(values, index=[row[0] for row in rows], columns=header[1:])
+        GraphPrior(names, edge_probabilities=table)
+    return table
 
 
 def is_whole(text: str) -> bool:
     """Tell whether a text is a whole number."""
     return re.fullmatch("-?[0-9]+", text) is not None
+
+
+@contextmanager
+def _naming(option: str, path: Path | None) -> Iterator[None]:
+    """Put the option, and the file it was given, in front of what is wrong with it."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{option}{'' if path is None else f' {path}'}: {error}") from None
+
+
+def _check_name(name: str, names: Sequence[str]) -> None:
+    if name not in names:
+        from gpn_bayes.checking import did_you_mean
+
+        raise ValueError(f"every name must be one of the variables; {name!r} is not{did_you_mean(name, names)}")
 
 
 def _number(text: str, rule: str) -> float:
@@ -166,18 +218,17 @@ def _rows(path: Path, option: str) -> list[list[str]]:
     """Return the lines of a CSV file that aren't empty, all as long as the first."""
     if not path.is_file():
         raise ValueError(f"{option}: the file must exist; {str(path)!r} is not a file")
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as lines:
-            read: list[Any] = [[cell.strip() for cell in row] for row in csv.reader(lines)]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{option}: {path.name!r} can't be read as CSV: {error}") from None
-    rows = [row for row in read if any(row)]
-    if not rows:
-        raise ValueError(f"{option}: the file must hold a table; {path.name!r} is empty")
-    for number, row in enumerate(rows, start=1):
-        if len(row) != len(rows[0]):
-            raise ValueError(
-                f"{option}: every line must have as many fields as the first; line {number} of {path.name!r} "
-                f"has {len(row)}, not {len(rows[0])}"
-            )
+    with _naming(option, path):
+        try:
+            with path.open(newline="", encoding="utf-8-sig") as lines:
+                read: list[Any] = [[cell.strip() for cell in row] for row in csv.reader(lines)]
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise ValueError(f"the file must be a CSV table: {error}") from None
+        rows = [row for row in read if any(row)]
+        if not rows:
+            raise ValueError("the file must hold a table; it is empty")
+        for number, row in enumerate(rows, start=1):
+            if len(row) != len(rows[0]):
+                found = f"line {number} has {len(row)}, not {len(rows[0])}"
+                raise ValueError(f"every line must have as many fields as the first; {found}")
     return rows

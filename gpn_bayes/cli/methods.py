@@ -34,10 +34,10 @@ OPTIONS = {
 
 def find_method(method: str) -> "type[GraphEstimator]":
     """Return the learner that a method stands for."""
-    if method.lower() not in METHODS:
-        raise ValueError(f"--method must be one of {', '.join(METHODS)}; received {method!r}")
     from gpn_bayes import estimators
+    from gpn_bayes.checking import check_choice
 
+    check_choice("--method", method.lower(), tuple(METHODS))
     return getattr(estimators, METHODS[method.lower()])
 
 
@@ -95,7 +95,10 @@ def read_setting(text: str, own: Sequence[str], method: str) -> tuple[str, Any]:
     if name in OPTIONS:
         raise ValueError(f"--set is for settings without an option; {name!r} has {OPTIONS[name]}")
     if name not in own:
-        raise ValueError(f"--method {method.lower()} has the settings {', '.join(own) or 'none'}; received {name!r}")
+        from gpn_bayes.checking import did_you_mean
+
+        rule = f"--method {method.lower()} has the settings {', '.join(own) or 'none'}"
+        raise ValueError(f"{rule}; received {name!r}{did_you_mean(name, own)}")
     try:
         return name, ast.literal_eval(value)
     except (ValueError, SyntaxError):

@@ -1,7 +1,7 @@
 """Options that several commands take."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -29,4 +29,17 @@ MaxParents = Annotated[
     int | None,
     typer.Option(help="Largest number of parents of a variable.", show_default=False, rich_help_panel=KNOWLEDGE),
 ]
+
+
+def folder_option(help_text: str) -> Any:
+    """Return an option that takes the path of a folder, but not an empty one."""
+    return typer.Option(help=help_text, parser=_read_folder, metavar="<path>")
+
+
+def _read_folder(text: str) -> Path:
+    if not text.strip():  # as a path it would be the current folder, which nobody asked for
+        raise typer.BadParameter("a folder must have a name; received ''")
+    return Path(text)
+
+
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]

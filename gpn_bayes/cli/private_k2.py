@@ -11,7 +11,7 @@ import typer
 
 from gpn_bayes.cli import inputs, screen
 from gpn_bayes.cli.folder import check_free
-from gpn_bayes.cli.options import Quiet
+from gpn_bayes.cli.options import Quiet, folder_option
 from gpn_bayes.cli.private_results import result_files, show_network, write_network
 from gpn_bayes.cli.run import INTERRUPTED
 
@@ -32,7 +32,7 @@ app = typer.Typer(
 Data = Annotated[Path, typer.Option(help="This party's columns, a CSV or Parquet table; two values in each.")]
 Key = Annotated[str, typer.Option(help="The column that tells the rows apart, by keys that both parties use.")]
 Order = Annotated[str, typer.Option(help="All variables of both parties, parents first: 'a,b,c' or a CSV file.")]
-Out = Annotated[Path, typer.Option(help="Folder for the results; nothing in it is overwritten.")]
+Out = Annotated[Path, folder_option("Folder for the results; nothing in it is overwritten.")]
 Certificate = Annotated[
     Path, typer.Option("--cert", help="This party's certificate (PEM); see 'certs'.", rich_help_panel=_CONNECTION)
 ]
@@ -154,7 +154,7 @@ def connect(
 
 @app.command("certs")
 def make_certificates(
-    out: Annotated[Path, typer.Option(help="Folder to write to; nothing in it is overwritten.")],
+    out: Annotated[Path, folder_option("Folder to write to; nothing in it is overwritten.")],
     role: Annotated[
         str | None,
         typer.Option(help="listen or connect: only one's own; by default both, for a trial.", show_default=False),

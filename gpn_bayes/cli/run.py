@@ -11,8 +11,9 @@ import typer
 from gpn_bayes.cli import inputs, screen
 from gpn_bayes.cli.cluster import Cluster, read_cluster
 from gpn_bayes.cli.folder import ResultFolder
-from gpn_bayes.cli.options import KNOWLEDGE, Forbidden, MaxParents, Quiet, Required, Tiers
+from gpn_bayes.cli.options import KNOWLEDGE, Forbidden, MaxParents, Quiet, Required, Tiers, folder_option
 from gpn_bayes.cli.retyping import retyped
+from gpn_bayes.files import UnwritableError
 
 if TYPE_CHECKING:
     from gpn_bayes.data import Dataset, SufficientStatistics
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from gpn_bayes.preparing import PreparedRun
 
 INTERRUPTED = 130
+_GOES_ON = "; what is finished is kept, and the same command goes on from there"
 
 _SAMPLING, _CLUSTER = "Sampling", "More than one machine"
 Score = Annotated[
@@ -70,7 +72,7 @@ class _Job:
 def run_file(
     context: typer.Context,
     data: Annotated[Path, typer.Argument(help="A CSV or Parquet table; variables are columns. Or .npz statistics.")],
-    out: Annotated[Path, typer.Option(help="Folder for the results; a killed run goes on there.")],
+    out: Annotated[Path, folder_option("Folder for the results; a killed run goes on there.")],
     score: Score = "bge",
     sampler: Sampler = "auto",
     draws: Draws = 2000,
@@ -166,7 +168,7 @@ def run_file(
         dataset = read_data(data)
         names = dataset.names
         options = {
-            "score": score,
+            "score": inputs.read_score(score),
             "sampler": sampler,
             "draws": draws,
             "tune": tune,
@@ -192,7 +194,7 @@ def run_file(
 
 def run_demo(
     context: typer.Context,
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("gpn-bayes-demo"),
+    out: Annotated[Path, folder_option("Folder for the results.")] = Path("gpn-bayes-demo"),
     score: Score = "gp",
     sampler: Sampler = "auto",
     draws: Draws = 2000,
@@ -215,7 +217,7 @@ def run_demo(
         from gpn_bayes.data import Dataset
 
         options = {
-            "score": score,
+            "score": inputs.read_score(score),
             "sampler": sampler,
             "draws": draws,
             "tune": tune,
@@ -247,6 +249,8 @@ def _carry_out(job: _Job) -> "GraphPosterior":
             if not ours:
                 folder.claim(run, job.data.n_rows)
             post = _finish(folder, run, executor, job)
+    except UnwritableError as error:
+        raise ValueError(f"{error}{_GOES_ON if folder.identity.exists() else ''}") from None
     except KeyboardInterrupt:
         _say_interrupted("after the last draw" if folder.drawn else "before the first draw")
         raise typer.Exit(INTERRUPTED) from None

@@ -15,13 +15,18 @@ import typer
 from gpn_bayes.advice import in_options
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Console
     from rich.table import Table
 
     from gpn_bayes.posterior import GraphPosterior
 
 SHOWN_EDGES = 15
-_SHOWN_FROM = 0.01
+# Edges between these are uncertain. Of each kind some are shown, however many there are of the other.
+_UNLIKELY, _LIKELY = 0.05, 0.95
+_LEAST_LIKELY_SHOWN, _LEAST_UNCERTAIN_SHOWN = 5, 10
+# Where there are next to none, the most probable of the rest.
+_LEAST_SHOWN, _SHOWN_FROM = 5, 0.01
 _BAR_WIDTH = 20
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
@@ -96,20 +101,40 @@ def show_files(folder: Path, files: list[Path]) -> None:
 
 
 def _edge_table(post: "GraphPosterior", out: "Console") -> "Table":
-    summary = post.summary()
-    shown = summary[summary["probability"] >= _SHOWN_FROM].head(SHOWN_EDGES)
+    """Return the edges to look at: likely ones, uncertain ones, and how many more there are of each."""
     table = plain_table()
     table.add_column("edge", overflow="fold")
     table.add_column("probability", justify="right")
     table.add_column(error_heading(out), justify="right")
     table.add_column("", no_wrap=True, style="cyan")
-    for row in shown.to_dict("records"):
-        p = row["probability"]
-        table.add_row(row["edge"], f"{p:.3f}", error_text(row["mcse"]), bar(p, out))
-    if len(shown) < len(summary):
-        largest = summary["probability"].iloc[len(shown)]
-        table.add_row(f"{len(summary) - len(shown)} more", f"up to {largest:.3f}", style="dim")
+    for group, shown in _groups(post.summary()):
+        for row in group.head(shown).to_dict("records"):
+            p = row["probability"]
+            table.add_row(row["edge"], f"{p:.3f}", error_text(row["mcse"]), bar(p, out))
+        rest = group["probability"].iloc[shown:]
+        if len(rest):
+            table.add_row(f"{len(rest)} more", _range(rest.min(), rest.max()), style="dim")
     return table
+
+
+def _groups(summary: "pd.DataFrame") -> "list[tuple[pd.DataFrame, int]]":
+    """Return the likely, the uncertain and the unlikely edges, each with the number of them to show."""
+    p = summary["probability"]
+    likely, uncertain = summary[p >= _LIKELY], summary[(p >= _UNLIKELY) & (p < _LIKELY)]
+    unlikely = summary[p < _UNLIKELY]
+    many_likely = max(SHOWN_EDGES - len(uncertain), _LEAST_LIKELY_SHOWN)
+    many_uncertain = max(SHOWN_EDGES - len(likely), _LEAST_UNCERTAIN_SHOWN)
+    few = max(_LEAST_SHOWN - len(likely) - len(uncertain), 0)
+    possible = int((unlikely["probability"] >= _SHOWN_FROM).sum())
+    return [(likely, many_likely), (uncertain, many_uncertain), (unlikely, min(few, possible))]
+
+
+def _range(lowest: float, highest: float) -> str:
+    """Return between which probabilities edges lie, without a lower end of zero."""
+    low, high = f"{lowest:.3f}", f"{highest:.3f}"
+    if low == high:
+        return low
+    return f"up to {high}" if low == "0.000" else f"{low} to {high}"
 
 
 def plain_table() -> "Table":

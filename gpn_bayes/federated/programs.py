@@ -55,7 +55,7 @@ def find_program(name: str) -> Program:
     --------
     >>> find_program("statistic")
     Traceback (most recent call last):
-    ValueError: program must be one of statistics, notears; received 'statistic'
+    ValueError: program must be one of statistics, notears; received 'statistic': did you mean 'statistics'?
     """
     check_choice("program", name, tuple(PROGRAMS))
     return PROGRAMS[name]

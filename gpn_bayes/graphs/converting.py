@@ -7,6 +7,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
+from gpn_bayes.checking import did_you_mean
 from gpn_bayes.kernels import dags
 
 
@@ -78,7 +79,7 @@ def _from_networkx(graph: nx.Graph, places: dict[Hashable, int]) -> np.ndarray:
         raise ValueError(f"the graph must be directed; received a networkx {type(graph).__name__}")
     for node in graph.nodes:
         if node not in places:
-            raise ValueError(f"every node must be one of the variables; {node!r} is not")
+            raise ValueError(f"every node must be one of the variables; {node!r} is not{did_you_mean(node, places)}")
     return _from_edges(graph.edges(), places)
 
 
@@ -139,7 +140,7 @@ def _place(node: Hashable, places: dict[Hashable, int], by_position: bool) -> in
         return places[node]
     if by_position and isinstance(node, int | np.integer) and 0 <= node < len(places):
         return int(node)
-    raise ValueError(f"every node must be one of the variables; {node!r} is not")
+    raise ValueError(f"every node must be one of the variables; {node!r} is not{did_you_mean(node, places)}")
 
 
 def _cycle(matrix: np.ndarray, names: Sequence[Hashable]) -> str:

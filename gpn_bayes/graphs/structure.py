@@ -7,6 +7,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from gpn_bayes.checking import did_you_mean
 from gpn_bayes.graphs.converting import as_adjacency, as_stack, graph_names, to_networkx
 from gpn_bayes.kernels import dags
 
@@ -127,5 +128,5 @@ def _nodes(graph: nx.DiGraph, nodes: Any) -> set[Hashable]:
     chosen = {nodes} if isinstance(nodes, str | int) or nodes in graph else set(nodes)
     for node in chosen:
         if node not in graph:
-            raise ValueError(f"every node must be one of the variables; {node!r} is not")
+            raise ValueError(f"every node must be one of the variables; {node!r} is not{did_you_mean(node, graph)}")
     return chosen

@@ -88,6 +88,8 @@ def width_beside(labels: list[str]) -> float:
 
 def same_variables(post: "GraphQueries", other: "GraphQueries") -> np.ndarray:
     """Return the edge probabilities of another posterior in the order of one; refuses other variables."""
+    if not hasattr(other, "edge_probabilities"):
+        raise ValueError(f"other must be a GraphPosterior or a BootstrapResult; received {type(other).__name__}")
     if set(post.names) != set(other.names):
         odd = sorted(set(post.names) ^ set(other.names))[0]
         raise ValueError(f"both must have the same variables; {odd!r} is in only one of the two")

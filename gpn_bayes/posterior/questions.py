@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from gpn_bayes.checking import did_you_mean
+
 # Longer signs first: "a -> b" is no question about a - b.
 SIGNS = ("->", "~>", "<", "-")
 FORMS = "'a -> b' (edge), 'a ~> b' (path), 'a - b' (edge either way) or 'a < b < c' (order)"
@@ -73,7 +75,8 @@ def _complaint(text: str, names: Sequence[str], signs: Sequence[str]) -> str:
     for found in chain(_splits(text, signs, spaced=True), _splits(text, tight, spaced=False)):
         if all(found.names):
             unknown = next(name for name in found.names if name not in names)
-            return f"every name must be one of the variables; {unknown!r} is not (they are {_some(names)})"
+            hint = did_you_mean(unknown, names) or f" (they are {_some(names)})"
+            return f"every name must be one of the variables; {unknown!r} is not{hint}"
     return f"a question must read {FORMS}; received {text!r}"
 
 

@@ -11,6 +11,7 @@ True
 import ast
 from typing import Any
 
+from gpn_bayes.checking import did_you_mean
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
 from gpn_bayes.scores.bge import BGe
 from gpn_bayes.scores.bic import BIC
@@ -37,6 +38,7 @@ __all__ = [
 
 _BY_NAME: dict[str, type[Score]] = {"bge": BGe, "gp": GP, "bic": BIC, "bdeu": BDeu, "k2": K2}
 _BUILT_IN: dict[str, type[Score]] = {**_BY_NAME, "lasso": Lasso}
+NAMES = tuple(_BY_NAME)
 
 
 def by_name(score: Any) -> Score:
@@ -56,7 +58,8 @@ def by_name(score: Any) -> Score:
         return score
     if isinstance(score, str) and score.lower() in _BY_NAME:
         return _BY_NAME[score.lower()]()
-    raise ValueError(f"score must be a Score or one of {', '.join(_BY_NAME)}; received {score!r}")
+    suggestion = did_you_mean(score, NAMES)
+    raise ValueError(f"score must be a Score or one of {', '.join(NAMES)}; received {score!r}{suggestion}")
 
 
 def from_parameters(name: str, parameters: dict[str, Any]) -> Score:

@@ -14,7 +14,16 @@ import numpy as np
 
 from gpn_bayes import storage
 from gpn_bayes.progress import progress_bar
-from gpn_bayes.scores.spreading import Batch, ParentSet, WorkersLost, describe, parents_text, score_batch, spread
+from gpn_bayes.scores.spreading import (
+    Batch,
+    ParentSet,
+    WorkersLost,
+    check_executor,
+    describe,
+    parents_text,
+    score_batch,
+    spread,
+)
 
 if TYPE_CHECKING:
     from gpn_bayes.scores.base import ScoreBatch, Scorer
@@ -231,6 +240,7 @@ class ScoreCache:
         """
         if batch_size is not None and batch_size < 1:
             raise ValueError(f"batch_size must be 1 or more; received {batch_size}")
+        check_executor(executor)
         missing = self._missing(requests)
         if not missing:
             return
@@ -286,7 +296,8 @@ class ScoreCache:
     def _where_kept(self) -> str:
         if self.connection is None:
             return "start the run again, with cache='run.sqlite' to keep the scores that are finished"
-        return f"the finished scores are kept in '{_file_of(self.connection)}': start the run again to go on from there"
+        file = storage.file_of(self.connection)
+        return f"the finished scores are kept in '{file}': start the run again to go on from there"
 
     def _keep(self, batch: Batch, scores: "ScoreBatch") -> None:
         """Check a finished batch and remember it, in the file first."""
@@ -329,7 +340,7 @@ class ScoreCache:
                 )
         except (sqlite3.DatabaseError, KeyError, ValueError) as problem:
             raise ValueError(
-                f"a score file must be intact; '{_file_of(connection)}' is damaged: {problem!r}"
+                f"a score file must be intact; '{storage.file_of(connection)}' is damaged: {problem!r}"
             ) from problem
 
 
@@ -346,18 +357,14 @@ def _adopt(connection: sqlite3.Connection, scorer: "Scorer", table: str) -> None
         what = " and ".join(["other data"] * other_data + ["another score"] * other_score)
         label = known["label"] or "scores"
         raise ValueError(
-            f"a score file must come from the same data and score; '{_file_of(connection)}' was made from {what}: "
-            f"it holds {_summary({**theirs, 'label': label})}, received {_summary({**data, **score})}"
+            f"a score file must come from the same data and score; '{storage.file_of(connection)}' was made from "
+            f"{what}: it holds {_summary({**theirs, 'label': label})}, received {_summary({**data, **score})}"
         )
     if known["score_fingerprint"] is None:
         ours = data | {f"{prefix}{key}": value for key, value in score.items()}
         with storage.transaction(connection):
             connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", ours.items())
             connection.execute(_SCHEMA.format(table=table))
-
-
-def _file_of(connection: sqlite3.Connection) -> str:
-    return connection.execute("PRAGMA database_list").fetchone()[2]
 
 
 def _summary(meta: dict[str, str]) -> str:

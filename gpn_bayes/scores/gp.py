@@ -7,6 +7,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from gpn_bayes.checking import check_choice
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.kernels.gp import LOWEST_THETA
 from gpn_bayes.kernels.gp_modes import HIGHEST_LOG_SIGMA, LOWEST_LOG_SIGMA, LOWEST_LOG_THETA
@@ -100,10 +101,10 @@ class GP(Score):
             ("kernel", kernel, KERNELS),
             ("estimator", estimator, ESTIMATORS),
             ("posterior", posterior, POSTERIORS),
-            ("dense", dense, (False, True)),
         ):
-            if value not in allowed:
-                raise ValueError(f"{setting} must be one of {', '.join(map(str, allowed))}; received {value!r}")
+            check_choice(setting, value, allowed)
+        if dense not in (False, True):
+            raise ValueError(f"dense must be True or False; received {dense!r}")
         if not target_error > 0:
             raise ValueError(f"target_error must be positive; received {target_error}")
         self.kernel = kernel

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from gpn_bayes.checking import check_choice
 from gpn_bayes.kernels.gp_dense import log_likelihood, log_likelihood_and_gradient, new_workspace, size_of_phi
 from gpn_bayes.kernels.priors import Priors, add_prior_gradient, log_prior
 from gpn_bayes.scores.blas_threads import one_blas_thread
@@ -60,8 +61,7 @@ class DensePosterior:
     def __init__(
         self, y: np.ndarray, x: np.ndarray, priors: Priors, kernel: str = "additive", mu_sd: float = 1.0
     ) -> None:
-        if kernel not in KERNELS:
-            raise ValueError(f"kernel must be one of {', '.join(KERNELS)}; received {kernel!r}")
+        check_choice("kernel", kernel, KERNELS)
         if np.ndim(y) != 1 or np.ndim(x) != 2 or len(x) != len(y):
             raise ValueError(f"x must have one row for every value of y; received {np.shape(x)} and {np.shape(y)}")
         if len(y) > LARGEST_DENSE:

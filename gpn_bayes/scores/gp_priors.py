@@ -10,6 +10,7 @@ import numpy as np
 from scipy import stats
 from scipy.interpolate import make_interp_spline
 
+from gpn_bayes.checking import check_choice
 from gpn_bayes.kernels.priors import Priors
 
 KERNELS = ("additive", "interaction")
@@ -121,8 +122,7 @@ class HyperPriors:
         kernel : {"additive", "interaction"}
             With "interaction", phi ends in log tau1 and, from two parents on, log tau2.
         """
-        if kernel not in KERNELS:
-            raise ValueError(f"kernel must be one of {', '.join(KERNELS)}; received {kernel!r}")
+        check_choice("kernel", kernel, KERNELS)
         kinds = [0] + [1] * parents
         if kernel == "interaction":
             kinds += [2] * min(parents, 2)

@@ -13,6 +13,7 @@ import pytensor.tensor as pt
 from pymc.distributions.shape_utils import change_dist_size
 
 from gpn_bayes import graphs
+from gpn_bayes.checking import check_choice
 from gpn_bayes.scores.base import Node
 from gpn_bayes.scores.gp_priors import KERNELS, HyperPriors
 
@@ -73,8 +74,7 @@ def pymc_model(
 
     ``pymc.sample(model=model)`` draws the hyperparameters.
     """
-    if kernel not in KERNELS:
-        raise ValueError(f"kernel must be one of {', '.join(KERNELS)}; received {kernel!r}")
+    check_choice("kernel", kernel, KERNELS)
     target, given = _check_columns(values, names, node, parents)
     priors = HyperPriors() if priors is None else priors
     # As arrays, because PyTensor takes a plain 2.0 for single precision.

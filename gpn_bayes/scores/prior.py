@@ -11,9 +11,10 @@ import pandas as pd
 from scipy.special import gammaln
 
 from gpn_bayes import graphs
-from gpn_bayes.checking import check_count
+from gpn_bayes.checking import check_count, did_you_mean
 
 KINDS = ("uniform", "fair")
+_RULE = f"prior must be one of {', '.join(KINDS)}, or a table of edge probabilities"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,8 @@ class GraphPrior:
     def __post_init__(self) -> None:
         """Check the edges and turn them into matrices."""
         if self.kind not in KINDS:
-            raise ValueError(f"the prior must be one of {', '.join(KINDS)} or a table; received {self.kind!r}")
+            suggestion = did_you_mean(self.kind, KINDS)
+            raise ValueError(f"{_RULE}; received {self.kind!r}{suggestion}")
         if not np.isfinite(self.edge_penalty):
             raise ValueError(f"edge_penalty must be finite; received {self.edge_penalty}")
         names = tuple(self.names)
@@ -152,14 +154,14 @@ class GraphPrior:
         >>> prior.check_max_parents(2)
         >>> prior.check_max_parents(1)
         Traceback (most recent call last):
-        ValueError: max_parents must leave room for the required edges; 'c' has 2 required parents, max_parents is 1
+        ValueError: max_parents must leave room for the required edges; received 1, but 'c' has 2 required parents
         """
         check_count("max_parents", max_parents)
         for name, needed in zip(self.names, self.required.sum(axis=0), strict=True):
             if needed > max_parents:
                 raise ValueError(
-                    f"max_parents must leave room for the required edges; {name!r} has {needed} required "
-                    f"parents, max_parents is {max_parents}"
+                    f"max_parents must leave room for the required edges; received {max_parents}, but {name!r} has "
+                    f"{needed} required parents"
                 )
 
     def log_table(self, node: int, candidates: Sequence[int]) -> np.ndarray:
@@ -259,20 +261,25 @@ def _read_probabilities(table: Any, names: tuple[str, ...]) -> tuple[np.ndarray,
         nothing = np.zeros((n, n), dtype=bool)
         return np.zeros((n, n)), nothing, nothing
     if isinstance(table, pd.DataFrame):
-        if set(table.index) != set(names) or set(table.columns) != set(names):
-            raise ValueError("edge probabilities need the variables as rows and columns")
+        odd = (set(names) ^ set(table.index)) | (set(names) ^ set(table.columns))
+        if odd:
+            name = min(odd, key=str)
+            why = "is missing" if name in names else f"is not one{did_you_mean(name, names)}"
+            raise ValueError(f"edge probabilities need the variables as rows and columns; {name!r} {why}")
         table = table.loc[list(names), list(names)]
     try:
         values = np.array(table, dtype=float)
     except (TypeError, ValueError):
-        raise ValueError(
-            f"the prior must be one of {', '.join(KINDS)} or a table; received {type(table).__name__}"
-        ) from None
+        raise ValueError(f"{_RULE}; received {type(table).__name__}") from None
     if values.shape != (n, n):
         raise ValueError(f"edge probabilities must have shape ({n}, {n}); received {values.shape}")
     off = ~np.eye(n, dtype=bool)
-    if not ((values[off] >= 0) & (values[off] <= 1)).all():
-        raise ValueError("edge probabilities must lie between 0 and 1; received one that doesn't")
+    outside = np.argwhere(off & ~((values >= 0) & (values <= 1)))
+    if len(outside):
+        i, j = outside[0]
+        raise ValueError(
+            f"edge probabilities must lie between 0 and 1; that of {names[i]} -> {names[j]} is {values[i, j]:g}"
+        )
     always, never = (values == 1) & off, (values == 0) & off
     inner = off & ~always & ~never
     log_odds = np.zeros((n, n))

@@ -19,7 +19,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpn_bayes.scores.blas_threads import one_blas_thread
 
@@ -42,6 +42,23 @@ _to_json = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would build
 
 class WorkersLost(ConnectionError):
     """The workers that compute scores are gone for good."""
+
+
+def check_executor(executor: Any) -> None:
+    """Refuse what can't compute scores elsewhere; None stands for threads of this process.
+
+    Examples
+    --------
+    >>> check_executor(4)
+    Traceback (most recent call last):
+    ValueError: executor must be a concurrent.futures.Executor, such as ThreadPoolExecutor(4), or None; received 4
+    """
+    if executor is not None and not isinstance(executor, Executor):
+        hint = ": use its get_executor()" if hasattr(executor, "get_executor") else ""
+        raise ValueError(
+            "executor must be a concurrent.futures.Executor, such as ThreadPoolExecutor(4), or None; "
+            f"received {executor!r}{hint}"
+        )
 
 
 class Batch(NamedTuple):

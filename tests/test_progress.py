@@ -1,0 +1,201 @@
+"""Progress: bars in terminals, lines at intervals in logs, one changing line in notebooks without ipywidgets."""
+
+import os
+import re
+import sys
+import time
+from contextlib import contextmanager
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from gpn_bayes import progress
+from gpn_bayes.progress import progress_bar, status_line
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Return a clock that only moves when it is told to."""
+    now = SimpleNamespace(seconds=0.0)
+    monkeypatch.setattr(progress, "monotonic", lambda: now.seconds)
+    return now
+
+
+@pytest.fixture(autouse=True)
+def no_settings_of_rich(monkeypatch):
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@contextmanager
+def stderr_to(file):
+    before, sys.stderr = sys.stderr, file
+    try:
+        yield
+    finally:
+        sys.stderr = before
+
+
+def work(clock, steps: int, seconds: float, description: str = "Scoring") -> None:
+    with progress_bar(description, steps, show=True) as advance:
+        for _ in range(steps):
+            clock.seconds += seconds
+            advance(1)
+
+
+# Logs
+
+
+def test_a_log_gets_a_line_every_ten_seconds(clock, capsys):
+    work(clock, 100, 1.0)
+    shown = capsys.readouterr()
+    lines = shown.err.splitlines()
+    assert shown.out == "" and len(lines) == 10
+    assert lines[1] == "Scoring 20% (20 s, about 1 min 20 s left)" and lines[-1] == "Scoring 100% (1 min 40 s)"
+
+
+def test_lines_of_long_work_are_further_apart(clock, capsys):
+    work(clock, 36_000, 1.0)
+    lines = capsys.readouterr().err.splitlines()
+    assert 40 < len(lines) < 100 and lines[-1] == "Scoring 100% (10 h 0 min)"
+
+
+def test_quick_work_leaves_no_line(clock, capsys):
+    work(clock, 9, 1.0)
+    with status_line(show=True) as tell:
+        clock.seconds += 9.0
+        tell("gap 3.2 nats")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_what_an_earlier_run_did_says_nothing_about_speed(clock, capsys):
+    with progress_bar("Sampling", 100, show=True) as advance:
+        advance(60)
+        clock.seconds += 10.0
+        advance(10)
+    assert capsys.readouterr().err == "Sampling 70% (10 s, about 30 s left)\n"
+
+
+def test_failed_work_says_no_more(clock, capsys):
+    with pytest.raises(RuntimeError), progress_bar("Scoring", 4, show=True) as advance:
+        for _ in range(2):
+            clock.seconds += 6.0
+            advance(1)
+        advance(1)
+        raise RuntimeError
+    assert capsys.readouterr().err == "Scoring 50% (12 s, about 12 s left)\n"
+
+
+def test_lines_are_there_while_work_goes_on(clock, tmp_path):
+    log = tmp_path / "log.txt"
+    with log.open("w", encoding="utf-8") as file, stderr_to(file):
+        with progress_bar("Scoring", 3, show=True) as advance:
+            clock.seconds += 12.0
+            advance(1)
+            assert log.read_text(encoding="utf-8") == "Scoring 33% (12 s, about 24 s left)\n"
+
+
+def test_a_status_that_stays_is_written_too(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "_LOG_SECONDS", 0.05)
+    with status_line(show=True) as tell:
+        tell("waiting for 3 clients to join")
+        shown, deadline = "", time.monotonic() + 10
+        while not shown and time.monotonic() < deadline:
+            time.sleep(0.01)
+            shown = capsys.readouterr().err
+        assert shown == "waiting for 3 clients to join\n"
+        tell("waiting for 3 clients to join")
+        time.sleep(0.2)
+    assert capsys.readouterr().err == ""
+
+
+# Terminals
+
+
+def test_a_terminal_gets_a_bar(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    ours, theirs = os.openpty()
+    with os.fdopen(theirs, "w", encoding="utf-8") as terminal, stderr_to(terminal):
+        with progress_bar("Scoring", 2, show=True) as advance:
+            advance(2)
+        drawn = os.read(ours, 100_000).decode()
+    os.close(ours)
+    assert re.search(r"Scoring.*━━━.*100%", drawn)
+
+
+# Notebooks
+
+
+class _Handle:
+    def __init__(self, shown: list[str]) -> None:
+        self._shown = shown
+
+    def update(self, content, raw):
+        self._shown[-1] = content["text/plain"]
+
+
+class _Output:
+    """Stand-in for the widget that rich draws in."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return False
+
+    def clear_output(self, wait):
+        pass
+
+
+@pytest.fixture
+def notebook(monkeypatch):
+    """Return what a notebook displays, whether or not IPython is installed."""
+    shown: list = []
+
+    def display(*objects, raw=False, display_id=False, **options):
+        assert len(objects) == 1
+        shown.append(objects[0]["text/plain"] if raw else objects[0])
+        return _Handle(shown) if display_id else None
+
+    ipython, displaying, widgets = ModuleType("IPython"), ModuleType("IPython.display"), ModuleType("ipywidgets")
+    ipython.display, displaying.display, widgets.Output = displaying, display, _Output
+    for name, module in (("IPython", ipython), ("IPython.display", displaying), ("ipywidgets", widgets)):
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setattr("rich.jupyter.display", lambda segments, text: None)
+    return shown
+
+
+@pytest.fixture
+def without_widgets(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    monkeypatch.setattr(progress.importlib.util, "find_spec", lambda name: None)
+
+
+def test_a_notebook_without_ipywidgets_gets_one_line_that_changes(notebook, without_widgets, clock, capsys):
+    seen = []
+    with progress_bar("Scoring", 10, show=True) as advance:
+        for _ in range(10):
+            clock.seconds += 2.0
+            advance(1)
+            seen += notebook
+    assert seen[0] == "Scoring 10% (2 s, about 18 s left)" and len(set(seen)) == 10
+    assert notebook == ["Scoring 100% (20 s)"]
+    with status_line(show=True) as tell:
+        for k in range(3):
+            clock.seconds += 1.0
+            tell(f"round {k}")
+    assert notebook == ["Scoring 100% (20 s)", "round 2"]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_quick_work_leaves_nothing_in_a_notebook(notebook, without_widgets, clock):
+    work(clock, 4, 0.1)
+    assert notebook == []
+
+
+def test_a_notebook_with_ipywidgets_gets_the_bar(notebook, monkeypatch):
+    monkeypatch.setattr(progress.importlib.util, "find_spec", lambda name: SimpleNamespace(name=name))
+    with progress_bar("Scoring", 1, show=True) as advance:
+        advance(1)
+    assert [type(shown) for shown in notebook] == [_Output]
