@@ -143,7 +143,8 @@ def read_part(data: "Dataset | pd.DataFrame | np.ndarray | str | Path") -> Datas
 def _frame_of_array(values: np.ndarray) -> pd.DataFrame:
     if values.ndim != 2:
         raise ValueError(f"an array of data must have two dimensions; received {values.ndim}")
-    return pd.DataFrame(values, columns=[f"v{i + 1}" for i in range(values.shape[1])])
+    # Columns of objects are numbers where all their entries are.
+    return pd.DataFrame(values, columns=[f"v{i + 1}" for i in range(values.shape[1])]).infer_objects()
 
 
 def _dataset_of_frame(frame: pd.DataFrame, whole: bool) -> Dataset:

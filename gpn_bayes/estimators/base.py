@@ -6,10 +6,14 @@ from typing import Any, Self
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 
 from gpn_bayes import graphs, scores
 from gpn_bayes.data import Dataset, SufficientStatistics
+from gpn_bayes.estimators.arrays import check_array_input
+from gpn_bayes.estimators.method_and_parameter import method_and_parameter
 from gpn_bayes.estimators.problem import Problem, read_problem
 
 Data = Dataset | SufficientStatistics
@@ -46,6 +50,70 @@ class GraphEstimator(BaseEstimator):
         self.n_features_in_ = len(names)
         self._data = data
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the settings by name.
+
+        Parameters
+        ----------
+        deep : bool
+            As in scikit-learn: whether to include the settings of settings that are estimators.
+
+        Examples
+        --------
+        >>> from gpn_bayes.estimators import HillClimbing
+        >>> HillClimbing(score="bge").get_params()["score"]
+        'bge'
+        """
+        found = super().get_params(deep)
+        # As an attribute, `score` is the method.
+        return found | {"score": vars(self)["score"]} if "score" in found else found
+
+    @method_and_parameter
+    def score(self, X: Any, y: None = None) -> float:  # noqa: N803 (scikit-learn's name)
+        """Return the log score of the estimate on other rows, such as those that cross-validation holds out.
+
+        It is `log_score` by the learner's own ``score``, or by BIC where it has none; higher is better. For another,
+        give scikit-learn a function: ``scoring=lambda learner, rows, y=None: learner.log_score("gp", rows)``.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            The rows. The columns of a table are matched by name, those of an array by position.
+        y : None
+            Ignored; for scikit-learn's sake.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> est = gpn.estimators.HillClimbing(score="bge").fit(data[:400])
+        >>> round(est.score(data[400:]), 1), est.get_params()["score"]
+        (-2172.3, 'bge')
+        """
+        return self.log_score(self._own_score, X)
+
+    @property
+    def _own_score(self) -> Any:
+        """What estimates are scored by: the constructor's ``score`` (which, as an attribute, is the method), or BIC."""
+        return vars(self).get("score", "bic")
+
+    def _check_input(self, data: Any) -> Any:
+        """Return data for `fit`; arrays are checked as scikit-learn does, all else is left to those who read it."""
+        return check_array_input(data, type(self).__name__)
+
+    def _check_rows(self, data: Any) -> Any:
+        """Return data for a fitted learner; the columns of an array are those of `fit`, in that order."""
+        label = type(self).__name__
+        if not hasattr(self, "adjacency_"):
+            raise NotFittedError(f"a learner must be fitted before it is scored; {label} isn't: call fit first")
+        if getattr(data, "ndim", 0) == 2 and not isinstance(data, pd.DataFrame):
+            if data.shape[1] != self.n_features_in_:
+                raise ValueError(
+                    f"X has {data.shape[1]} features, but {label} is expecting {self.n_features_in_} features as input"
+                )
+            return pd.DataFrame(check_array_input(data, label), columns=self.feature_names_in_).infer_objects()
+        return data
+
     def log_score(self, score: Any, data: Any = None) -> float:
         """Return what a score says of the estimate: the sum over its nodes.
 
@@ -54,12 +122,14 @@ class GraphEstimator(BaseEstimator):
         score : Score or str
             Any score, such as "bge", "gp" or "bic".
         data : DataFrame, optional
-            The data to score it on; by default those of `fit`.
+            The data to score it on; by default those of `fit`. The columns of an array are taken to be those of `fit`.
 
         Raises
         ------
+        NotFittedError
+            If the learner isn't fitted; it is a ValueError.
         ValueError
-            If the learner isn't fitted, or keeps no data to score on.
+            If it keeps no data to score on, or is given those of other variables.
 
         Examples
         --------
@@ -69,11 +139,9 @@ class GraphEstimator(BaseEstimator):
         >>> round(est.log_score("bge"), 1), round(est.log_score("bge", data=data[:400]), 1)
         (-4117.2, -1940.2)
         """
-        label = type(self).__name__
-        if not hasattr(self, "adjacency_"):
-            raise ValueError(f"a learner must be fitted before it is scored; {label} isn't: call fit first")
+        data = self._check_rows(data)
         if data is None and self._data is None:
-            raise ValueError(f"{label} keeps no data of its own; give some with log_score(score, data=…)")
+            raise ValueError(f"{type(self).__name__} keeps no data of its own; give some with log_score(score, data=…)")
         scorer = scores.by_name(score).bind(self._data if data is None else data)
         odd = set(scorer.names) ^ set(self.feature_names_in_)
         if odd:
@@ -116,7 +184,6 @@ class ScoreBasedEstimator(GraphEstimator, ABC):
         The limit that was used.
     """
 
-    score: Any
     max_parents: int | None
     required: Any
     forbidden: Any
@@ -137,13 +204,22 @@ class ScoreBasedEstimator(GraphEstimator, ABC):
         y : None
             Ignored; for scikit-learn's sake.
         """
-        problem = read_problem(X, self.score, self.max_parents, self.required, self.forbidden, self.tiers)
+        problem = read_problem(
+            self._check_input(X), self._own_score, self.max_parents, self.required, self.forbidden, self.tiers
+        )
         adjacency = self._search(problem)
         self._keep_graph(adjacency, problem.names, problem.data)
         self.max_parents_ = problem.max_parents
         self.weights_ = problem.edge_gains(adjacency)
         self.log_score_ = problem.total(adjacency)
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        """Say what input the learner takes: for the scores of counts, categories."""
+        tags = super().__sklearn_tags__()
+        name = getattr(self._own_score, "name", self._own_score)
+        tags.input_tags.categorical = name in ("bdeu", "k2")
+        return tags
 
     @abstractmethod
     def _search(self, problem: Problem) -> np.ndarray:

@@ -129,7 +129,7 @@ class DYNOTEARS(GraphEstimator):
             check_not_negative(name, getattr(self, name))
         for name in ("lags", "starts"):
             check_count(name, getattr(self, name), least=1)
-        lagged = read_series(X, int(self.lags), self.series)
+        lagged = read_series(self._check_input(X), int(self.lags), self.series)
         prior = GraphPrior(lagged.names, required=self.required, forbidden=self.forbidden)
         found = best_orders(
             self._problem(lagged, prior), self.starts, np.random.default_rng(self.random_state), self.progressbar
@@ -176,8 +176,7 @@ class DYNOTEARS(GraphEstimator):
         >>> round(DYNOTEARS(random_state=1).fit(series).log_score("bge"), 1)
         -537.9
         """
-        if not hasattr(self, "adjacency_"):
-            raise ValueError("a learner must be fitted before it is scored; DYNOTEARS isn't: call fit first")
+        data = self._check_rows(data)
         lagged = self._lagged if data is None else read_series(data, self._lagged.lags, self.series)
         if set(lagged.names) != set(self._lagged.names):
             odd = min(set(lagged.names) ^ set(self._lagged.names))

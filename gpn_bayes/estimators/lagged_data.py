@@ -140,7 +140,7 @@ def _frame(series: Any) -> pd.DataFrame:
     if isinstance(series, pd.DataFrame):
         return series
     if isinstance(series, np.ndarray) and series.ndim == 2:
-        return pd.DataFrame(series, columns=[f"v{i + 1}" for i in range(series.shape[1])])
+        return pd.DataFrame(series, columns=[f"v{i + 1}" for i in range(series.shape[1])]).infer_objects()
     data = Dataset.read(series)
     # A column of text may tell realisations apart; as a variable it is refused later.
     values = {

@@ -137,7 +137,7 @@ class NOTEARSMLP(GraphEstimator):
             check_count(name, getattr(self, name), least=1)
         if isinstance(X, SufficientStatistics):
             raise ValueError("NOTEARS-MLP needs the rows of a table; received SufficientStatistics")
-        data = Dataset.read(X)
+        data = Dataset.read(self._check_input(X))
         prior = GraphPrior(data.names, required=self.required, forbidden=self.forbidden, tiers=self.tiers)
         best = self._best_start(data.numeric("NOTEARS-MLP"), prior)
         self.raw_weights_ = best.weights

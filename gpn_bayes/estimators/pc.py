@@ -130,7 +130,7 @@ class PC(GraphEstimator):
             Ignored; for scikit-learn's sake.
         """
         self._check_settings()
-        data = read_data(X)
+        data = read_data(self._check_input(X))
         known = GraphPrior(data.names, required=self.required, forbidden=self.forbidden, tiers=self.tiers)
         bound = self._chosen_test(data).bind(data, self.random_state)
         kept, apart = known.required | known.required.T, known.forbidden & known.forbidden.T

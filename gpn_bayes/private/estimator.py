@@ -129,12 +129,17 @@ class PrivateK2(GraphEstimator):
         self.seconds_ = perf_counter() - started
         return self
 
+    @property
+    def _own_score(self) -> str:
+        """K2's; ``score`` here is a way to compute it."""
+        return "k2"
+
     def _settings(self, names: list[str]) -> Settings:
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"every variable must belong to one party; {name!r} is in both tables")
         order = tuple(names[place] for place in read_order(self.order, names))
-        settings = Settings(order, self.max_parents, self.score, self.key_bits, self.align)
+        settings = Settings(order, self.max_parents, vars(self)["score"], self.key_bits, self.align)
         settings.check()
         return settings
 

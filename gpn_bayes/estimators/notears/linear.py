@@ -170,7 +170,9 @@ class NOTEARS(GraphEstimator):
         """
         self._check_settings()
         lambda1 = 0.0 if self.lambda1 == "bic" else float(self.lambda1)
-        problem = read_linear_problem(X, self.loss, lambda1, self.required, self.forbidden, self.tiers)
+        problem = read_linear_problem(
+            self._check_input(X), self.loss, lambda1, self.required, self.forbidden, self.tiers
+        )
         rng = np.random.default_rng(self.random_state)
         self._keep(problem, self._estimate(problem, self._starts(), rng))
         if self.check_scale and problem.loss == "l2":
@@ -180,7 +182,7 @@ class NOTEARS(GraphEstimator):
     def _estimate(self, problem: LinearProblem, starts: tuple[str, ...], rng: np.random.Generator) -> "_Estimate":
         """Choose the penalty, minimise, choose the threshold, and break what cycles are left."""
         tuned = self.lambda1 == "bic"
-        score = DagScores(self.score, problem) if tuned or self.threshold == "auto" else None
+        score = DagScores(self._own_score, problem) if tuned or self.threshold == "auto" else None
         orders, path = [], None
         if tuned:
             assert score is not None
@@ -235,6 +237,7 @@ class NOTEARS(GraphEstimator):
     def _keep(self, problem: LinearProblem, found: "_Estimate") -> None:
         solution, names = found.solution, problem.data.names
         self.lambda1_, self.threshold_ = found.lambda1, found.threshold
+        self.__dict__.pop("path_", None)  # that of an earlier fit
         if found.path is not None:
             self.path_ = found.path
         self.raw_weights_ = solution.weights[: problem.d]
