@@ -301,12 +301,13 @@ class GraphPosterior(DrawPictures, GraphQueries):
         return table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
 
     def diagnostics(self) -> Diagnostics:
-        """Return how far the draws can be trusted; print it for plain words.
+        """Return whether sampling has converged, what the answers assume, and what is odd in the data; print it.
 
         Returns
         -------
         Diagnostics
-            `Diagnostics.ok` is True where nothing speaks against the answers.
+            `Diagnostics.ok` is True where nothing speaks against the sampling. That says nothing of the assumptions
+            and the data, which `Diagnostics.assumptions` and `Diagnostics.data_flags` are about.
 
         Examples
         --------
@@ -314,7 +315,7 @@ class GraphPosterior(DrawPictures, GraphQueries):
         >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
         >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
         >>> print(post.diagnostics())
-        Exact: edge probabilities carry no Monte Carlo error; 400 independent draws.
+        Computed exactly, without sampling error. Edge probabilities carry no Monte Carlo error; 400 independent draws.
         """
         return diagnose(self)
 
