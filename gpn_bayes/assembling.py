@@ -127,7 +127,7 @@ def _open_directions(scorer: Scorer, adjacency: np.ndarray) -> list[str]:
     undirected = np.argwhere(np.triu(pattern & pattern.T)).tolist()
     if not undirected:
         return []
-    shown = [f"{scorer.names[i]} – {scorer.names[j]}" for i, j in undirected[:_LISTED_PAIRS]]
+    shown = [f"{scorer.names[i]} - {scorer.names[j]}" for i, j in undirected[:_LISTED_PAIRS]]
     more = f" and {len(undirected) - len(shown)} more" if len(undirected) > len(shown) else ""
     return [f"In the best network drawn, this leaves open the direction of {', '.join(shown)}{more}."]
 

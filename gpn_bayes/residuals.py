@@ -63,15 +63,17 @@ def residual_flags(
         ratio = _unevenness(residuals, data.values[:, node], own)
         if ratio is not None:
             where = "high" if ratio > 1 else "low"
-            uneven.append((name, f"residuals {max(ratio, 1 / ratio):.1f} times as wide where the fitted value is {where}"))
+            uneven.append(
+                (name, f"residuals {max(ratio, 1 / ratio):.1f} times as wide where the fitted value is {where}")
+            )
         elif (kurtosis := _heavy_tails(residuals)) is not None:
             error = kurtosis_error(len(residuals))
-            heavy.append((name, f"residuals have an excess kurtosis of {kurtosis:.1f} ± {error:.1f} (0 if normal)"))
+            heavy.append((name, f"excess kurtosis of the residuals {kurtosis:.1f}, standard error {error:.1f}"))
     found = (
         grouped(
             "heavy tails",
             heavy,
-            "Tails heavier than those of normal noise make edges look more certain than they are: look for outliers and "
+            "Normal noise has 0; heavier tails make edges look more certain than they are: look for outliers and "
             "curved relations, or transform the column.",
         ),
         grouped(

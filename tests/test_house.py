@@ -104,8 +104,8 @@ def test_nobody_imports_the_compiled_packages_by_bare_names(path):
         (
             "gpn_bayes.posterior",
             (
-                "gpn_bayes.posterior", "gpn_bayes.data", "gpn_bayes.graphs", "gpn_bayes.metrics", "gpn_bayes.files", "gpn_bayes.plots",
-                "gpn_bayes.curves", "gpn_bayes.report",
+                "gpn_bayes.posterior", "gpn_bayes.data", "gpn_bayes.graphs", "gpn_bayes.metrics", "gpn_bayes.files",
+                "gpn_bayes.plots", "gpn_bayes.curves", "gpn_bayes.report",
             ),
         ),
         (

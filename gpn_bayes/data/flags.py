@@ -389,10 +389,11 @@ def _outlier_flags(columns: list[_Column], whole: list[_Column]) -> list[Flag | 
             value = max(column.distinct[far], key=lambda own: abs(own - middle))
             row = int(np.argmax(entire.values == value)) + 1
             away = abs(value - middle) / deviation
-            what = f"{value:.4g} in row {row}" if count == 1 else f"{count} values, the farthest {value:.4g} in row {row}"
-            verb = "lies" if count == 1 else "lie"
-            more = f"{away:.0f}" if count == 1 else f"{limit:.0f} or more"
-            seen.append((column.name, f"{what}, {verb} {more} robust standard deviations from the median"))
+            what = f"{value:.4g} in row {row}, {away:.0f} robust standard deviations from the median"
+            if count > 1:
+                beyond = f"{count} values at least {limit:.0f} robust standard deviations from the median"
+                what = f"{beyond}, {value:.4g} in row {row} the farthest"
+            seen.append((column.name, what))
     advice = "Check these values; if the column has a long tail, transform it, for instance by logarithms."
     return [grouped("outliers", seen, advice)]
 

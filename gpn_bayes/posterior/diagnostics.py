@@ -153,7 +153,9 @@ class Diagnostics:
         if self.verdict == "poor":
             return "Sampling has not converged."
         if self.sampler == "exact" and self.reweighted == "no":
-            return "Computed exactly, without sampling error." if self.ok else "Computed exactly, from imprecise scores."
+            return (
+                "Computed exactly, without sampling error." if self.ok else "Computed exactly, from imprecise scores."
+            )
         if self.sampler != "exact" and (self.chains == 1 or self.ess < ESS_LIMIT or self.converged is False):
             return "Sampling may not have converged."
         return "Sampling has converged." if self.ok else "Sampling has converged, with reservations."
@@ -206,7 +208,9 @@ class Diagnostics:
             if np.isfinite(self.ess) and self.ess < ESS_LIMIT:
                 found.append(f"Only {self.ess:.0f} effective draws of the log score: draw more or thin more.")
             if self.converged is False:
-                found.append("The run reached its greatest length before its chains agreed as closely as it was to wait for.")
+                found.append(
+                    "The run reached its greatest length before its chains agreed as closely as it was to wait for."
+                )
         return [*found, *self._weight_warnings()]
 
     def _weight_warnings(self) -> list[str]:
@@ -246,7 +250,7 @@ class Diagnostics:
         """The figures of the sampling, in one sentence."""
         noise = self._told_noise()
         if self.sampler == "exact" and self.reweighted == "no":
-            return f"Edge probabilities carry no Monte Carlo error; {self.draws} independent draws{noise}."
+            return f"Edge probabilities sum over all networks; {self.draws} independent draws{noise}."
         if self.sampler == "exact":
             return f"{self.draws} independent draws{self._told_weights()}{noise}."
         if self.chains == 1:

@@ -314,8 +314,12 @@ class GraphPosterior(DrawPictures, GraphQueries):
         >>> import gpn_bayes as gpn
         >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
         >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
-        >>> print(post.diagnostics())
-        Computed exactly, without sampling error. Edge probabilities carry no Monte Carlo error; 400 independent draws.
+        >>> found = post.diagnostics()
+        >>> found.ok, found.heading, found.assumptions[3]
+        (True, 'Computed exactly, without sampling error.',
+         'Every variable is a linear function of its parents plus normal noise.')
+        >>> found.data_heading, [(flag.kind, flag.columns) for flag in found.data_flags]
+        ('Checks of the data raised 2 flags.', [('outliers', ('akt',)), ('heavy tails', ('raf', 'mek', 'erk'))])
         """
         return diagnose(self)
 

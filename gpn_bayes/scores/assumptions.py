@@ -6,7 +6,7 @@ EVEN_NOISE = "The noise is even: its variance doesn't depend on the parents."
 LINEAR = ("Every variable is a linear function of its parents plus normal noise.", EVEN_NOISE)
 EQUIVALENCE = (
     "The data can't tell directions within a Markov equivalence class: networks that join the same pairs and have the "
-    "same colliders (a → c ← b, with a and b not joined) score alike.",
+    "same colliders (a -> c <- b, with a and b not joined) score alike.",
 )
 SMOOTH = "Every variable is a smooth function of its parents plus normal noise."
 ADDITIVE = "The effects of parents add up: no parent changes the effect of another."
@@ -20,8 +20,8 @@ CATEGORIES = (
     "Every combination of the parents' levels has probabilities of its own, so many parents need many rows.",
 )
 LEAST_SQUARES = (
-    "Every variable is a linear function of its parents plus noise of the same variance for all variables, in the units "
-    "of the table.",
+    "Every variable is a linear function of its parents plus noise, whose variance is the same for all variables in "
+    "the units of the table.",
 )
 
 

@@ -38,7 +38,7 @@ class DiscreteScorer(Scorer):
 
     closed_form = True
     discrete = True
-    assumptions = (*CATEGORIES, *EQUIVALENCE)
+    assumptions: tuple[str, ...] = (*CATEGORIES, *EQUIVALENCE)
 
     def __init__(
         self, score: Score, data: Dataset | SufficientStatistics, cardinalities: Mapping[str, int] | None

@@ -124,9 +124,7 @@ def noise(scorer: GPScorer, node: int, parents: tuple[int, ...], phi: np.ndarray
     return hyper.noise * covariance.solve(scorer.values[:, node] - scorer.score.priors.mu[0])
 
 
-def _covariance_of(
-    scorer: GPScorer, parents: tuple[int, ...], phi: np.ndarray
-) -> tuple[Hyperparameters, _Covariance]:
+def _covariance_of(scorer: GPScorer, parents: tuple[int, ...], phi: np.ndarray) -> tuple[Hyperparameters, _Covariance]:
     """Return the hyperparameters and the covariance matrix of the rows, in the form that is quickest."""
     interaction = scorer.score.kernel == "interaction"
     hyper = read_phi(phi, len(parents), interaction)
