@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpn_bayes import graphs
+from gpn_bayes.data import Dataset
 from gpn_bayes.mcmc import chains as chain_runs
 from gpn_bayes.mcmc import order as orders
 from gpn_bayes.mcmc.exact_posterior import exact_probabilities
@@ -17,11 +18,16 @@ from gpn_bayes.posterior.exact import ExactAnswers
 from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.preparing import PreparedRun
 from gpn_bayes.progress import progress_bar, shares
+from gpn_bayes.residuals import residual_flags
 from gpn_bayes.reweighting import Reweighted, errors_of, poor_scores
 from gpn_bayes.running import Draws
+from gpn_bayes.scores.assumptions import EQUIVALENCE
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.dag_scorer import DagScorer
+
+# Pairs whose direction is open that are named.
+_LISTED_PAIRS = 8
 
 
 def draws_under_score(run: PreparedRun, drawn: Draws, correction: np.ndarray | None, found: Any) -> GraphPosterior:
@@ -92,6 +98,37 @@ def under_proposal(post: GraphPosterior, run: PreparedRun, proposal: Scorer) -> 
     """Return draws that were never weighted as what they are: draws under the rough score."""
     settings = {**post.settings, "score": proposal.label, "reweight": INTERRUPTED}
     return replace(post, settings=settings, scorer=DagScorer.of(proposal, run.prior, run.data))
+
+
+def with_caveats(post: GraphPosterior, run: PreparedRun) -> GraphPosterior:
+    """Return a posterior that knows what its answers assume, and what deserves a look in the data.
+
+    Residuals are those of the best network drawn.
+    """
+    best = post.parents[np.unravel_index(int(post.log_score.argmax()), post.log_score.shape)]
+    adjacency = graphs.unpack(best[None], len(post.names))[0]
+    flags = run.data_flags
+    if isinstance(run.data, Dataset) and flags is not None:
+        parents = [tuple(np.flatnonzero(column).tolist()) for column in adjacency.T]
+        flags = (*flags, *residual_flags(run.scorer, run.data, parents, flags))
+    settings = {
+        "assumptions": [*run.scorer.assumptions, *_open_directions(run.scorer, adjacency)],
+        "data_flags": None if flags is None else [flag.record() for flag in flags],
+    }
+    return replace(post, settings={**post.settings, **settings})
+
+
+def _open_directions(scorer: Scorer, adjacency: np.ndarray) -> list[str]:
+    """Return in words which directions of a network no data can tell, for scores that don't tell them."""
+    if not set(EQUIVALENCE) <= set(scorer.assumptions):
+        return []
+    pattern = graphs.cpdag(adjacency)
+    undirected = np.argwhere(np.triu(pattern & pattern.T)).tolist()
+    if not undirected:
+        return []
+    shown = [f"{scorer.names[i]} - {scorer.names[j]}" for i, j in undirected[:_LISTED_PAIRS]]
+    more = f" and {len(undirected) - len(shown)} more" if len(undirected) > len(shown) else ""
+    return [f"In the best network drawn, this leaves open the direction of {', '.join(shown)}{more}."]
 
 
 def exact_answers(tables: ScoreTables, lists: list[list[int]], progressbar: bool) -> ExactAnswers:

@@ -12,7 +12,7 @@ import gpn_bayes
 from gpn_bayes import scores
 from gpn_bayes.chain import Plan
 from gpn_bayes.checking import check_choice, check_count
-from gpn_bayes.data import Dataset, SufficientStatistics, read_data
+from gpn_bayes.data import Dataset, Flag, SufficientStatistics, data_flags, read_data
 from gpn_bayes.expanding import THRESHOLD
 from gpn_bayes.mcmc import exact_draws
 from gpn_bayes.scores.base import Scorer
@@ -58,6 +58,8 @@ class PreparedRun:
         What defines the result, JSON-able.
     key : str
         A name for the run that is equal exactly for runs with equal results.
+    data_flags : tuple of Flag, or None
+        What deserves a look in the data; None where there are no rows to look at.
     """
 
     scorer: Scorer
@@ -73,6 +75,7 @@ class PreparedRun:
     random_seed: int | None
     settings: dict[str, Any]
     key: str
+    data_flags: tuple[Flag, ...] | None
 
 
 def prepare(
@@ -178,6 +181,7 @@ def prepare(
         random_seed=random_seed,
         settings=settings,
         key=_run_key(settings, scorer, space),
+        data_flags=data_flags(checked, numbers=not scorer.discrete) if isinstance(checked, Dataset) else None,
     )
 
 

@@ -16,6 +16,7 @@ from gpn_bayes.assembling import (
     exact_answers,
     order_correction,
     under_proposal,
+    with_caveats,
     with_errors,
     with_weights,
 )
@@ -216,10 +217,12 @@ def draw(
     post = draws_under_score(run, drawn, correction, told)
     if run.proposal is None:
         answers = exact_answers(tables, space.lists, progressbar) if run.plan.sampler == "exact" else None
-        return replace(with_errors(post, store), exact=answers)
-    if weighted is None:
-        return under_proposal(post, run, run.proposal)
-    return with_weights(post, weighted)
+        post = replace(with_errors(post, store), exact=answers)
+    elif weighted is None:
+        post = under_proposal(post, run, run.proposal)
+    else:
+        post = with_weights(post, weighted)
+    return with_caveats(post, run)
 
 
 def run_warnings(post: GraphPosterior, draws: int) -> list[str]:
@@ -237,7 +240,7 @@ def run_warnings(post: GraphPosterior, draws: int) -> list[str]:
         told.append(f"interrupted: {post.log_score.shape[1]} of {draws} draws of each chain were made")
     elif post.settings.get("converged") is False:
         found = post.diagnostics()
-        told.append(f"not converged: {found}{_too_few(found)}")
+        told.append("\n".join([f"not converged: {found.summary}", *found.warnings()]) + _too_few(found))
     if post.settings["reweight"] == INTERRUPTED:
         told.append(REWEIGHTING_INTERRUPTED)
     elif post.settings["reweight"] is not None:

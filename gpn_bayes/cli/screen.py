@@ -1,4 +1,4 @@
-"""What the commands print: messages of one line, the edges of a posterior, how far to trust them."""
+"""What the commands print: messages of one line, the edges of a posterior, what they rest on."""
 
 import errno
 import math
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from gpn_bayes.posterior import GraphPosterior
+    from gpn_bayes.posterior import Diagnostics, GraphPosterior
 
 SHOWN_EDGES = 15
 # Edges between these are uncertain. Of each kind some are shown, however many there are of the other.
@@ -79,7 +79,7 @@ def console() -> "Console":
 
 
 def show_run(post: "GraphPosterior", rows: int) -> None:
-    """Print the summary of a run: what it was, its edges, and how far to trust them."""
+    """Print the summary of a run: what it was, its edges, whether it converged, what it assumes of the data."""
     out = console()
     settings = post.settings
     chains, draws = post.log_score.shape
@@ -88,10 +88,23 @@ def show_run(post: "GraphPosterior", rows: int) -> None:
     out.print(f"  score {score}, {settings['sampler']} sampler, {chains} x {draws} draws\n")
     out.print(_edge_table(post, out))
     out.print()
-    first, *others = in_options(str(post.diagnostics())).splitlines()
-    out.print(first)
-    for line in others:
-        out.print(line, style="yellow")
+    _show_grounds(post.diagnostics(), out)
+
+
+def _show_grounds(found: "Diagnostics", out: "Console") -> None:
+    """Print both verdicts: on the sampling, and on assumptions and data."""
+    from rich.text import Text
+
+    styles = {"good": "bold green", "caution": "bold yellow", "poor": "bold red"}
+    out.print(Text.assemble((found.heading, styles[found.verdict]), " ", found.summary))
+    for text in found.warnings():
+        out.print(in_options(text), style="yellow")
+    out.print("\nThe answers assume:", style="bold")
+    for text in found.assumptions:
+        out.print(f"- {text}")
+    out.print(f"\n{found.data_heading}", style="bold yellow" if found.data_verdict == "flagged" else "bold")
+    for flag in found.data_flags:
+        out.print(f"- {in_options(flag.message)}", style=None if flag.mild else "yellow")
 
 
 def show_files(folder: Path, files: list[Path]) -> None:

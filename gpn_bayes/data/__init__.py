@@ -1,6 +1,10 @@
 """Data in: any table as a checked `Dataset`, or its `SufficientStatistics` where the rows can't be had."""
 
 from gpn_bayes.data.dataset import MAX_INTEGER_LEVELS, Dataset, read_part
+from gpn_bayes.data.flags import Flag, data_flags
 from gpn_bayes.data.statistics import SufficientStatistics, check_known, read_data
 
-__all__ = ["MAX_INTEGER_LEVELS", "Dataset", "SufficientStatistics", "check_known", "read_data", "read_part"]
+__all__ = [
+    "MAX_INTEGER_LEVELS", "Dataset", "Flag", "SufficientStatistics", "check_known", "data_flags", "read_data",
+    "read_part",
+]  # fmt: skip

@@ -1,11 +1,12 @@
-"""How far a posterior can be trusted, in numbers and in plain words."""
+"""Whether sampling has converged, and what the answers rest on besides: in numbers and in plain words."""
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpn_bayes import graphs
+from gpn_bayes.data.flags import Flag
 from gpn_bayes.posterior.estimate import ess_of, r_hat_of
 from gpn_bayes.posterior.traces import binary_r_hats
 
@@ -27,11 +28,23 @@ REWEIGHTING_INTERRUPTED = (
     "Reweighting was interrupted: all answers are those of the rough score that the DAGs were drawn under. "
     "Run it again, with the same cache and seed, to finish."
 )
+# What every network of causes takes for granted; scores add to it.
+NETWORK_ASSUMPTIONS = (
+    "No hidden common causes: nothing that acts on two of the variables was left out.",
+    "No cycles: no variable acts on itself, directly or by way of others.",
+    "Rows are independent of each other.",
+)
+NOT_EXAMINED = "The data were not examined."
+WITHOUT_ROWS = "The data were not examined: only their means and covariances were given, without rows."
 
 
 @dataclass(frozen=True)
 class Diagnostics:
     """Diagnostics of a `GraphPosterior`; print it for plain words.
+
+    There are two verdicts. `ok`, `verdict`, `heading`, `summary` and `warnings` judge the sampling alone: whether
+    another run would give the same probabilities. Whether these are right depends on what the answers assume
+    (`assumptions`), which no number of draws can show, and on the data; what is odd about these is in `data_flags`.
 
     Attributes
     ----------
@@ -59,6 +72,14 @@ class Diagnostics:
         What the standard errors of 95 % of the scores behind the draws are below; NaN where one is unknown.
     poor_scores : int
         How many scores of drawn parent sets aren't as precise as they were meant to be.
+    converged : bool or None
+        Whether a run with until="converged" ended because its chains agreed; None for other runs.
+    assumptions : tuple of str
+        What the answers take for granted, of the network and of the score.
+    data_flags : tuple of Flag
+        What deserves a look in the data: see `gpn_bayes.data.Flag`.
+    unexamined : str
+        Why nobody had a look at the data; empty where somebody had.
 
     Examples
     --------
@@ -73,6 +94,8 @@ class Diagnostics:
     ... )
     >>> chains.ok, chains.verdict, chains["r_hat"], chains.weight_share, round(chains.gap_limit, 2)
     (False, 'poor', 1.21, 0.25, 0.96)
+    >>> chains.heading
+    'Sampling has not converged.'
     >>> for warning in chains.warnings():
     ...     print(warning)
     The chains disagree (R-hat 1.21, largest gap 0.62 for raf -> mek): draw longer, with a larger tune and thin.
@@ -92,6 +115,10 @@ class Diagnostics:
     reweighted: str = "no"
     score_error: float = 0.0
     poor_scores: int = 0
+    converged: bool | None = None
+    assumptions: tuple[str, ...] = ()
+    data_flags: tuple[Flag, ...] = ()
+    unexamined: str = ""
 
     def __getitem__(self, key: str) -> object:
         """Return a number by its name."""
@@ -101,7 +128,7 @@ class Diagnostics:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing speaks against the numbers."""
+        """Whether nothing speaks against the sampling; says nothing of assumptions and data."""
         return not self.warnings()
 
     @property
@@ -111,12 +138,44 @@ class Diagnostics:
 
     @property
     def verdict(self) -> str:
-        """In one word: "good", "caution", or "poor" where answers may be quite wrong."""
+        """The sampling in one word: "good", "caution", or "poor" where another run may answer quite differently."""
         if self.ok:
             return "good"
         chained = self.sampler != "exact"
         wrong = (chained and self._disagree) or self.reweighted == INTERRUPTED
         return "poor" if wrong or self._weights_fail else "caution"
+
+    @property
+    def heading(self) -> str:
+        """The verdict on the sampling, as a sentence."""
+        if self.reweighted == INTERRUPTED:
+            return "Sampling was interrupted."
+        if self.verdict == "poor":
+            return "Sampling has not converged."
+        if self.sampler == "exact" and self.reweighted == "no":
+            return (
+                "Computed exactly, without sampling error." if self.ok else "Computed exactly, from imprecise scores."
+            )
+        if self.sampler != "exact" and (self.chains == 1 or self.ess < ESS_LIMIT or self.converged is False):
+            return "Sampling may not have converged."
+        return "Sampling has converged." if self.ok else "Sampling has converged, with reservations."
+
+    @property
+    def data_verdict(self) -> str:
+        """The data in one word: "unknown" where they weren't examined, "flagged" or "clear"; mild flags don't count."""
+        if self.unexamined:
+            return "unknown"
+        return "flagged" if any(not flag.mild for flag in self.data_flags) else "clear"
+
+    @property
+    def data_heading(self) -> str:
+        """The verdict on the data, as a sentence."""
+        if self.unexamined:
+            return self.unexamined
+        count = sum(not flag.mild for flag in self.data_flags)
+        if not count:
+            return "Checks of the data found nothing unusual."
+        return f"Checks of the data raised {count} flag{'s' if count > 1 else ''}."
 
     @property
     def gap_limit(self) -> float:
@@ -136,7 +195,7 @@ class Diagnostics:
         return self.weight_share < WEIGHT_ESS_LIMIT
 
     def warnings(self) -> list[str]:
-        """Return what speaks against the numbers, each with what to do about it."""
+        """Return what speaks against the sampling, each with what to do about it."""
         found = []
         if self.sampler != "exact":
             if self.chains == 1:
@@ -148,6 +207,10 @@ class Diagnostics:
                 )
             if np.isfinite(self.ess) and self.ess < ESS_LIMIT:
                 found.append(f"Only {self.ess:.0f} effective draws of the log score: draw more or thin more.")
+            if self.converged is False:
+                found.append(
+                    "The run reached its greatest length before its chains agreed as closely as it was to wait for."
+                )
         return [*found, *self._weight_warnings()]
 
     def _weight_warnings(self) -> list[str]:
@@ -174,21 +237,29 @@ class Diagnostics:
         return found
 
     def __str__(self) -> str:
-        """Say it in plain words."""
+        """Say it in plain words: the sampling, the assumptions, the data."""
+        lines = [f"{self.heading} {self.summary}", *self.warnings()]
+        if self.assumptions:
+            lines += ["The answers assume:", *(f"- {text}" for text in self.assumptions)]
+        if self.unexamined or self.assumptions:
+            lines += [self.data_heading, *(f"- {flag.message}" for flag in self.data_flags)]
+        return "\n".join(lines)
+
+    @property
+    def summary(self) -> str:
+        """The figures of the sampling, in one sentence."""
         noise = self._told_noise()
         if self.sampler == "exact" and self.reweighted == "no":
-            text = f"Exact: edge probabilities carry no Monte Carlo error; {self.draws} independent draws{noise}."
-        elif self.sampler == "exact":
-            text = f"{self.draws} independent draws{self._told_weights()}{noise}."
-        elif self.chains == 1:
-            text = f"1 chain of {self.draws} draws; {self._told_log_score()}{self._told_weights()}{noise}."
-        else:
-            verdict = "don't agree" if self._disagree else "agree"
-            text = (
-                f"{self.chains} chains {verdict}; largest gap {self.largest_gap:.2f} "
-                f"({self.largest_gap_edge}); {self._told_log_score()}{self._told_weights()}{noise}."
-            )
-        return "\n".join([text, *self.warnings()])
+            return f"Edge probabilities sum over all networks; {self.draws} independent draws{noise}."
+        if self.sampler == "exact":
+            return f"{self.draws} independent draws{self._told_weights()}{noise}."
+        if self.chains == 1:
+            return f"1 chain of {self.draws} draws; {self._told_log_score()}{self._told_weights()}{noise}."
+        agreement = "don't agree" if self._disagree else "agree"
+        return (
+            f"{self.chains} chains {agreement}; largest gap {self.largest_gap:.2f} "
+            f"({self.largest_gap_edge}); {self._told_log_score()}{self._told_weights()}{noise}."
+        )
 
     def _told_log_score(self) -> str:
         if np.isnan(self.ess):
@@ -229,7 +300,18 @@ def diagnose(post: "GraphPosterior") -> Diagnostics:
         reweighted="no" if reweight is None else INTERRUPTED if reweight == INTERRUPTED else "yes",
         score_error=0.0 if post.score_errors is None else _most_errors(post.score_errors),
         poor_scores=int(post.settings.get("poor_scores", 0)),
+        converged=post.settings.get("converged"),
+        assumptions=(*NETWORK_ASSUMPTIONS, *post.settings.get("assumptions", ())),
+        data_flags=tuple(Flag.read(record) for record in post.settings.get("data_flags") or ()),
+        unexamined=_unexamined(post.settings),
     )
+
+
+def _unexamined(settings: dict[str, Any]) -> str:
+    """Return why the data weren't examined: by an earlier version, or for want of rows; nothing if they were."""
+    if "data_flags" not in settings:
+        return NOT_EXAMINED
+    return WITHOUT_ROWS if settings["data_flags"] is None else ""
 
 
 def _most_errors(errors: np.ndarray) -> float:

@@ -298,20 +298,25 @@ class GraphPosterior(DrawPictures, GraphQueries):
         return table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
 
     def diagnostics(self) -> Diagnostics:
-        """Return how far the draws can be trusted; print it for plain words.
+        """Return whether sampling has converged, what the answers assume, and what is odd in the data; print it.
 
         Returns
         -------
         Diagnostics
-            `Diagnostics.ok` is True where nothing speaks against the answers.
+            `Diagnostics.ok` is True where nothing speaks against the sampling. That says nothing of the assumptions
+            and the data, which `Diagnostics.assumptions` and `Diagnostics.data_flags` are about.
 
         Examples
         --------
         >>> import gpn_bayes as gpn
         >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
         >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
-        >>> print(post.diagnostics())
-        Exact: edge probabilities carry no Monte Carlo error; 400 independent draws.
+        >>> found = post.diagnostics()
+        >>> found.ok, found.heading, found.assumptions[3]
+        (True, 'Computed exactly, without sampling error.',
+         'Every variable is a linear function of its parents plus normal noise.')
+        >>> found.data_heading, [(flag.kind, flag.columns) for flag in found.data_flags]
+        ('Checks of the data raised 2 flags.', [('outliers', ('akt',)), ('heavy tails', ('raf', 'mek', 'erk'))])
         """
         return diagnose(self)
 

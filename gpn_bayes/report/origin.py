@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 _PACKAGES = ("numpy", "scipy", "numba", "pymc", "arviz")
 # Settings with defaults that are left out of the call.
 _DEFAULTS = {"max_parents": None, "until": None, "temperatures": 1, "random_seed": None}
+# What settings hold for other parts of a report.
+_SHOWN_ELSEWHERE = ("assumptions", "data_flags")
 _ORDER_BIAS = {"kept": "keep", "corrected": "correct"}
 
 
@@ -26,7 +28,11 @@ def origin_of(post: "GraphPosterior") -> dict[str, Any]:
         it; and `seeded`, whether that draws the very same networks.
     """
     settings = post.settings
-    listed = [(name.replace("_", " "), _text(name, value, post.names)) for name, value in settings.items()]
+    listed = [
+        (name.replace("_", " "), _text(name, value, post.names))
+        for name, value in settings.items()
+        if name not in _SHOWN_ELSEWHERE
+    ]
     reporter = [("gpn_bayes", gpn_bayes.__version__), ("Python", platform.python_version())]
     return {
         "settings": listed,

@@ -23,7 +23,11 @@ def page_of(content: dict[str, Any]) -> str:
         heading=escape(content["trust"]["heading"]),
         summary=escape(content["trust"]["summary"]),
         answers="\n".join(_answer(own) for own in content["answers"]),
-        warnings=_warnings(content["trust"]["warnings"]),
+        warnings=_listed("What to do", content["trust"]["warnings"]),
+        data_verdict=escape(content["trust"]["data_verdict"]),
+        data_heading=escape(content["trust"]["data_heading"]),
+        assumptions=_listed("What the answers assume", content["trust"]["assumptions"]),
+        flags=_listed("What to look at in the data", content["trust"]["flags"]),
         figures="\n".join(_figure(own) for own in content["trust"]["figures"]),
         settings=_definitions(content["origin"]["settings"]),
         versions=_definitions(content["origin"]["versions"]),
@@ -59,10 +63,11 @@ def _answer(told: dict[str, Any]) -> str:
     return f"<p>{escape(told['text'])}</p>{listed}"
 
 
-def _warnings(warnings: list[str]) -> str:
-    if not warnings:
+def _listed(heading: str, texts: list[str]) -> str:
+    """Return sentences as a list under a heading; nothing for none."""
+    if not texts:
         return ""
-    return "<h3>What to do</h3><ul>" + "".join(f"<li>{escape(text)}</li>" for text in warnings) + "</ul>"
+    return f"<h4>{heading}</h4><ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"
 
 
 def _figure(told: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""How far to trust the numbers: a traffic light, what to do, and the figures behind it."""
+"""What the numbers rest on: whether sampling has converged, with the figures behind it; assumptions; the data."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -17,34 +17,36 @@ from gpn_bayes.report.wording import counted
 if TYPE_CHECKING:
     from gpn_bayes.posterior.graph_posterior import GraphPosterior
 
-HEADINGS = {
-    "good": "These numbers can be relied on.",
-    "caution": "Read these numbers with care.",
-    "poor": "Don't rely on these numbers yet.",
-}
+# A green light for assumptions would claim more than checks can show.
+_DATA_LIGHTS = {"clear": "neutral", "unknown": "neutral", "flagged": "caution"}
 # Points of a trace that are shown of each chain.
 _TRACE_POINTS = 200
 
 
 def trust_of(post: "GraphPosterior") -> dict[str, Any]:
-    """Return how far a posterior can be trusted.
+    """Return what the numbers of a posterior rest on.
 
     Returns
     -------
     dict
-        `verdict` ("good", "caution" or "poor"), its `heading`, a `summary` of one sentence, `warnings` that say what
-        to do, in Python and on the command line, `figures` (name, value, what it should be, whether it is, what it
-        means) and `trace`, the log scores of every chain, thinned; None for independent draws.
+        Of the sampling: `verdict` ("good", "caution" or "poor"), its `heading`, a `summary` of one sentence, `warnings`
+        that say what to do, in Python and on the command line, `figures` (name, value, what it should be, whether it
+        is, what it means) and `trace`, the log scores of every chain, thinned; None for independent draws. Of the rest:
+        `assumptions`, `data_verdict` ("neutral" or "caution"), `data_heading` and `flags`.
     """
     found = post.diagnostics()
     return {
         "verdict": found.verdict,
-        "heading": HEADINGS[found.verdict],
-        "summary": str(found).splitlines()[0],
+        "heading": found.heading,
+        "summary": found.summary,
         # Whoever reads a report may have neither written the script nor typed the command.
         "warnings": [in_both(text) for text in found.warnings()],
         "figures": [*_chain_figures(found), *_weight_figures(found), *_score_figures(found)],
         "trace": None if found.sampler == "exact" else _trace(post.log_score),
+        "assumptions": [_arrow(text) for text in found.assumptions],
+        "data_verdict": _DATA_LIGHTS[found.data_verdict],
+        "data_heading": found.data_heading,
+        "flags": [in_both(flag.message) for flag in found.data_flags],
     }
 
 
@@ -123,8 +125,8 @@ def _told(value: float, decimals: int) -> str:
     return "unknown" if np.isnan(value) else f"{value:,.{decimals}f}"
 
 
-def _arrow(edge: str) -> str:
-    return edge.replace(" -> ", " → ")
+def _arrow(text: str) -> str:
+    return text.replace(" -> ", " → ").replace(" <- ", " ← ")
 
 
 def _trace(log_score: np.ndarray) -> list[list[float]]:

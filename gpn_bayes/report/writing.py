@@ -23,8 +23,8 @@ def write_report(
 ) -> Path:
     """Write the report of a posterior: one HTML file that works offline.
 
-    It tells the answers in words, and holds the network, a table of all edges, a box for questions, how far to trust
-    the numbers, and what reproduces them.
+    It tells the answers in words, and holds the network, a table of all edges, a box for questions, whether sampling
+    has converged, what the answers assume, what deserves a look in the data, and what reproduces it all.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpn_bayes import graphs
-from gpn_bayes.data import read_data
+from gpn_bayes.data import Dataset, read_data
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES, members_of
 
 Node = str | int
@@ -109,8 +109,10 @@ class Scorer(ABC):
     A subclass implements `score_sets`, and `_table` where it can do better than one set at a time; it sets
     `closed_form` where a whole table takes no time worth storing it for, and `default_max_parents` where the scores of
     large parent sets would take too long to compute them unasked. It sets `discrete` where it takes columns as
-    categories, whose codes are no numbers. Where scores are slow, `proposal` returns a quicker scorer, and `cost` tells
-    how much longer large sets take. Other processes get it pickled.
+    categories, whose codes are no numbers. It says in `assumptions`, in whole sentences, what readers of the answers
+    should know that it takes for granted, and where that includes normal noise, `residuals` returns this noise to be
+    checked. Where scores are slow, `proposal` returns a quicker scorer, and `cost` tells how much longer large sets
+    take. Other processes get it pickled.
 
     Parameters
     ----------
@@ -144,6 +146,7 @@ class Scorer(ABC):
     closed_form = False
     discrete = False
     default_max_parents: int | None = None
+    assumptions: tuple[str, ...] = ()
 
     def __init__(self, score: Score, names: Sequence[str], data_fingerprint: str) -> None:
         self.names = tuple(names)
@@ -173,6 +176,32 @@ class Scorer(ABC):
 
     def proposal(self) -> "Scorer | None":
         """Return a quicker, rougher scorer of the same data to draw DAGs under; None where there is no need of one."""
+        return None
+
+    def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> np.ndarray | None:
+        """Return what a node's parents leave of it unexplained, row by row, for scores that take this as normal noise.
+
+        Parameters
+        ----------
+        data : Dataset
+            The table that the score is bound to.
+        node : int
+            The variable's index.
+        parents : tuple of int
+            Those of its parents.
+
+        Returns
+        -------
+        ndarray of shape (rows,), or None
+            In the units of the column; None where the score assumes nothing about it.
+
+        Examples
+        --------
+        >>> from gpn_bayes import Dataset, scores
+        >>> data = Dataset.read(np.array([[0.0, 0.0], [1.0, 3.0], [2.0, 4.0], [3.0, 5.0]]))
+        >>> scores.BGe().bind(data).residuals(data, 1, (0,)).round(1).tolist()
+        [-0.6, 0.8, 0.2, -0.4]
+        """
         return None
 
     def cost(self, size: int) -> float:

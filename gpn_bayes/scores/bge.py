@@ -8,6 +8,7 @@ from scipy.special import gammaln
 
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.kernels.bge import bge_sets, bge_table
+from gpn_bayes.scores.assumptions import EQUIVALENCE, LINEAR, linear_residuals
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
 
 
@@ -70,6 +71,7 @@ class BGeScorer(Scorer):
     """BGe scores of one data set; see `BGe`."""
 
     closed_form = True
+    assumptions = (*LINEAR, *EQUIVALENCE)
 
     def __init__(self, score: BGe, statistics: SufficientStatistics, data_fingerprint: str) -> None:
         super().__init__(score, statistics.names, data_fingerprint)
@@ -101,6 +103,10 @@ class BGeScorer(Scorer):
             padded[row, : len(parents)] = parents
         values = bge_sets(self.matrix, node, padded, sizes, self.constants, self.half_df)
         return ScoreBatch(values, np.zeros(len(sizes)), np.full(len(sizes), np.nan), ["exact"] * len(sizes))
+
+    def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> np.ndarray:
+        """Return the residuals of the linear regression on the parents."""
+        return linear_residuals(data.values, node, parents)
 
     def _table(self, node: int, candidates: np.ndarray, max_parents: int) -> np.ndarray:
         chosen = np.append(candidates, node)

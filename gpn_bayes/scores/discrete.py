@@ -14,6 +14,7 @@ from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.kernels.counts import CountTerms, count_scores, masks_of, subsets_up_to
 from gpn_bayes.kernels.row_groups import Counted
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES
+from gpn_bayes.scores.assumptions import CATEGORIES, EQUIVALENCE
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
 from gpn_bayes.scores.categories import check_cardinalities, read_categories
 
@@ -37,6 +38,7 @@ class DiscreteScorer(Scorer):
 
     closed_form = True
     discrete = True
+    assumptions: tuple[str, ...] = (*CATEGORIES, *EQUIVALENCE)
 
     def __init__(
         self, score: Score, data: Dataset | SufficientStatistics, cardinalities: Mapping[str, int] | None
@@ -249,6 +251,9 @@ class K2(Score):
 
 class K2Scorer(DiscreteScorer):
     """K2 scores of one data set; see `K2`."""
+
+    # Equivalent networks don't score alike.
+    assumptions = CATEGORIES
 
     def __init__(self, score: K2, data: Dataset | SufficientStatistics) -> None:
         super().__init__(score, data, score.cardinalities)

@@ -7,6 +7,7 @@ import numpy as np
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.kernels.bge import log_minors
 from gpn_bayes.kernels.gaussian_bic import log_residuals
+from gpn_bayes.scores.assumptions import EQUIVALENCE, LINEAR, linear_residuals
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
 
 # Where variables determine each other, so much of each variance is taken as noise: scores stay finite.
@@ -17,6 +18,7 @@ class GaussianBICScorer(Scorer):
     """Gaussian BIC scores of one data set; see `gpn_bayes.scores.BIC`."""
 
     closed_form = True
+    assumptions = (*LINEAR, *EQUIVALENCE)
 
     def __init__(self, score: Score, data: Dataset | SufficientStatistics) -> None:
         super().__init__(score, data.names, data.fingerprint)
@@ -36,6 +38,10 @@ class GaussianBICScorer(Scorer):
             padded[row, : len(parents)] = parents
         values = self._scores(log_residuals(self.matrix, node, padded, sizes), sizes)
         return ScoreBatch(values, np.zeros(len(sizes)), np.full(len(sizes), np.nan), ["exact"] * len(sizes))
+
+    def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> np.ndarray:
+        """Return the residuals of the linear regression on the parents."""
+        return linear_residuals(data.values, node, parents)
 
     def _table(self, node: int, candidates: np.ndarray, max_parents: int) -> np.ndarray:
         chosen = np.append(candidates, node)

@@ -12,6 +12,7 @@ from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.kernels.gp import LOWEST_THETA
 from gpn_bayes.kernels.gp_modes import HIGHEST_LOG_SIGMA, LOWEST_LOG_SIGMA, LOWEST_LOG_THETA
 from gpn_bayes.kernels.priors import log_prior
+from gpn_bayes.scores.assumptions import ADDITIVE, CURVED, EVEN_NOISE, PAIRWISE, SMOOTH
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
 from gpn_bayes.scores.bridge import bridge_estimate
 from gpn_bayes.scores.gp_basis import MANY_ROWS, Basis
@@ -200,6 +201,21 @@ class GPScorer(Scorer):
         rough.score.estimator = "laplace"
         rough.score_fingerprint, rough.label = rough.score.fingerprint, repr(rough.score)
         return rough
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the score takes for granted."""
+        return (SMOOTH, PAIRWISE if self.score.kernel == "interaction" else ADDITIVE, EVEN_NOISE, CURVED)
+
+    def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> np.ndarray:
+        """Return the posterior mean of the noise, at the highest mode of the hyperparameters."""
+        from gpn_bayes.scores.gp_components import noise
+
+        scale = data.values[:, node].std(ddof=1)
+        if not parents:
+            return scale * self.values[:, node]
+        _, modes = self.hyper_posterior(node, parents)
+        return scale * noise(self, node, parents, modes.points[modes.heights.argmax()])
 
     def cost(self, size: int) -> float:
         """Return how long a score of so many parents takes, more or less, next to one of a single parent."""

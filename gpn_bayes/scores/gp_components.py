@@ -86,12 +86,8 @@ def components(
     >>> part.mean.round(1)
     array([ 1.4, -1.1,  1.4])
     """
-    interaction = scorer.score.kernel == "interaction"
-    hyper = read_phi(phi, len(parents), interaction)
-    mean, sd = scorer.score.priors.mu
-    low_rank = not interaction and hyper.thetas.min(initial=np.inf) >= LOWEST_THETA
-    covariance = (_low_rank if low_rank else _dense)(scorer, parents, hyper, sd**2)
-    weights = covariance.solve(scorer.values[:, node] - mean)
+    hyper, covariance = _covariance_of(scorer, parents, phi)
+    weights = covariance.solve(scorer.values[:, node] - scorer.score.priors.mu[0])
     found = []
     for p, theta, times, at in zip(parents, hyper.thetas, covariance.times, points, strict=True):
         with_rows = hyper.tau1 * _kernel(at, scorer.values[:, p], theta)
@@ -106,6 +102,34 @@ def components(
         variance -= (with_rows * covariance.solve(with_rows.T).T).sum(axis=1)
         found.append(Component(with_rows @ weights, np.sqrt(np.maximum(variance, _LEAST_VARIANCE)), at_rows))
     return found
+
+
+def noise(scorer: GPScorer, node: int, parents: tuple[int, ...], phi: np.ndarray) -> np.ndarray:
+    """Return the posterior mean of a node's noise at the rows, sigma^2 C^-1 (y - mu_0): what its parents don't explain.
+
+    Parameters
+    ----------
+    scorer, node, parents, phi
+        As of `components`; pairs of parents count in, with the interaction kernel.
+
+    Examples
+    --------
+    >>> from gpn_bayes.scores import GP
+    >>> x = np.linspace(-1, 1, 50)
+    >>> scorer = GP().bind(np.column_stack([x, x**2 + 0.01 * np.cos(40 * x)]))
+    >>> bool(np.abs(noise(scorer, 1, (0,), np.log([0.1, 1.0]))).max() < 0.05)
+    True
+    """
+    hyper, covariance = _covariance_of(scorer, parents, phi)
+    return hyper.noise * covariance.solve(scorer.values[:, node] - scorer.score.priors.mu[0])
+
+
+def _covariance_of(scorer: GPScorer, parents: tuple[int, ...], phi: np.ndarray) -> tuple[Hyperparameters, _Covariance]:
+    """Return the hyperparameters and the covariance matrix of the rows, in the form that is quickest."""
+    interaction = scorer.score.kernel == "interaction"
+    hyper = read_phi(phi, len(parents), interaction)
+    low_rank = not interaction and hyper.thetas.min(initial=np.inf) >= LOWEST_THETA
+    return hyper, (_low_rank if low_rank else _dense)(scorer, parents, hyper, scorer.score.priors.mu[1] ** 2)
 
 
 def _kernel(a: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 from gpn_bayes.checking import check_not_negative
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.kernels.lasso import lasso_sets, lasso_space, lasso_table
+from gpn_bayes.scores.assumptions import LEAST_SQUARES
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
 
 
@@ -60,6 +61,7 @@ class LassoScorer(Scorer):
     """Lasso scores of one data set; see `Lasso`."""
 
     closed_form = True
+    assumptions = LEAST_SQUARES
 
     def __init__(self, score: Lasso, statistics: SufficientStatistics, data_fingerprint: str) -> None:
         super().__init__(score, statistics.names, data_fingerprint)

@@ -1,0 +1,39 @@
+"""What scores assume of the data, in words; and the residuals by which some of it can be checked."""
+
+import numpy as np
+
+EVEN_NOISE = "The noise is even: its variance doesn't depend on the parents."
+LINEAR = ("Every variable is a linear function of its parents plus normal noise.", EVEN_NOISE)
+EQUIVALENCE = (
+    "The data can't tell directions within a Markov equivalence class: networks that join the same pairs and have the "
+    "same colliders (a -> c <- b, with a and b not joined) score alike.",
+)
+SMOOTH = "Every variable is a smooth function of its parents plus normal noise."
+ADDITIVE = "The effects of parents add up: no parent changes the effect of another."
+PAIRWISE = "The effects of parents and of pairs of parents add up."
+CURVED = (
+    "Directions are learnt from the shape of curved relations: where a relation is close to a straight line, the data "
+    "can't tell its direction, and a probability that favours one may be wrong."
+)
+CATEGORIES = (
+    "Categories have no order: levels that are ordered or equally spaced are treated like any others.",
+    "Every combination of the parents' levels has probabilities of its own, so many parents need many rows.",
+)
+LEAST_SQUARES = (
+    "Every variable is a linear function of its parents plus noise, whose variance is the same for all variables in "
+    "the units of the table.",
+)
+
+
+def linear_residuals(values: np.ndarray, node: int, parents: tuple[int, ...]) -> np.ndarray:
+    """Return the residuals of the linear regression of a column on others.
+
+    Examples
+    --------
+    >>> x = np.arange(4.0)
+    >>> linear_residuals(np.column_stack([x, 2 * x + [0, 1, 0, -1]]), 1, (0,)).round(1).tolist()
+    [-0.6, 0.8, 0.2, -0.4]
+    """
+    centred = values - values.mean(axis=0)
+    y, x = centred[:, node], centred[:, list(parents)]
+    return y - x @ np.linalg.lstsq(x, y, rcond=None)[0] if parents else y
