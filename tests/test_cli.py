@@ -162,6 +162,16 @@ def test_parquet_is_the_same_data(frame, results, tmp_path, capsys):
     assert code == 0 and "nothing was computed again" in messages
 
 
+@pytest.mark.parametrize("saved", [True, False])
+def test_the_table_is_saved_with_the_draws_unless_refused(saved, frame, table, tmp_path, capsys):
+    options = ["--draws", "20", "--quiet", "--out", tmp_path / "out", *([] if saved else ["--no-save-data"])]
+    code, _, _ = call(capsys, "run", table, *options)
+    kept = gpn.load(tmp_path / "out" / "posterior.nc")
+    assert code == 0 and (kept.data is not None) == saved
+    if saved:
+        np.testing.assert_allclose(kept.data.values, frame.to_numpy())
+
+
 def test_identical_columns_are_a_warning(frame, tmp_path, capsys):
     frame.assign(twin=frame["erk"]).to_csv(tmp_path / "twins.csv", index=False)
     code, _, messages = call(capsys, "run", tmp_path / "twins.csv", "--out", tmp_path / "o", "--draws", 5, "-q")

@@ -67,6 +67,7 @@ class _Job:
     quiet: bool
     command: str
     cluster: Cluster | None = None
+    save_data: bool = True
 
 
 def run_file(
@@ -154,6 +155,12 @@ def run_file(
         Path | None, typer.Option(help="The certificate to show there.", rich_help_panel=_CLUSTER)
     ] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Its private key.", rich_help_panel=_CLUSTER)] = None,
+    save_data: Annotated[
+        bool,
+        typer.Option(
+            "--save-data/--no-save-data", help="Whether posterior.nc holds the table too, for later questions."
+        ),
+    ] = True,
     quiet: Quiet = False,
 ) -> None:
     """Draw networks from the posterior given a table, and write the probability of every edge.
@@ -189,7 +196,7 @@ def run_file(
             "reweight": None if reweight.lower() == "none" else reweight,
             "order_bias": order_bias,
         }
-        _carry_out(_Job(dataset, options, out, quiet, retyped(context), cluster))
+        _carry_out(_Job(dataset, options, out, quiet, retyped(context), cluster, save_data))
 
 
 def run_demo(
@@ -281,7 +288,7 @@ def _finish(folder: ResultFolder, run: "PreparedRun", executor: Executor | None,
         post = draw(run, cache=folder.store, executor=executor, progressbar=not job.quiet, keep_checkpoints=True)
         if _stopped(post, run):
             return post
-        post.save(folder.posterior)
+        post.save(folder.posterior, data=job.save_data)
     if not folder.edges.exists():
         with CheckpointStore(folder.store) as store:
             store.forget(run.key)
