@@ -158,7 +158,7 @@ def run_file(
     save_data: Annotated[
         bool,
         typer.Option(
-            "--save-data/--no-save-data", help="Whether posterior.nc holds the table too, for later questions."
+            "--save-data/--no-save-data", help="Whether posterior.nc holds the table too."
         ),
     ] = True,
     quiet: Quiet = False,
