@@ -105,9 +105,11 @@ def links(probabilities: np.ndarray, threshold: float) -> list[Link]:
 def plot_network(post: "GraphQueries", threshold: float = 0.1, ax: Axes | None = None) -> Axes:
     """Draw the network: lines as wide and opaque as the pair is probable, causes above effects.
 
-    Layers follow the order of the variables averaged over the draws. A filled arrowhead is a direction that the draws
-    tell, an open one a direction that is likelier; a line of another colour, without a head, joins two variables of
-    which either may be the cause. Tiers that were given to `gpn_bayes.sample` are bands, the earliest at the top.
+    Layers follow the order of the variables averaged over the draws. A filled arrowhead is a direction with 90 % or
+    more of the pair's probability, an open one a direction with two thirds or more; a line of another colour, without
+    a head, joins two variables of which either may be the cause. The lines of the most probable pairs, at most two for
+    each variable, go around the nodes between; those of other pairs pass behind nodes. Tiers that were given to
+    `gpn_bayes.sample` are bands, the earliest at the top.
 
     Parameters
     ----------
@@ -158,7 +160,7 @@ class _Label(Text):
             return
         ends = self.axes.transData.transform([(0.0, 0.0), (1.0, 0.0)])
         points = 72 * self._inches * float(ends[1, 0] - ends[0, 0]) / self.figure.dpi
-        if abs(points - self.get_fontsize()) > 1e-3 * points:
+        if abs(points - float(self.get_fontsize())) > 1e-3 * points:
             self.set_fontsize(points)
 
     def draw(self, renderer: Any) -> None:
@@ -211,7 +213,7 @@ class _Picture:
                 break
         width, height = max(self.placed.size[0], _WIDTHS[0]), self.placed.size[1]
         ax = frames.axes_of(None, width, height)
-        ax.figure.get_layout_engine().set(w_pad=0.0, h_pad=0.0)  # type: ignore[union-attr]
+        ax.figure.set_layout_engine("constrained", w_pad=0.0, h_pad=0.0)  # type: ignore[union-attr]
         ax.set_axis_off()
         legend = _legend(ax, *explanation, width)
         ax.figure.set_size_inches(width, height + legend)  # type: ignore[union-attr]
@@ -231,13 +233,11 @@ class _Picture:
         for k, band in enumerate(self.placed.bands):
             label = tier_label(band.tier)
             shade: dict[str, Any] = {"facecolor": palette.GREY, "alpha": 0.12 if k % 2 == 0 else 0.0, "linewidth": 0}
-            ax.add_patch(
-                Rectangle((0, -band.bottom), width, band.bottom - band.top, zorder=0, gid=label, **shade)
-            )
-            place = _SPACING.margin, -(band.top + band.bottom) / 2
+            ax.add_patch(Rectangle((0, -band.bottom), width, band.bottom - band.top, zorder=0, gid=label, **shade))
+            middle = -(band.top + band.bottom) / 2
             style = lettering.style(frames.LEGEND * self.scale)
             look: dict[str, Any] = {"ha": "left", "va": "center", "color": palette.GREY, "zorder": 4}
-            ax.add_artist(_Label(*place, label, frames.LEGEND / 72, **look, **style))
+            ax.add_artist(_Label(_SPACING.margin, middle, label, frames.LEGEND / 72, **look, **style))
 
     def draw_nodes(self, ax: Axes) -> None:
         """Draw boxes with names, above all lines."""
@@ -286,7 +286,7 @@ class _Picture:
             ends = list(pair if downwards else pair[::-1])
             # Beside each other in the lower half, they are joined at their tops: below there may be no room.
             dip = _SPACING.layers[0] if centre[ends[0], 1] <= self.placed.size[1] / 2 else -_SPACING.layers[0]
-            points = free_curve(*centre[ends], self.sizes[ends, 1], dip)
+            points = free_curve(centre[ends[0]], centre[ends[1]], self.sizes[ends, 1], dip)
             codes = [Path.MOVETO, *[Path.CURVE4] * 3]
         points = points * [1.0, -1.0]
         return (points, codes) if downwards else (points[::-1], [codes[0], *codes[:0:-1]])
@@ -315,7 +315,7 @@ def _inches(ax: Axes) -> tuple[float, float]:
 
 def _explanation(drawn: Sequence[Link], left_out: int, threshold: float, quantity: str) -> tuple[list[Line2D], str]:
     """Return what lines mean, as a legend's lines and its title, which says what isn't drawn."""
-    kinds = {"told": "direction told", "likelier": "likelier direction", "open": "direction can't be told"}
+    kinds = {"told": "clear direction", "likelier": "more probable direction", "open": "direction undetermined"}
     marks = {"told": palette.BLUE, "likelier": "none"}
     handles = [
         Line2D(

@@ -50,11 +50,11 @@ def drawing_of(post: "GraphPosterior") -> dict[str, Any]:
     dict
         `labels`, the lines of each node's name; `sizes`, its width and height; `links`, the most probable last so that
         it lies on top, each with `parent`, `child`, `probability` (of being joined, either way) and `direction`
-        ("told", "likelier" or "open"); `layouts`, drawings for boxes of different shapes; `from`, `start`, the least
-        probability of the links, and of those that are shown at first; `thinner`, the width of lines beside the usual;
-        `dip`, how far lines between nodes side by side bend out. A layout has `width` and `height`; `nodes`, their
-        middles; `courses`, by the number of a link, the lanes (x, top, bottom) of its way around nodes; and `bands`, the
-        tiers, each with `label`, `top` and `bottom`.
+        ("told", "likelier" or "open"); `layouts`, drawings for boxes of different shapes; `from` and `start`, the least
+        probability of the links, and of those that are shown at first; `thinner`, the width of lines as a share of the
+        usual one; `dip`, how far lines between nodes side by side bend out. A layout has `width` and `height`;
+        `nodes`, their middles; `courses`, by the number of a link, the lanes (x, top, bottom) of its way around nodes;
+        and `bands`, the tiers, each with `label`, `top` and `bottom`.
     """
     probabilities = post.edge_probabilities().to_numpy()
     drawn = sorted(links(probabilities, SHOWN_FROM), key=lambda link: link.probability)
@@ -99,9 +99,17 @@ def _layout(place: Placed, drawn: list[Link]) -> dict[str, Any]:
         lanes = place.courses.get(pair, place.courses.get(pair[::-1]))
         if lanes is not None:
             courses[str(number)] = lanes.round(1).tolist()
-    bands = [{"label": tier_label(own.tier), "top": round(own.top, 1), "bottom": round(own.bottom, 1)} for own in place.bands]
+    bands = [
+        {"label": tier_label(own.tier), "top": round(own.top, 1), "bottom": round(own.bottom, 1)} for own in place.bands
+    ]
     width, height = (round(side, 1) for side in place.size)
-    return {"width": width, "height": height, "nodes": place.centre.round(1).tolist(), "courses": courses, "bands": bands}
+    return {
+        "width": width,
+        "height": height,
+        "nodes": place.centre.round(1).tolist(),
+        "courses": courses,
+        "bands": bands,
+    }
 
 
 def _in_rows(

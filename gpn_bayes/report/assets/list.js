@@ -4,7 +4,7 @@ const listedPairs = 200;
 // The legend's mark of a direction, as wide as the legend has it.
 function directionMark(direction) {
   const svg = svgElement("svg", { class: "mark", viewBox: "0 0 30 12", role: "img" });
-  svgElement("title", {}, svg).textContent = { told: "leads to", likelier: "likely leads to", open: "joined, direction open" }[direction];
+  svgElement("title", {}, svg).textContent = { told: "clear direction", likelier: "more probable direction", open: "direction undetermined" }[direction];
   if (direction === "open") svgElement("path", { class: "open", d: "M1 6H29" }, svg);
   else {
     svgElement("path", { class: "told", d: "M1 6H20" }, svg);
