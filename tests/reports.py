@@ -12,6 +12,17 @@ from gpn_bayes.posterior import GraphPosterior
 AWKWARD = ("<b>raf</b>", "mek & co", "erk\"'`", "</script><script>alert(1)</script>", "TNF-α -> x", "${akt}, \\u003c")
 
 
+LONG = (
+    "age", "sex", "body-mass index (kg/m²)", "systolic blood pressure", "diastolic blood pressure",
+    "C-reactive protein (hs)", "interleukin-6", "tumour necrosis factor α", "β-catenin", "HbA1c (%)", "fasting glucose",
+    "creatinine", "estimated glomerular filtration rate", "LDL cholesterol", "HDL cholesterol", "triglycerides",
+    "smoking (pack-years)", "alcohol (units per week)", "physical activity", "waist circumference",
+    "alanine aminotransferase", "γ-glutamyltransferase", "haemoglobin", "white_blood_cell_count", "platelets",
+    "serum albumin", "vitamin D (25-hydroxy)", "left ventricular ejection fraction", "NT-proBNP",
+    "carotid intima-media thickness",
+)  # fmt: skip
+
+
 def made_posterior(names, edges, shape=(3, 80), seed=1, **settings) -> GraphPosterior:
     """Return draws that hold each edge (parent, child, probability), parents before children in the list of names."""
     rng = np.random.default_rng(seed)
@@ -21,6 +32,21 @@ def made_posterior(names, edges, shape=(3, 80), seed=1, **settings) -> GraphPost
     score = rng.normal(-100.0, 1.0, shape)
     settings = {"sampler": "partition", "score": "BGe(alpha_mu=1.0, alpha_w=None, t0=None)"} | settings
     return GraphPosterior(tuple(names), graphs.pack(dags), score, settings=settings)
+
+
+def crowded_posterior(names=LONG, tiers=None, seed=1) -> GraphPosterior:
+    """Return a posterior with about 1.5 probable edges and one improbable edge a variable, and tiers if given."""
+    rng = np.random.default_rng(seed)
+    n = len(names)
+    chances = rng.random((n, n))
+    probable, possible = 3 / n, 5 / n
+    edges = [
+        (i, j, 0.97 if chances[i, j] < probable else 0.2)
+        for i in range(n)
+        for j in range(i + 1, n)
+        if chances[i, j] < possible
+    ]
+    return made_posterior(names, edges, shape=(2, 60), prior={"kind": "uniform", "tiers": tiers})
 
 
 def awkward_posterior() -> GraphPosterior:

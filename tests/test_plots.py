@@ -1,5 +1,6 @@
 """Pictures of one posterior: the network and the heat maps show what the draws say."""
 
+from itertools import pairwise
 from time import process_time
 
 import matplotlib as mpl
@@ -8,11 +9,13 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgba
 
+import gpn_bayes as gpn
 from gpn_bayes.bootstrapping import BootstrapResult
 from gpn_bayes.plots import layout, palette
 from gpn_bayes.plots.network import links
 from tests.draws import NAMES
 from tests.pictures import by_gid, chain_of, drawn, legend_of, texts, turned
+from tests.reports import LONG, crowded_posterior, made_posterior
 
 mpl.use("Agg")
 
@@ -61,7 +64,7 @@ def test_directions_are_shown_as_far_as_they_are_told(forth, direction, face):
     if face is None:
         assert not heads
         assert line.get_edgecolor()[:3] == to_rgba(palette.VERMILION)[:3]
-        assert "direction can't be told" in legend_of(ax)
+        assert "direction undetermined" in legend_of(ax)
     else:
         assert heads[0].get_facecolor()[:3] == to_rgba(face)[:3]
         assert line.get_edgecolor()[:3] == to_rgba(palette.BLUE)[:3]
@@ -89,6 +92,124 @@ def test_given_axes_are_used_and_letters_fit_them():
     assert ax is axes[1]
     assert ax.texts[0].get_fontsize() < 9
     assert not axes[0].patches
+
+
+NETWORKS = {
+    "5": lambda: crowded_posterior("abcde"),
+    "11": lambda: crowded_posterior([f"v{k}" for k in range(11)]),
+    "11, long names": lambda: crowded_posterior(LONG[:11]),
+    "30, long names": crowded_posterior,
+    "30, long names, tiers": lambda: crowded_posterior(tiers=[1 + k // 8 for k in range(30)]),
+}
+
+
+def inside(inner, outer, slack=1.0):
+    """Return whether a box lies within another, but for some pixels."""
+    corners = inner.x0 - outer.x0, inner.y0 - outer.y0, outer.x1 - inner.x1, outer.y1 - inner.y1
+    return min(corners) >= -slack
+
+
+@pytest.mark.parametrize("constrained", [False, True])
+@pytest.mark.parametrize("size", [(3, 3), (5, 5), (12, 8)], ids=str)
+@pytest.mark.parametrize("network", NETWORKS)
+def test_everything_stays_within_axes_of_any_size(network, size, constrained):
+    post = NETWORKS[network]()
+    figure, ax = plt.subplots(figsize=size, dpi=200, layout="constrained" if constrained else None)
+    post.plot_network(ax=ax)
+    figure.canvas.draw()
+    texts_drawn = [text.get_window_extent() for text in ax.texts]
+    legend = ax.get_legend().get_window_extent()
+    boxes = [patch.get_window_extent() for patch in ax.patches if patch.get_gid() is None]
+    assert len(boxes) == len(post.names)
+    for k, own in enumerate(texts_drawn):
+        assert inside(own, ax.bbox) and not own.overlaps(legend)
+        assert not any(own.overlaps(other) for other in texts_drawn[:k])
+    # The names of tiers come first.
+    for text, box in zip(texts_drawn[-len(boxes) :], boxes, strict=True):
+        assert inside(text, box) and inside(box, ax.bbox)
+    assert inside(legend, figure.bbox)
+
+
+@pytest.mark.parametrize(("size", "names", "least"), [((5, 5), 11, 7.0), ((12, 8), 30, 7.0), ((5, 5), 30, 3.0)])
+def test_letters_are_as_large_as_the_axes_let_them(size, names, least):
+    figure, ax = plt.subplots(figsize=size)
+    crowded_posterior([f"v{k}" for k in range(names)] if names == 11 else LONG).plot_network(ax=ax)
+    figure.canvas.draw()
+    assert min(text.get_fontsize() for text in ax.texts) >= least
+
+
+def test_letters_follow_axes_that_change_their_size():
+    figure, ax = plt.subplots(figsize=(8, 8))
+    crowded_posterior(LONG[:11]).plot_network(ax=ax)
+    figure.canvas.draw()
+    before = ax.texts[0].get_fontsize()
+    figure.set_size_inches(4, 4)
+    figure.canvas.draw()
+    assert ax.texts[0].get_fontsize() == pytest.approx(before / 2, rel=0.01)
+
+
+def test_tiers_are_bands_from_the_top():
+    tiers = [2005, 2005, 2010, 2010.5]
+    post = drawn(NAMES, chain_of(1.0, 0.5, 0.2))
+    assert not by_gid(post.plot_network(), "tier 2005"), "without tiers, or in a file that has none, there are no bands"
+    post.settings["prior"] = {"kind": "uniform", "tiers": tiers}
+    ax = post.plot_network()
+    assert texts(ax)[:3] == ["tier 2005", "tier 2010", "tier 2010.5"]
+    bands = {label: by_gid(ax, label)[0].get_window_extent() for label in texts(ax)[:3]}
+    tops = [bands[label].y1 for label in bands]
+    assert tops == sorted(tops, reverse=True)
+    boxes = [patch.get_window_extent() for patch in ax.patches if patch.get_gid() is None]
+    for box, tier in zip(boxes, tiers, strict=True):
+        assert inside(box, bands[f"tier {tier:g}"], slack=0)
+
+
+def test_tiers_of_a_run_reach_its_picture(tmp_path):
+    data = gpn.simulate.linear(chain_of(1, 1, 1), 60, random_seed=1)
+    tiers = [["v3"], ["v1", "v4"], ["v2"]]
+    post = gpn.sample(data, score="bge", draws=20, tiers=tiers, random_seed=1, progressbar=False)
+    post.save(tmp_path / "post.nc")
+    ax = gpn.load(tmp_path / "post.nc").plot_network()
+    assert texts(ax)[:3] == ["tier 1", "tier 2", "tier 3"]
+    heights = {text.get_text(): text.get_position()[1] for text in ax.texts}
+    assert heights["v3"] > heights["v1"] > heights["v2"]
+
+
+def test_improbable_pairs_leave_nodes_where_they_are():
+    """They may be many: what they join would else stand far apart, in small letters."""
+    strong = [(k, k + 1, 1.0) for k in range(9)]
+    weak = [(i, j, 0.3) for i in range(10) for j in range(i + 2, 10)]
+    few, many = (made_posterior([f"v{k}" for k in range(10)], edges).plot_network() for edges in (strong, strong + weak))
+    assert len(by_gid(many, "v0 -> v9")) == 1
+    assert [text.get_position() for text in few.texts] == [text.get_position() for text in many.texts]
+
+
+def test_lines_between_nodes_side_by_side_stay_inside():
+    """Two nodes that only an improbable pair joins may stand in the last layer."""
+    edges = [(0, k, 1.0) for k in range(1, 6)] + [(i, j, 0.3) for i in range(1, 6) for j in range(i + 1, 6)]
+    ax = made_posterior("abcdef", edges, shape=(2, 40)).plot_network()
+    legend = ax.get_legend().get_window_extent()
+    lines = [patch.get_window_extent() for patch in ax.patches if patch.get_gid()]
+    assert len(lines) > 15 and not any(line.overlaps(legend) for line in lines)
+
+
+def test_layers_keep_to_the_room_and_tiers_apart():
+    rng = np.random.default_rng(2)
+    pairs = [(i, j) for i in range(24) for j in range(i + 1, 24) if rng.random() < 0.08]
+    widths, tiers = rng.uniform(0.5, 2.0, 24), np.repeat([0, 1, 2], 8)
+    found = layout.layered_layout(pairs, np.arange(24), widths, 0.3, tiers, room=6.0)
+    for number in range(found.layer.max() + 1):
+        own = np.flatnonzero(found.layer == number)
+        assert widths[own].sum() + 0.3 * (len(own) - 1) <= 6.0 and len(set(tiers[own])) == 1
+    assert all(found.layer[i] < found.layer[j] for i, j in pairs)
+    free = layout.layered_layout(pairs, np.arange(24), widths, 0.3)
+    assert free.layer.max() < found.layer.max()
+
+
+def test_parts_that_nothing_joins_stand_close():
+    pairs = [(0, 1), (0, 2), (3, 4), (3, 5), (6, 7)]
+    found = layout.layered_layout(pairs, np.arange(8), np.ones(8), 0.3)
+    ends = sorted((found.x[own].min() - 0.5, found.x[own].max() + 0.5) for own in ([0, 1, 2], [3, 4, 5], [6, 7]))
+    assert max(after[0] - before[1] for before, after in pairwise(ends)) <= 0.3 + 1e-9
 
 
 def test_no_two_nodes_overlap_and_no_line_crosses_a_node():
@@ -143,7 +264,9 @@ def crossed(rows, below):
 @pytest.mark.parametrize(("n", "edges"), [(12, 8), (20, 10), (100, 12)])
 def test_sweeps_order_layers_by_the_places_of_neighbours(n, edges):
     down = joined(n, edges, n)
-    grid = layout._Grid(list(range(n)), down, layout._layers(down, np.arange(n)), np.ones(n), 0.3)
+    layers = layout._Layers(down, np.ones(n), 0.3, np.inf)
+    layers.fill(list(range(n)))
+    grid = layout._Grid(list(range(n)), down, layers.numbered(), np.ones(n), 0.3)
     moved = False
     for downwards in (True, False, True, False):
         expected = swept(grid.rows, grid.above if downwards else grid.below, downwards)

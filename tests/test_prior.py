@@ -1,5 +1,7 @@
 """The graph prior against enumeration, the edges it demands and refuses, and the search space."""
 
+import json
+from fractions import Fraction
 from math import comb
 
 import networkx as nx
@@ -140,11 +142,19 @@ def test_forbidden_edges_may_form_cycles_and_hold_the_diagonal():
 
 @pytest.mark.parametrize(
     "tiers",
-    [["c", ["a", "b"]], [["c"], [], ["a", "b"]], {"a": 2, "b": 2, "c": 0.5}, [{2}, (0, 1)]],
+    [["c", ["a", "b"]], [["c"], [], ["a", "b"]], {"a": 2, "b": 2, "c": Fraction(1, 2)}, [{2}, (0, 1)]],
     ids=["groups", "empty group", "numbers", "positions"],
 )
-def test_tiers_forbid_the_way_back(tiers):
-    assert off_diagonal(GraphPrior(NAMES, tiers=tiers).forbidden) == {(0, 2), (1, 2)}
+def test_tiers_forbid_the_way_back_and_are_recorded(tiers):
+    prior = GraphPrior(NAMES, tiers=tiers)
+    assert off_diagonal(prior.forbidden) == {(0, 2), (1, 2)}
+    recorded = json.loads(json.dumps(prior.parameters))["tiers"]
+    assert recorded[0] == recorded[1] > recorded[2]
+
+
+def test_groups_are_numbered_from_one():
+    assert GraphPrior(NAMES, tiers=[["c"], ["a", "b"]]).parameters["tiers"] == [2, 2, 1]
+    assert GraphPrior(NAMES).parameters["tiers"] is None
 
 
 def test_parameters_tell_priors_apart():

@@ -139,10 +139,11 @@ def test_a_log_score_that_never_changed():
         {"sampler": "exact"},
         {"sampler": "partition", "prior": "fair", "required": [("a", "b")], "forbidden": [("c", "a")]},
         {"sampler": "order", "max_parents": 2, "order_bias": "correct"},
+        {"tiers": [["c", "a"], ["b"], ["d"]], "forbidden": [("a", "d")]},
         {"score": gpn.scores.BGe(alpha_mu=0.5), "thin": 3},
         {"sampler": "partition", "until": "converged", "draws": 2000, "thin": 1, "tune": 0},
     ],
-    ids=["exact", "partition", "order", "bge", "until converged"],
+    ids=["exact", "partition", "order", "tiers", "bge", "until converged"],
 )
 def test_the_call_draws_the_same(settings):
     data, _ = exact_posterior()
@@ -171,6 +172,8 @@ def test_settings_in_words():
     data, _ = exact_posterior()
     settings = dict(origin_of(quick(data, required=[("a", "b")], forbidden=[("c", "d")]))["settings"])
     assert settings["prior"] == "uniform; required a → b; forbidden c → d"
+    tiers = dict(origin_of(quick(data, tiers={"a": 1, "b": 0, "c": 1, "d": 2}, forbidden=[("a", "c")]))["settings"])
+    assert tiers["prior"] == "uniform; tiers b < a, c < d; forbidden a → c"
     assert settings["max parents"] == "none" and settings["random seed"] == "3"
     prior = gpn.scores.GraphPrior(list(data.columns), edge_penalty=2.0, edge_probabilities=np.full((4, 4), 0.2))
     told = dict(origin_of(quick(data, prior=prior))["settings"])["prior"]

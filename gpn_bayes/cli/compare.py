@@ -99,8 +99,12 @@ def _show(table: "pd.DataFrame", threshold: float, top: int, first: str, second:
         numbers = (f"{row['first']:.3f}", f"{row['second']:.3f}", f"{row['difference']:+.3f}")
         grid.add_row(row["edge"], *numbers, error_text(row["mcse"]), style="bold" if clear else None)
     out.print(grid)
-    if len(shown) < len(chosen):
-        out.print(f"{len(chosen) - len(shown)} more edges; --top 0 shows all", style="dim")
+    rest = table.drop(shown.index)
+    if len(rest):
+        noun, verb = ("edge", "differs") if len(rest) == 1 else ("edges", "differ")
+        widest = rest["difference"].abs().max()
+        told = f"{len(rest):,} more {noun} {verb} by {widest:.3f} at most; --top 0 --threshold 0 shows all"
+        out.print(told, style="dim", soft_wrap=True)
 
 
 def _show_distances(one: "GraphPosterior", two: "GraphPosterior", table: "pd.DataFrame") -> None:

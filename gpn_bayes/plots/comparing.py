@@ -89,6 +89,8 @@ def plot_comparison(
 ) -> Axes:
     """Compare two posteriors edge by edge, such as one under Gaussian processes with a linear one.
 
+    The edges on which they differ most come first.
+
     Parameters
     ----------
     post, other : GraphPosterior or BootstrapResult
@@ -98,8 +100,8 @@ def plot_comparison(
     truth : networkx.DiGraph, array or edges, optional
         A known network, whose edges are marked.
     edges : int, default 25
-        How many edges to show: those of the highest probability in either. How far the others are apart at most, and
-        how many of them the known network has, is written below.
+        How many edges to show: those that differ most. How far the others differ at most, and how many of them the
+        known network has, is written below.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure. Give your own ``layout="constrained"``: that makes room for legends.
 
@@ -121,7 +123,7 @@ def plot_comparison(
     titles = _titles(post, other) if labels is None else _checked(labels)
     first, second = post.edge_probabilities().to_numpy(), frames.same_variables(post, other)
     known = None if truth is None else graphs.as_adjacency(truth, post.names, acyclic=False)
-    shown, hidden = _ranked(np.maximum(first, second), edges)
+    shown, hidden = _ranked(first, second, edges)
     names = [frames.edge_label(post, i, j) for i, j in shown]
     heights = [lettering.size_of(name, frames.FONT)[1] + 0.08 for name in names]
     long = max(lettering.size_of(name, frames.FONT)[0] for name in names)
@@ -162,10 +164,12 @@ def _titles(post: "GraphQueries", other: "GraphQueries") -> list[str]:
     return found if found[0] != found[1] else [f"{found[0]}, first", f"{found[1]}, second"]
 
 
-def _ranked(highest: np.ndarray, count: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return the edges of the highest probability, and the others."""
-    pairs = [(int(i), int(j)) for i, j in np.argwhere(~np.eye(len(highest), dtype=bool))]
-    pairs.sort(key=lambda pair: -highest[pair])
+def _ranked(first: np.ndarray, second: np.ndarray, count: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Return the edges that differ most, and the others; of equal differences, the most probable come first."""
+    # Differences that are equal but for rounding are equal.
+    gaps, highest = np.abs(first - second).round(12), np.maximum(first, second)
+    pairs = [(int(i), int(j)) for i, j in np.argwhere(~np.eye(len(first), dtype=bool))]
+    pairs.sort(key=lambda pair: (-gaps[pair], -highest[pair]))
     return pairs[:count], pairs[count:]
 
 
@@ -185,9 +189,8 @@ def _below(
     label = f"edge {quantity}"
     if not hidden:
         return label
-    highest = max(max(first[pair], second[pair]) for pair in hidden)
     widest = max(abs(first[pair] - second[pair]) for pair in hidden)
     noun, verb = ("edge", "differs") if len(hidden) == 1 else ("edges", "differ")
     of_truth = 0 if known is None else sum(bool(known[pair]) for pair in hidden)
     told = f"\n{of_truth} of these in the known network" if of_truth else ""
-    return f"{label}\n{len(hidden)} more {noun}, up to {highest:.2g}, {verb} by {widest:.2g} at most{told}"
+    return f"{label}\n{len(hidden):,} more {noun} {verb} by {widest:.2g} at most{told}"

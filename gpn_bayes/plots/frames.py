@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.legend import Legend
 
 from gpn_bayes.plots import lettering, palette
 
@@ -33,19 +34,21 @@ def note(ax: Axes, text: str) -> None:
     ax.text(0.5, 0.5, lines, parse_math=False, fontfamily=lettering.families(), **place)
 
 
-def legend_below(ax: Axes, handles: list[Any], title: str) -> None:
-    """Write a legend under axes without ticks, off the data, headed by a line in words."""
+def legend_below(ax: Axes, handles: list[Any], title: str, columns: int, size: float) -> Legend:
+    """Write a legend at the bottom of axes without ticks, headed by a line in words."""
     legend = ax.legend(
         handles=handles,
         title=title,
-        loc="upper center",
+        loc="lower center",
         bbox_to_anchor=(0.5, 0.0),
-        ncols=max(len(handles), 1),
+        ncols=columns,
         frameon=False,
-        fontsize=LEGEND,
-        title_fontsize=LEGEND,
+        fontsize=size,
+        title_fontsize=size,
+        borderaxespad=0.0,
     )
     legend.get_title().set_multialignment("center")
+    return legend
 
 
 def legend_beside(ax: Axes, handles: list[Any] | None = None, gap: float = 0.01, **settings: Any) -> None:

@@ -18,6 +18,7 @@ _WIDE_FONTS = (
     "Noto Sans Thai", "Segoe UI", "Segoe UI Symbol", "Noto Sans Symbols", "Noto Sans Symbols 2",
 )  # fmt: skip
 _BREAK_AFTER = " _-./:,;|"
+_SHORTEST = 3
 # Height of a line over the font's size.
 _LINE = 1.25
 _POINTS_AN_INCH = 72.0
@@ -66,8 +67,17 @@ def style(size: float) -> dict[str, Any]:
     return {"fontsize": size, "fontfamily": families(), "parse_math": False}
 
 
-def wrapped(text: str, width: int) -> str:
-    """Break a text into lines of at most so many characters, after a separator where there is one.
+def wrapped(text: str, width: int, longest: int | None = None) -> str:
+    """Break a text after separators into lines of about the same length, with at most `width` characters if possible.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    width : int
+        How many characters a line may hold; a longer word gets a line of its own.
+    longest : int, optional
+        Words of more characters than this are broken; by default those longer than a line.
 
     Examples
     --------
@@ -75,18 +85,50 @@ def wrapped(text: str, width: int) -> str:
     phospho_
     lipase_
     gamma
+    >>> print(wrapped("C-reactive protein (hs)", 18))
+    C-reactive
+    protein (hs)
     >>> print(wrapped("mitogenactivated", 10))
     mitogenact
     ivated
+    >>> print(wrapped("mitogenactivated kinase", 10, longest=20))
+    mitogenactivated
+    kinase
     """
-    lines = []
-    while len(text) > width:
-        # A separator in the first few characters would leave a line of nothing much.
-        places = [k + 1 for k in range(width // 3, width) if text[k] in _BREAK_AFTER]
-        cut = places[-1] if places else width
-        lines.append(text[:cut].rstrip(" "))
-        text = text[cut:].lstrip(" ")
-    return "\n".join([*lines, text])
+    words = _words(text, width if longest is None else longest)
+    lines = _lines(words, width)
+    for narrower in range(width - 1, 0, -1):
+        tried = _lines(words, narrower)
+        if len(tried) > len(lines):
+            break
+        lines = tried
+    return "\n".join(line.strip(" ") for line in lines)
+
+
+def _words(text: str, longest: int) -> list[str]:
+    """Return a text in the pieces that lines are made of, each with the separator at its end."""
+    words = [""]
+    for k, character in enumerate(text):
+        if len(words[-1]) == longest:
+            words.append("")
+        words[-1] += character
+        # A piece of a letter or two, as in "γ-catenin" and "interleukin-6", isn't worth a line.
+        whole = len(words[-1]) > _SHORTEST and len(text) - k > _SHORTEST
+        apart = character == " " or (character in _BREAK_AFTER and whole)
+        if apart and k + 1 < len(text) and text[k + 1] not in _BREAK_AFTER:
+            words.append("")
+    return words
+
+
+def _lines(words: list[str], width: int) -> list[str]:
+    """Return words in lines, each as full as may be."""
+    lines = [words[0]]
+    for word in words[1:]:
+        if len((lines[-1] + word).rstrip(" ")) <= width:
+            lines[-1] += word
+        else:
+            lines.append(word)
+    return lines
 
 
 @functools.lru_cache(maxsize=4096)

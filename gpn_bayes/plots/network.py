@@ -6,21 +6,41 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon
+from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon, Rectangle
 from matplotlib.path import Path
+from matplotlib.text import Text
 
 from gpn_bayes.checking import check_share
 from gpn_bayes.plots import frames, lettering, palette
-from gpn_bayes.plots.layout import Layout, averaged_order, drawing_order, layered_layout
+from gpn_bayes.plots.layout import averaged_order
+from gpn_bayes.plots.placing import (
+    STARTS,
+    Placed,
+    Spacing,
+    free_curve,
+    line_scale,
+    place_network,
+    strong_links,
+    tier_label,
+    tiers_of,
+)
 
 if TYPE_CHECKING:
     from gpn_bayes.posterior.queries import GraphQueries
 
 # The share of a pair's probability that one direction must have to be called told, or likelier.
 TOLD, LIKELIER = 0.9, 2 / 3
-# In inches: around a name, between nodes, between layers, beyond the nodes, and from an arrow to its node.
-_PAD, _GAP, _LAYER_GAP, _MARGIN, _CLEAR = 0.09, 0.3, 0.68, 0.12, 0.025
-_NAME_WIDTH = 18
+# In inches, at a scale of 1: around a name, the narrowest node, and from a line to the node it ends at.
+_PAD, _NARROWEST, _CLEAR = 0.08, 0.5, 0.025
+_SPACING = Spacing(gap=0.24, layers=(0.46, 1.3), inset=0.1, step=0.2, margin=0.12, heading=0.0)
+# Names are broken into lines of so many characters, in small axes of fewer; a word that is longer than all is too.
+_NAME_WIDTHS, _LONGEST_WORD = (18, 12), 30
+# New figures are this much wider than high, if the network lets them; widths that are tried, in inches.
+_ASPECT, _WIDTHS = 1.5, tuple(5.0 * 1.15**k for k in range(24))
+# Letters are never larger than this share of their usual size.
+_LARGEST = 1.25
+# The width of axes, in inches, below which the legend's letters are smaller.
+_LEGEND_WIDTH = 3.6
 
 
 class Link(NamedTuple):
@@ -85,9 +105,11 @@ def links(probabilities: np.ndarray, threshold: float) -> list[Link]:
 def plot_network(post: "GraphQueries", threshold: float = 0.1, ax: Axes | None = None) -> Axes:
     """Draw the network: lines as wide and opaque as the pair is probable, causes above effects.
 
-    Layers follow the order of the variables averaged over the draws. A filled arrowhead is a direction that the draws
-    tell, an open one a direction that is likelier; a line of another colour, without a head, joins two variables of
-    which either may be the cause.
+    Layers follow the order of the variables averaged over the draws. A filled arrowhead is a direction with 90 % or
+    more of the pair's probability, an open one a direction with two thirds or more; a line of another colour, without
+    a head, joins two variables of which either may be the cause. The lines of the most probable pairs, at most two for
+    each variable, go around the nodes between; those of other pairs pass behind nodes. Tiers that were given to
+    `gpn_bayes.sample` are bands, the earliest at the top.
 
     Parameters
     ----------
@@ -97,7 +119,8 @@ def plot_network(post: "GraphQueries", threshold: float = 0.1, ax: Axes | None =
         Pairs are drawn whose probability of being joined, either way, is at least this. How many aren't is written
         below.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure, as large as the network needs. Give your own ``layout="constrained"``.
+        Where to draw; by default a new figure, as large as the network needs. Names, lines and legend stay within
+        the axes, however small they are: names shrink with them.
 
     Returns
     -------
@@ -115,144 +138,184 @@ def plot_network(post: "GraphQueries", threshold: float = 0.1, ax: Axes | None =
     check_share("threshold", threshold)
     probabilities = post.edge_probabilities().to_numpy()
     drawn = links(probabilities, threshold)
-    names = [lettering.wrapped(lettering.drawable(name), _NAME_WIDTH) for name in post.names]
-    picture = _Picture(names, drawn, averaged_order(post))
-    ax = picture.new_axes(ax)
+    left_out = len(links(probabilities, 0.0)) - len(drawn)
+    picture = _Picture(post, drawn, threshold)
+    ax = picture.start(ax, _explanation(drawn, left_out, threshold, post.quantity))
+    picture.draw_tiers(ax)
     for link in drawn:
         picture.draw_link(ax, link, f"{post.names[link.parent]} -> {post.names[link.child]}")
     picture.draw_nodes(ax)
-    left_out = len(links(probabilities, 0.0)) - len(drawn)
-    _explain(ax, drawn, left_out, threshold, post.quantity)
     return ax
 
 
+class _Label(Text):
+    """A text that is as large, beside what is drawn around it, whatever size its axes have when they are drawn."""
+
+    def __init__(self, x: float, y: float, text: str, inches: float, **settings: Any) -> None:
+        super().__init__(x, y, text, **settings)
+        self._inches = inches
+
+    def _fit(self) -> None:
+        if self.axes is None or self.figure is None:
+            return
+        ends = self.axes.transData.transform([(0.0, 0.0), (1.0, 0.0)])
+        points = 72 * self._inches * float(ends[1, 0] - ends[0, 0]) / self.figure.dpi
+        if abs(points - float(self.get_fontsize())) > 1e-3 * points:
+            self.set_fontsize(points)
+
+    def draw(self, renderer: Any) -> None:
+        self._fit()
+        super().draw(renderer)
+
+    def get_window_extent(self, renderer: Any = None, dpi: float | None = None) -> Any:
+        self._fit()
+        return super().get_window_extent(renderer, dpi)
+
+
 class _Picture:
-    """A network in inches, y upwards; `scale` shrinks it to axes that are given."""
+    """A network in inches, y upwards from its lower left corner; `scale` is the size of an inch where it is drawn."""
 
-    def __init__(self, names: list[str], drawn: Sequence[Link], averaged: np.ndarray) -> None:
-        sizes = np.array([lettering.size_of(name, frames.FONT) for name in names]) + 2 * _PAD
-        self.names = names
-        self.width, self.height = np.maximum(sizes[:, 0], 0.5), sizes[:, 1]
-        told = sorted((link for link in drawn if link.direction != "open"), key=lambda link: -link.probability)
-        order = drawing_order([(link.parent, link.child) for link in told], averaged)
-        pairs = [(link.parent, link.child) for link in drawn]
-        self.layout: Layout = layered_layout(pairs, order, self.width, _GAP)
-        # The wider a network, the farther apart are its layers: lines that are all but level can't be followed.
-        span = float((self.layout.x + self.width / 2).max() - (self.layout.x - self.width / 2).min())
-        layer_gap = float(np.clip(0.07 * span, _LAYER_GAP, 2 * _LAYER_GAP))
-        layers = range(int(self.layout.layer.max()) + 1)
-        self.tallest = np.array([self.height[self.layout.layer == k].max() for k in layers])
-        self.middle = -np.concatenate([[0.0], np.cumsum((self.tallest[:-1] + self.tallest[1:]) / 2 + layer_gap)])
-        self.y = self.middle[self.layout.layer]
+    def __init__(self, post: "GraphQueries", drawn: Sequence[Link], threshold: float) -> None:
+        self.full_names = [lettering.drawable(name) for name in post.names]
+        _, self.strong = strong_links(drawn, len(post.names), (threshold, *STARTS))
+        self.thinner = line_scale(self.strong)
+        self.averaged, self.tiers = averaged_order(post), tiers_of(post)
+        headings = [] if self.tiers is None else [tier_label(tier) for tier in np.unique(self.tiers)]
+        self.heading = max((lettering.size_of(text, frames.LEGEND)[0] for text in headings), default=0.0)
         self.scale = 1.0
-        self._set_ports()
 
-    def _set_ports(self) -> None:
-        """Give each end of an edge a place of its own on its node's upper or lower side, so that heads don't meet."""
-        self.port: dict[tuple[int, tuple[int, int]], float] = {}
-        sides: dict[tuple[int, bool], list[tuple[float, tuple[int, int]]]] = {}
-        for upper, lower in self.layout.routes:
-            route = self.layout.routes[upper, lower]
-            first = route[0][0] if route else self.layout.x[lower]
-            last = route[-1][0] if route else self.layout.x[upper]
-            sides.setdefault((upper, False), []).append((float(first), (upper, lower)))
-            sides.setdefault((lower, True), []).append((float(last), (upper, lower)))
-        for (node, _), ends in sides.items():
-            room = self.width[node] - 2 * _PAD
-            step = min(room / max(len(ends) - 1, 1), 0.2)
-            for k, (_, pair) in enumerate(sorted(ends)):
-                self.port[node, pair] = float(self.layout.x[node] + (k - (len(ends) - 1) / 2) * step)
+    def _place(self, box: tuple[float, float], name_width: int) -> float:
+        """Place the nodes, with names of such a width, and return the scale at which they fit a box."""
+        self.names = [lettering.wrapped(name, name_width, _LONGEST_WORD) for name in self.full_names]
+        sizes = np.array([lettering.size_of(name, frames.FONT) for name in self.names]) + 2 * _PAD
+        self.sizes = np.maximum(sizes, [_NARROWEST, 0.0])
+        spacing = _SPACING._replace(heading=self.heading + _SPACING.margin)
+        self.placed: Placed = place_network(self.sizes, self.strong, self.averaged, spacing, box, self.tiers)
+        return self.placed.scale(box)
 
-    def extent(self) -> tuple[float, float, float, float]:
-        """Return left, right, bottom and top."""
-        passed = [x for route in self.layout.routes.values() for x, _ in route]
-        left = min([*(self.layout.x - self.width / 2), *passed]) - _MARGIN
-        right = max([*(self.layout.x + self.width / 2), *passed]) + _MARGIN
-        bottom = float((self.y - self.height / 2).min()) - _MARGIN
-        top = float((self.y + self.height / 2).max()) + _MARGIN
-        return float(left), float(right), bottom, top
-
-    def new_axes(self, ax: Axes | None) -> Axes:
-        """Return axes with a unit of an inch, or of what fits where they are given."""
-        left, right, bottom, top = self.extent()
+    def start(self, ax: Axes | None, explanation: tuple[list[Line2D], str]) -> Axes:
+        """Return axes with a legend at their bottom, and place the network above it."""
         if ax is None:
-            ax = frames.axes_of(None, max(right - left + 0.2, 5.0), top - bottom + 0.85)
-        else:
-            box = ax.get_window_extent()
-            inch = ax.figure.get_dpi()
-            fits = min(box.width / (right - left), box.height / (top - bottom)) / inch
-            self.scale = min(1.0, fits)
-        ax.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
+            return self._new_axes(explanation)
         ax.set_axis_off()
+        legend = _legend(ax, *explanation)
+        width, height = _inches(ax)
+        above = max(height - legend, 0.3 * height)
+        scales = {name_width: self._place((width, above), name_width) for name_width in _NAME_WIDTHS}
+        self.scale = min(self._place((width, above), max(scales, key=scales.__getitem__)), _LARGEST)
+        self._set_limits(ax, width, height, above)
         return ax
+
+    def _new_axes(self, explanation: tuple[list[Line2D], str]) -> Axes:
+        """Return the axes of a new figure, in which letters have their usual size."""
+        for width in _WIDTHS:
+            if self._place((width, width / _ASPECT), _NAME_WIDTHS[0]) >= 1:
+                break
+        width, height = max(self.placed.size[0], _WIDTHS[0]), self.placed.size[1]
+        ax = frames.axes_of(None, width, height)
+        ax.figure.set_layout_engine("constrained", w_pad=0.0, h_pad=0.0)  # type: ignore[union-attr]
+        ax.set_axis_off()
+        legend = _legend(ax, *explanation, width)
+        ax.figure.set_size_inches(width, height + legend)  # type: ignore[union-attr]
+        self._set_limits(ax, width, height + legend, height)
+        return ax
+
+    def _set_limits(self, ax: Axes, width: float, height: float, above: float) -> None:
+        """Set the limits of axes of such a size, with the network in the middle of the part above the legend."""
+        centre = self.placed.size[0] / 2, -self.placed.size[1] / 2
+        x, y, room = width / self.scale / 2, height / self.scale, above / self.scale / 2
+        ax.set(xlim=(centre[0] - x, centre[0] + x), ylim=(centre[1] + room - y, centre[1] + room))
+        ax.set_aspect("equal")
+
+    def draw_tiers(self, ax: Axes) -> None:
+        """Draw the tiers as bands behind everything, every other one shaded."""
+        width = self.placed.size[0]
+        for k, band in enumerate(self.placed.bands):
+            label = tier_label(band.tier)
+            shade: dict[str, Any] = {"facecolor": palette.GREY, "alpha": 0.12 if k % 2 == 0 else 0.0, "linewidth": 0}
+            ax.add_patch(Rectangle((0, -band.bottom), width, band.bottom - band.top, zorder=0, gid=label, **shade))
+            middle = -(band.top + band.bottom) / 2
+            style = lettering.style(frames.LEGEND * self.scale)
+            look: dict[str, Any] = {"ha": "left", "va": "center", "color": palette.GREY, "zorder": 4}
+            ax.add_artist(_Label(_SPACING.margin, middle, label, frames.LEGEND / 72, **look, **style))
 
     def draw_nodes(self, ax: Axes) -> None:
         """Draw boxes with names, above all lines."""
-        for i, name in enumerate(self.names):
-            x, y, width, height = self.layout.x[i], self.y[i], self.width[i], self.height[i]
-            inset = 0.06
-            ax.add_patch(
-                FancyBboxPatch(
-                    (x - width / 2 + inset, y - height / 2 + inset),
-                    width - 2 * inset,
-                    height - 2 * inset,
-                    boxstyle=f"round,pad={inset}",
-                    facecolor=ax.get_facecolor(),
-                    edgecolor=palette.GREY,
-                    linewidth=0.9 * self.scale,
-                    zorder=3,
-                )
-            )
-            style = lettering.style(frames.FONT * self.scale)
-            ax.text(x, y, name, ha="center", va="center", zorder=4, linespacing=1.1, **style)
+        inset = 0.06
+        style = lettering.style(frames.FONT * self.scale)
+        for name, (x, down), (width, height) in zip(self.names, self.placed.centre, self.sizes, strict=True):
+            corner = x - width / 2 + inset, -down - height / 2 + inset
+            box = FancyBboxPatch(corner, width - 2 * inset, height - 2 * inset, boxstyle=f"round,pad={inset}", zorder=3)
+            box.set(facecolor=ax.get_facecolor(), edgecolor=palette.GREY, linewidth=0.9 * self.scale)
+            ax.add_patch(box)
+            look: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 4, "linespacing": 1.1}
+            ax.add_artist(_Label(x, -down, name, frames.FONT / 72, **look, **style))
 
     def draw_link(self, ax: Axes, link: Link, label: str) -> None:
-        """Draw a line around the nodes between, with its arrowhead."""
-        pair = (link.parent, link.child)
-        downwards = pair in self.layout.routes
-        pair = pair if downwards else pair[::-1]
-        upper, lower = pair
-        head = 0.0 if link.direction == "open" else link.head
-        start = [self.port[upper, pair], self.y[upper] - self.height[upper] / 2 - _CLEAR]
-        end = [self.port[lower, pair], self.y[lower] + self.height[lower] / 2 + _CLEAR]
-        tip = end[:] if downwards else start[:]
-        (end if downwards else start)[1] += head if downwards else -head
-        path = self._path(start, self.layout.routes[pair], end)
+        """Draw a line, around the nodes between if it had a say in where nodes stand, with its arrowhead."""
+        head = 0.0 if link.direction == "open" else link.head * (0.4 + 0.6 * self.thinner)
+        points, codes = self._course(link)
+        # Ends are vertical: the head points the way that the line comes from.
+        sign = float(np.sign(points[-2, 1] - points[-1, 1])) or 1.0
+        tip = points[-1] + [0.0, sign * _CLEAR]
+        points[-1] = tip + [0.0, sign * head]
+        if codes[-1] == Path.LINETO and sign * (points[-2, 1] - points[-1, 1]) < 0:
+            # The last straight piece is shorter than the head: the bend ends at the head.
+            points[-2] = points[-1]
+        points[0, 1] += _CLEAR * (np.sign(points[1, 1] - points[0, 1]) or -1.0)
         colours: dict[str, Any] = {"alpha": link.opacity, "zorder": 1 + link.probability}
-        line = PathPatch(path, fill=False, edgecolor=link.colour, linewidth=link.width * self.scale, **colours)
-        line.set(gid=label, capstyle="butt")
+        line = PathPatch(Path(points, codes), fill=False, edgecolor=link.colour, **colours)
+        line.set(gid=label, capstyle="butt", linewidth=link.width * self.scale * self.thinner)
         ax.add_patch(line)
         if head:
-            back = tip[1] + (head if downwards else -head)
-            corners = [tip, [tip[0] - 0.6 * head, back], [tip[0] + 0.6 * head, back]]
+            corners = [tip, points[-1] - [0.6 * head, 0.0], points[-1] + [0.6 * head, 0.0]]
             face = link.colour if link.direction == "told" else ax.get_facecolor()
             mark = Polygon(corners, facecolor=face, edgecolor=link.colour, linewidth=0.9 * self.scale, **colours)
             mark.set(gid=f"{label} head", joinstyle="miter")
             ax.add_patch(mark)
 
-    def _path(self, start: list[float], route: list[tuple[float, int]], end: list[float]) -> Path:
-        """Return a smooth line that is vertical at its ends and where it passes a layer."""
-        points, codes = [start], [Path.MOVETO]
-        here = start
-        for x, layer in route:
-            above, below = self.middle[layer] + self.tallest[layer] / 2, self.middle[layer] - self.tallest[layer] / 2
-            self._bend(points, codes, here, [x, above])
-            points.append([x, below])
+    def _course(self, link: Link) -> tuple[np.ndarray, list[np.uint8]]:
+        """Return the vertices and codes of a line from parent to child, y upwards."""
+        pair = (link.parent, link.child)
+        downwards = pair in self.placed.courses
+        if downwards or pair[::-1] in self.placed.courses:
+            points, codes = _through(self.placed.courses[pair if downwards else pair[::-1]])
+        else:
+            centre = self.placed.centre
+            downwards = bool(centre[link.parent, 1] <= centre[link.child, 1])
+            ends = list(pair if downwards else pair[::-1])
+            # Beside each other in the lower half, they are joined at their tops: below there may be no room.
+            dip = _SPACING.layers[0] if centre[ends[0], 1] <= self.placed.size[1] / 2 else -_SPACING.layers[0]
+            points = free_curve(centre[ends[0]], centre[ends[1]], self.sizes[ends, 1], dip)
+            codes = [Path.MOVETO, *[Path.CURVE4] * 3]
+        points = points * [1.0, -1.0]
+        return (points, codes) if downwards else (points[::-1], [codes[0], *codes[:0:-1]])
+
+
+def _through(lanes: np.ndarray) -> tuple[np.ndarray, list[np.uint8]]:
+    """Return the vertices and codes of a line that goes straight in lanes and bends smoothly between them."""
+    points, codes = [(lanes[0, 0], lanes[0, 1])], [Path.MOVETO]
+    for k, (x, top, bottom) in enumerate(lanes):
+        if k:
+            before = points[-1]
+            halfway = (before[1] + top) / 2
+            points += [(before[0], halfway), (x, halfway), (x, top)]
+            codes += [Path.CURVE4] * 3
+        if bottom > top:
+            points.append((x, bottom))
             codes.append(Path.LINETO)
-            here = [x, below]
-        self._bend(points, codes, here, end)
-        return Path(points, codes)
-
-    @staticmethod
-    def _bend(points: list[list[float]], codes: list[np.uint8], begin: list[float], end: list[float]) -> None:
-        half = (begin[1] - end[1]) / 2
-        points += [[begin[0], begin[1] - half], [end[0], end[1] + half], end]
-        codes += [Path.CURVE4] * 3
+    return np.array(points), codes
 
 
-def _explain(ax: Axes, drawn: Sequence[Link], left_out: int, threshold: float, quantity: str) -> None:
-    """Write below what lines mean, and what isn't drawn."""
-    kinds = {"told": "direction told", "likelier": "likelier direction", "open": "direction can't be told"}
+def _inches(ax: Axes) -> tuple[float, float]:
+    """Return the width and height of axes."""
+    box = ax.get_window_extent()
+    return box.width / ax.figure.dpi, box.height / ax.figure.dpi
+
+
+def _explanation(drawn: Sequence[Link], left_out: int, threshold: float, quantity: str) -> tuple[list[Line2D], str]:
+    """Return what lines mean, as a legend's lines and its title, which says what isn't drawn."""
+    kinds = {"told": "clear direction", "likelier": "more probable direction", "open": "direction undetermined"}
     marks = {"told": palette.BLUE, "likelier": "none"}
     handles = [
         Line2D(
@@ -264,4 +327,19 @@ def _explain(ax: Axes, drawn: Sequence[Link], left_out: int, threshold: float, q
     ]  # fmt: skip
     unseen = f"{left_out} more pair{'s' * (left_out != 1)}, below {threshold:g}, not drawn"
     told = f"Width and opacity: {quantity} that two are joined" if drawn else "No two variables to join"
-    frames.legend_below(ax, handles, told + (f"\n{unseen}" if left_out else ""))
+    return handles, told + (f"\n{unseen}" if left_out else "")
+
+
+def _legend(ax: Axes, handles: list[Line2D], title: str, width: float | None = None) -> float:
+    """Write a legend at the bottom of axes, in as many columns as fit; return its height in inches."""
+    width = _inches(ax)[0] if width is None else width
+    size = frames.LEGEND * float(np.clip(width / _LEGEND_WIDTH, 0.5, 1.0))
+    # About half the size of the letters is their mean width.
+    letters = max(int(72 * width / (0.52 * size)), 12)
+    title = "\n".join(lettering.wrapped(line, letters) for line in title.split("\n"))
+    for columns in range(max(len(handles), 1), 0, -1):
+        legend = frames.legend_below(ax, handles, title, columns, size)
+        box = legend.get_window_extent()
+        if box.width <= width * ax.figure.dpi:
+            break
+    return box.height / ax.figure.dpi

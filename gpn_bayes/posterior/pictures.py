@@ -28,7 +28,7 @@ class EdgePictures:
         threshold : float, default 0.1
             Pairs that are joined with less than this probability, either way, are left out.
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure. Give your own ``layout="constrained"``: that makes room for legends.
+            Where to draw; by default a new figure. Names shrink until all of the network fits.
 
         Examples
         --------
@@ -111,7 +111,7 @@ class EdgePictures:
         truth : networkx.DiGraph, array or edge list, optional
             A known network, whose edges are marked.
         edges : int, default 25
-            How many edges to show: those of the highest probability in either.
+            How many edges to show: those on which the two differ most.
         ax : matplotlib Axes, optional
             Where to draw; by default a new figure. Give your own ``layout="constrained"``: that makes room for legends.
 

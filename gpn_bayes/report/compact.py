@@ -11,9 +11,14 @@ _ASIDE, _UP_OR_DOWN = 0.1, 0.2
 
 
 def compact_places(
-    pairs: Sequence[tuple[int, int]], order: np.ndarray, width: float, height: float
+    pairs: Sequence[tuple[int, int]],
+    order: np.ndarray,
+    width: float,
+    height: float,
+    aspect: float = 1.0,
+    tiers: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the centres of nodes in rows of about the same length, together about as wide as high.
+    """Return the centres of nodes in rows of about the same length.
 
     Parameters
     ----------
@@ -23,6 +28,10 @@ def compact_places(
         All nodes, from causes to effects: cut into rows from the top down.
     width, height : float
         What a node takes up, with the space around it.
+    aspect : float, default 1
+        The width of all, over its height.
+    tiers : ndarray, optional
+        The tier of each node, which must not fall along the order: no row holds nodes of two tiers.
 
     Returns
     -------
@@ -38,8 +47,9 @@ def compact_places(
     True
     """
     n = len(order)
-    columns = max(1, round(np.sqrt(n * height / width)))
-    rows = [row.tolist() for row in np.array_split(order, -(-n // columns))]
+    columns = max(1, round(np.sqrt(aspect * n * height / width)))
+    groups = [order] if tiers is None else [order[tiers[order] == tier] for tier in np.unique(tiers)]
+    rows = [row.tolist() for group in groups for row in np.array_split(group, -(-len(group) // columns))]
     near: dict[int, list[int]] = {int(node): [] for node in order}
     for i, j in pairs:
         near[i].append(j)

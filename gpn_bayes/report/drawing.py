@@ -5,9 +5,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpn_bayes.plots.layout import Layout, averaged_order, drawing_order, layered_layout
+from gpn_bayes.plots.layout import averaged_order
 from gpn_bayes.plots.lettering import wrapped
 from gpn_bayes.plots.network import Link, links
+from gpn_bayes.plots.placing import (
+    STARTS,
+    Band,
+    Placed,
+    Spacing,
+    line_scale,
+    node_order,
+    place_network,
+    strong_links,
+    tier_label,
+    tiers_of,
+)
 from gpn_bayes.report.compact import compact_places
 
 if TYPE_CHECKING:
@@ -15,16 +27,19 @@ if TYPE_CHECKING:
 
 # Pairs below this probability are never drawn.
 SHOWN_FROM = 0.01
-# The report opens with the pairs of the first of these probabilities that leaves two a node at most; they say where
-# nodes stand.
-STARTS = (0.1, 0.5, 0.9)
-# Layers that would take more room than this can't be read at a glance.
-_LARGEST = 1800.0
-_NAME_WIDTH = 18
-# Of letters of the size that the style sheet gives to nodes: their width, and the height of a line.
-_LETTER, _LINE = 8.2, 19.0
-_PAD, _NARROWEST, _GAP, _LAYER_GAP = 12.0, 48.0, 28.0, 64.0
-_PORT_STEP = 18.0
+# The size of letters in nodes, as in the style sheet, and the height of a line.
+FONT, _LINE = 13.0, 16.0
+# The boxes that a network is drawn for, of a screen, a tablet and a phone; all but the first only if letters are at
+# least so large in them.
+_BOXES, _LEGIBLE = ((1180.0, 760.0), (700.0, 860.0), (330.0, 600.0)), 10.0
+# A network in layers whose letters would be smaller than this is drawn in rows of the same length, if they are larger.
+_SMALLEST = 7.5
+_NAME_WIDTH, _LONGEST_LINE, _MOST_LINES = 18, 26, 3
+_PAD, _NARROWEST = (11.0, 7.0), 46.0
+_SPACING = Spacing(gap=22.0, layers=(44.0, 100.0), inset=11.0, step=16.0, margin=12.0, heading=0.0)
+# The widths of letters over the size of the font, as in the widest of the fonts that systems come with.
+_SLIM, _USUAL, _BROAD, _SQUARE = 0.4, 0.62, 0.95, 1.0
+_SLIM_LETTERS, _BROAD_LETTERS = frozenset("iljtfrI .,:;'|!()[]{}-/\\"), frozenset("mwMWOQ%@&")
 
 
 def drawing_of(post: "GraphPosterior") -> dict[str, Any]:
@@ -33,28 +48,43 @@ def drawing_of(post: "GraphPosterior") -> dict[str, Any]:
     Returns
     -------
     dict
-        `nodes`, each with `label`, `x`, `y`, `width` and `height`; `links`, the most probable last so that it lies on
-        top, each with `parent`, `child`, `probability` (of being joined, either way), `direction` ("told", "likelier"
-        or "open"), and, where it doesn't go straight: `source` and `target`, its ends from the nodes' centres, and
-        `bends`, places along the straight line between these and away from it.
+        `labels`, the lines of each node's name; `sizes`, its width and height; `links`, the most probable last so that
+        it lies on top, each with `parent`, `child`, `probability` (of being joined, either way) and `direction`
+        ("told", "likelier" or "open"); `layouts`, drawings for boxes of different shapes; `from` and `start`, the least
+        probability of the links, and of those that are shown at first; `thinner`, the width of lines as a share of the
+        usual one; `dip`, how far lines between nodes side by side bend out. A layout has `width` and `height`;
+        `nodes`, their middles; `courses`, by the number of a link, the lanes (x, top, bottom) of its way around nodes;
+        and `bands`, the tiers, each with `label`, `top` and `bottom`.
     """
     probabilities = post.edge_probabilities().to_numpy()
     drawn = sorted(links(probabilities, SHOWN_FROM), key=lambda link: link.probability)
-    start = _start(drawn, len(post.names))
-    picture = _Picture(post.names, [link for link in drawn if link.probability >= start], averaged_order(post))
+    start, strong = strong_links(drawn, len(post.names), STARTS)
+    labels = [_lines(name) for name in post.names]
+    sizes = np.array([_size(lines) for lines in labels])
+    averaged, tiers = averaged_order(post), tiers_of(post)
+    headings = [] if tiers is None else [_width(tier_label(tier)) for tier in np.unique(tiers)]
+    spacing = _SPACING._replace(heading=max(headings, default=0.0) + _SPACING.margin)
+    first, *narrower = (
+        place_network(sizes, strong, averaged, spacing, box, tiers, least=least / FONT)
+        for box, least in zip(_BOXES, (_SMALLEST, _LEGIBLE, _LEGIBLE), strict=True)
+    )
+    if FONT * first.scale(_BOXES[0]) < _SMALLEST:
+        rows = _in_rows(sizes, strong, averaged, spacing, tiers)
+        first = max(first, rows, key=lambda place: place.scale(_BOXES[0]))
+    layouts = [first]
+    for place, box in zip(narrower, _BOXES[1:], strict=True):
+        if FONT * place.scale(box) >= _LEGIBLE and place.size[0] < layouts[-1].size[0]:
+            layouts.append(place)
     return {
-        "nodes": picture.nodes(),
-        "links": [_numbers(link) | picture.course(link) for link in drawn],
+        "labels": labels,
+        "sizes": sizes.round(1).tolist(),
+        "links": [_numbers(link) for link in drawn],
+        "layouts": [_layout(place, drawn) for place in layouts],
         "from": SHOWN_FROM,
         "start": start,
+        "thinner": round(line_scale(strong), 3),
+        "dip": _SPACING.layers[0],
     }
-
-
-def _start(drawn: list[Link], n: int) -> float:
-    for start in STARTS:
-        if sum(link.probability >= start for link in drawn) <= 2 * n:
-            return start
-    return STARTS[-1]
 
 
 def _numbers(link: Link) -> dict[str, Any]:
@@ -62,99 +92,71 @@ def _numbers(link: Link) -> dict[str, Any]:
     return {"parent": link.parent, "child": link.child, "probability": probability, "direction": link.direction}
 
 
-def _letters(line: str) -> int:
-    """Return how many letters wide a line is; letters of East Asia count twice, accents not at all."""
-    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in line)
-    return len(line) + wide - sum(unicodedata.combining(letter) > 0 for letter in line)
-
-
-class _Picture:
-    """Nodes as boxes in layers, and links that pass between them."""
-
-    def __init__(self, names: tuple[str, ...], drawn: list[Link], averaged: np.ndarray) -> None:
-        self.labels = [wrapped(name, _NAME_WIDTH) for name in names]
-        lines = [label.split("\n") for label in self.labels]
-        longest = np.array([max(_letters(line) for line in own) for own in lines])
-        self.width = np.maximum(longest * _LETTER + 2 * _PAD, _NARROWEST)
-        self.height = np.array([len(own) for own in lines]) * _LINE + _PAD
-        told = sorted((link for link in drawn if link.direction != "open"), key=lambda link: -link.probability)
-        order = drawing_order([(link.parent, link.child) for link in told], averaged)
-        pairs = [(link.parent, link.child) for link in drawn]
-        self.layout: Layout = layered_layout(pairs, order, self.width, _GAP)
-        layers = range(int(self.layout.layer.max()) + 1)
-        self.tallest = np.array([self.height[self.layout.layer == k].max(initial=0.0) for k in layers])
-        between = (self.tallest[:-1] + self.tallest[1:]) / 2 + _LAYER_GAP
-        self.middle = np.concatenate([[0.0], np.cumsum(between)])
-        self.centre = np.stack([self.layout.x, self.middle[self.layout.layer]], axis=1)
-        self.routed = bool(np.ptp(self.centre, axis=0).max() <= _LARGEST)
-        if not self.routed:
-            room = float(self.width.max()) + _GAP, float(self.height.max()) + _LAYER_GAP
-            self.centre = np.stack(compact_places(pairs, order, *room), axis=1)
-        self.ports = self._ports()
-
-    def nodes(self) -> list[dict[str, Any]]:
-        """Return the boxes."""
-        boxes = zip(self.labels, self.centre.round(1).tolist(), self.width.tolist(), self.height.tolist(), strict=True)
-        return [
-            {"label": label, "x": x, "y": y, "width": round(width, 1), "height": round(height, 1)}
-            for label, (x, y), width, height in boxes
-        ]
-
-    def _ports(self) -> dict[tuple[int, tuple[int, int]], float]:
-        """Give each end of a link a place of its own on its node's side, so that arrowheads don't meet."""
-        sides: dict[tuple[int, bool], list[tuple[float, tuple[int, int]]]] = {}
-        for (upper, lower), route in self.layout.routes.items():
-            towards_lower = route[0][0] if route else self.layout.x[lower]
-            towards_upper = route[-1][0] if route else self.layout.x[upper]
-            sides.setdefault((upper, True), []).append((float(towards_lower), (upper, lower)))
-            sides.setdefault((lower, False), []).append((float(towards_upper), (upper, lower)))
-        found = {}
-        for (node, _), ends in sides.items():
-            step = min((self.width[node] - 2 * _PAD) / max(len(ends) - 1, 1), _PORT_STEP)
-            for k, (_, pair) in enumerate(sorted(ends)):
-                found[node, pair] = float((k - (len(ends) - 1) / 2) * step)
-        return found
-
-    def course(self, link: Link) -> dict[str, Any]:
-        """Return where a link passes; nothing for one that goes straight, without a say in where nodes stand."""
+def _layout(place: Placed, drawn: list[Link]) -> dict[str, Any]:
+    courses = {}
+    for number, link in enumerate(drawn):
         pair = (link.parent, link.child)
-        downwards = pair in self.layout.routes
-        upper, lower = pair = pair if downwards else pair[::-1]
-        if not self.routed or pair not in self.layout.routes:
-            return {}
-        start = np.array([self.ports[upper, pair], self.height[upper] / 2])
-        end = np.array([self.ports[lower, pair], -self.height[lower] / 2])
-        bends = self._bends(self.centre[upper] + start, self.layout.routes[pair], self.centre[lower] + end)
-        ends, places = ((upper, start), (lower, end)), bends
-        if not downwards:
-            ends, places = ends[::-1], bends[::-1]
-        (source, first), (target, last) = ends
-        along = _along(places, self.centre[source] + first, self.centre[target] + last)
-        return {"source": first.round(1).tolist(), "target": last.round(1).tolist(), "bends": along}
-
-    def _bends(self, start: np.ndarray, route: list[tuple[float, int]], end: np.ndarray) -> np.ndarray:
-        """Return the control points of a smooth line that passes straight down between the nodes of a layer."""
-        lanes = [(start[0], start[1], start[1])]
-        for x, layer in route:
-            half = self.tallest[layer] / 2
-            lanes.append((x, self.middle[layer] - half, self.middle[layer] + half))
-        lanes.append((end[0], end[1], end[1]))
-        points = []
-        for (x, _, bottom), (next_x, top, _) in zip(lanes[:-1], lanes[1:], strict=True):
-            points += [(x, bottom + 0.4 * (top - bottom)), (next_x, bottom + 0.6 * (top - bottom))]
-        return np.array(points)
+        lanes = place.courses.get(pair, place.courses.get(pair[::-1]))
+        if lanes is not None:
+            courses[str(number)] = lanes.round(1).tolist()
+    bands = [
+        {"label": tier_label(own.tier), "top": round(own.top, 1), "bottom": round(own.bottom, 1)} for own in place.bands
+    ]
+    width, height = (round(side, 1) for side in place.size)
+    return {
+        "width": width,
+        "height": height,
+        "nodes": place.centre.round(1).tolist(),
+        "courses": courses,
+        "bands": bands,
+    }
 
 
-def _along(points: np.ndarray, start: np.ndarray, end: np.ndarray) -> list[list[float]]:
-    """Return points by their place along a line, between 0 and 1, and their distance from it.
+def _in_rows(
+    sizes: np.ndarray, strong: list[Link], averaged: np.ndarray, spacing: Spacing, tiers: np.ndarray | None
+) -> Placed:
+    """Return a drawing in rows of about the same length, in which lines go straight, behind nodes."""
+    order = node_order(strong, averaged, tiers)
+    widest, tallest = sizes.max(axis=0) + [spacing.gap, spacing.layers[0]]
+    pairs = [(link.parent, link.child) for link in strong]
+    x, y = compact_places(pairs, order, widest, tallest, _BOXES[0][0] / _BOXES[0][1], tiers)
+    centre = np.stack([x, y], axis=1)
+    corner = (centre - sizes / 2).min(axis=0) - spacing.margin - [spacing.heading if tiers is not None else 0.0, 0.0]
+    centre -= corner
+    width, height = (centre + sizes / 2).max(axis=0) + spacing.margin
+    return Placed(centre, {}, _bands_of_rows(centre, tiers, float(height)), (float(width), float(height)))
 
-    Examples
-    --------
-    >>> _along(np.array([[1.0, 5.0]]), np.array([0.0, 0.0]), np.array([0.0, 10.0]))
-    [[0.5, -1.0]]
-    """
-    line = end - start
-    length = float(np.hypot(*line))
-    away = np.array([-line[1], line[0]]) / length
-    offsets = points - start
-    return [[round(float(own @ line) / length**2, 4), round(float(own @ away), 1)] for own in offsets]
+
+def _bands_of_rows(centre: np.ndarray, tiers: np.ndarray | None, height: float) -> list[Band]:
+    if tiers is None:
+        return []
+    numbers = np.unique(tiers)
+    ends = [centre[tiers == number, 1] for number in numbers]
+    between = [(float(one.max()) + float(two.min())) / 2 for one, two in zip(ends[:-1], ends[1:], strict=True)]
+    return [Band(float(n), top, end) for n, top, end in zip(numbers, [0.0, *between], [*between, height], strict=True)]
+
+
+def _lines(name: str) -> list[str]:
+    """Return the lines of a node's name, cut short where they are too long or too many; the page holds the whole."""
+    lines = wrapped(" ".join(name.split()), _NAME_WIDTH, longest=len(name) + 1).split("\n")
+    if len(lines) > _MOST_LINES:
+        lines = [*lines[: _MOST_LINES - 1], f"{lines[_MOST_LINES - 1]} …"]
+    return [line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 1]}…" for line in lines]
+
+
+def _size(lines: list[str]) -> tuple[float, float]:
+    width = max(_width(line) for line in lines) + 2 * _PAD[0]
+    return max(width, _NARROWEST), _LINE * len(lines) + 2 * _PAD[1]
+
+
+def _width(line: str) -> float:
+    """Return about how wide a line is, at most; letters of East Asia are square, accents take nothing."""
+    return FONT * sum(_letter_width(letter) for letter in line)
+
+
+def _letter_width(letter: str) -> float:
+    if unicodedata.combining(letter):
+        return 0.0
+    if unicodedata.east_asian_width(letter) in "WF":
+        return _SQUARE
+    return _SLIM if letter in _SLIM_LETTERS else _BROAD if letter in _BROAD_LETTERS else _USUAL

@@ -65,6 +65,7 @@ def _prior_text(prior: dict[str, Any], names: tuple[str, ...]) -> str:
     parts = [str(prior.get("kind", "unknown"))]
     parts += ["with edge probabilities of its own"] if prior.get("log_odds") is not None else []
     parts += [f"edge penalty {prior['edge_penalty']:.4g}"] if prior.get("edge_penalty") else []
+    parts += [f"tiers {' < '.join(', '.join(group) for group in _groups(prior, names))}"] if prior.get("tiers") else []
     for name in ("required", "forbidden"):
         edges = [f"{names[i]} → {names[j]}" for i, j in _edges(prior, name)]
         parts += [f"{name} {', '.join(edges)}"] if edges else []
@@ -72,8 +73,15 @@ def _prior_text(prior: dict[str, Any], names: tuple[str, ...]) -> str:
 
 
 def _edges(prior: dict[str, Any], name: str) -> list[tuple[int, int]]:
-    """Return the edges of a prior, without those from a variable to itself."""
-    return [(i, j) for i, j in prior.get(name) or [] if i != j]
+    """Return the edges of a prior, without those from a variable to itself and those that tiers forbid."""
+    tiers = prior.get("tiers")
+    return [(i, j) for i, j in prior.get(name) or [] if i != j and not (tiers and tiers[i] > tiers[j])]
+
+
+def _groups(prior: dict[str, Any], names: tuple[str, ...]) -> list[list[str]]:
+    """Return the variables of each tier, the earliest first."""
+    tiers = prior["tiers"]
+    return [[name for name, own in zip(names, tiers, strict=True) if own == tier] for tier in sorted(set(tiers))]
 
 
 def _call(settings: dict[str, Any], names: tuple[str, ...]) -> str | None:
@@ -92,6 +100,7 @@ def _call(settings: dict[str, Any], names: tuple[str, ...]) -> str | None:
         given |= {"tune": settings["tune"], "thin": settings.get("planned_thin", settings["thin"])}
     given |= {name: settings[name] for name, default in _DEFAULTS.items() if settings.get(name) != default}
     given |= {} if prior["kind"] == "uniform" else {"prior": prior["kind"]}
+    given |= {"tiers": _groups(prior, names)} if prior.get("tiers") else {}
     given |= {name: edges for name, edges in named.items() if edges}
     given |= {} if settings.get("reweight") or not score.startswith("GP(") else {"reweight": None}
     given |= {"order_bias": _ORDER_BIAS[settings["order_bias"]]} if settings.get("order_bias") else {}

@@ -8,7 +8,10 @@ from typing import Any
 
 _ASSETS = files("gpn_bayes.report") / "assets"
 # In the order they are run; each defines functions, and the last one starts them.
-_SCRIPTS = ("numbers.js", "theme.js", "charts.js", "questions.js", "table.js", "network.js", "variable.js", "start.js")
+_SCRIPTS = (
+    "numbers.js", "theme.js", "charts.js", "questions.js", "table.js", "network.js", "list.js", "variable.js",
+    "start.js",
+)  # fmt: skip
 _LIGHTS = {True: "good", False: "poor", None: "none"}
 
 
@@ -33,7 +36,6 @@ def page_of(content: dict[str, Any]) -> str:
         versions=_definitions(content["origin"]["versions"]),
         call=_ways(content["origin"]),
         numbers=script_json({name: own for name, own in content.items() if name not in ("answers", "origin")}),
-        cytoscape=_asset("cytoscape.min.js"),
         scripts=f'(function () {{\n"use strict";\n{scripts}\n}})();',
     )
 
@@ -57,7 +59,7 @@ def _asset(name: str) -> str:
 
 
 def _answer(told: dict[str, Any]) -> str:
-    chips = "".join(f'<li class="chip">{escape(link)}</li>' for link in told["links"])
+    chips = "".join(f'<li class="chip" title="{escape(link)}">{escape(link)}</li>' for link in told["links"])
     more = f'<li class="more">and {told["more"]:,} more</li>' if told["more"] else ""
     listed = f'<ul class="chips">{chips}{more}</ul>' if chips else ""
     return f"<p>{escape(told['text'])}</p>{listed}"

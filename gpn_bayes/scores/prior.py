@@ -70,13 +70,15 @@ class GraphPrior:
         required = _edge_matrix(self.required, names, "required") | always
         forbidden = _edge_matrix(self.forbidden, names, "forbidden") | never
         _check_required(required, forbidden, names, "forbidden")
-        by_tiers = _forbidden_by_tiers(self.tiers, names)
+        tier_of = _tier_numbers(self.tiers, names)
+        by_tiers = tier_of[:, None] > tier_of[None, :]
         _check_required(required, by_tiers, names, "against the tiers")
         for field, value in (
             ("names", names),
             ("required", required),
             ("forbidden", forbidden | by_tiers | np.eye(len(names), dtype=bool)),
             ("_log_odds", log_odds),
+            ("_tier_of", None if self.tiers is None else tier_of.tolist()),
         ):
             object.__setattr__(self, field, value)
 
@@ -138,6 +140,7 @@ class GraphPrior:
             "log_odds": self._log_odds.tolist() if self._log_odds.any() else None,  # type: ignore[attr-defined]
             "required": np.argwhere(self.required).tolist(),
             "forbidden": np.argwhere(self.forbidden).tolist(),
+            "tiers": self._tier_of,  # type: ignore[attr-defined]
         }
 
     def check_max_parents(self, max_parents: Any) -> None:
@@ -219,10 +222,11 @@ def _check_required(required: np.ndarray, forbidden: np.ndarray, names: tuple[st
     raise ValueError(f"required edges must not form a cycle; received {told}")
 
 
-def _forbidden_by_tiers(tiers: Any, names: tuple[str, ...]) -> np.ndarray:
+def _tier_numbers(tiers: Any, names: tuple[str, ...]) -> np.ndarray:
+    """Return the number of each variable's tier; without tiers, the same for all."""
     n = len(names)
     if tiers is None:
-        return np.zeros((n, n), dtype=bool)
+        return np.zeros(n)
     numbers: dict[int, Any] = {}
     for name, tier in _tier_pairs(tiers):
         place = graphs.node_index(name, names)
@@ -232,8 +236,7 @@ def _forbidden_by_tiers(tiers: Any, names: tuple[str, ...]) -> np.ndarray:
     missing = [name for i, name in enumerate(names) if i not in numbers]
     if missing:
         raise ValueError(f"every variable belongs to one tier; {missing[0]!r} is in none")
-    tier_of = np.array([numbers[i] for i in range(n)])
-    return tier_of[:, None] > tier_of[None, :]
+    return np.array([numbers[i] for i in range(n)], dtype=float)
 
 
 def _tier_pairs(tiers: Any) -> Iterator[tuple[Any, Any]]:
@@ -247,7 +250,7 @@ def _tier_pairs(tiers: Any) -> Iterator[tuple[Any, Any]]:
         return
     if isinstance(tiers, str) or not isinstance(tiers, Iterable):
         raise ValueError(f"{rule}; received {tiers!r}")
-    for tier, group in enumerate(tiers):
+    for tier, group in enumerate(tiers, start=1):
         if not isinstance(group, Iterable):
             raise ValueError(f"{rule}; received the group {group!r}")
         for name in [group] if isinstance(group, str) else group:

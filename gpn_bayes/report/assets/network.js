@@ -1,147 +1,310 @@
-// The network, drawn by Cytoscape where Python placed it; the slider hides what is less probable.
-let network = null;
-// Lines of large networks are thinner, and their arrowheads smaller.
-const lineScale = size > 40 ? 0.5 : 1;
+// The network as a drawing in SVG, where Python placed it; the slider hides what is less probable.
+const drawn = report.network;
+// Letters in nodes: their size in the drawing, as in the style sheet, and on the screen at most, and at least for a drawing to be read.
+const [fontSize, largestFont, legibleFont] = [13, 15, 8.5];
+const lineHeight = 16;
+// How far a line ends before its node, and by how much a press of a button zooms.
+const [clearance, zoomStep] = [2, 1.35];
+const view = { layout: null, width: 0, height: 0, scale: 1, x: 0, y: 0, fitted: 1 };
+const nodeElements = [];
+const linkElements = [];
+let chosenNode = null;
 
-function nodeElement(node, k) {
-  return {
-    group: "nodes", data: { id: "n" + k, number: k, label: node.label, width: node.width, height: node.height },
-    position: { x: node.x, y: node.y },
-  };
+function widthOf(link) {
+  return drawn.thinner * (1 + 4 * link.probability);
 }
 
-function linkElement(link) {
-  const data = {
-    id: `${link.parent}-${link.child}`, source: "n" + link.parent, target: "n" + link.child,
-    from: link.parent, to: link.child, probability: link.probability,
-    width: lineScale * (1 + 4 * link.probability), opacity: 0.4 + 0.6 * link.probability,
-  };
-  if (link.bends) {
-    data.sourceEnd = link.source.map((value) => value + "px").join(" ");
-    data.targetEnd = link.target.map((value) => value + "px").join(" ");
-    data.weights = link.bends.map((bend) => bend[0]).join(" ");
-    data.distances = link.bends.map((bend) => bend[1]).join(" ");
+// A path from the parent to the child with its ends vertical, and the child's end: where it is, and whether it leads down.
+function courseOf(link, number) {
+  const [from, to] = [view.layout.nodes[link.parent], view.layout.nodes[link.child]];
+  const downwards = from[1] <= to[1];
+  const lanes = view.layout.courses[number];
+  const points = lanes ? throughLanes(lanes) : freeCurve(downwards ? link.parent : link.child, downwards ? link.child : link.parent);
+  return downwards ? points : points.reverse();
+}
+
+// Corners of a line, three for each bend; a straight piece is a bend without one.
+function throughLanes(lanes) {
+  const points = [[lanes[0][0], lanes[0][1]]];
+  lanes.forEach(([x, top, bottom], k) => {
+    if (k) {
+      const [fromX, fromY] = points[points.length - 1];
+      points.push([fromX, (fromY + top) / 2], [x, (fromY + top) / 2], [x, top]);
+    }
+    if (bottom > top) points.push([x, top + (bottom - top) / 3], [x, bottom - (bottom - top) / 3], [x, bottom]);
+  });
+  return points;
+}
+
+// A bend that heeds no other nodes; two nodes side by side are joined at their bottoms, in the lower half at their tops.
+function freeCurve(upper, lower) {
+  const [[fromX, fromY], [toX, toY]] = [view.layout.nodes[upper], view.layout.nodes[lower]];
+  const [halfFrom, halfTo] = [drawn.sizes[upper][1] / 2, drawn.sizes[lower][1] / 2];
+  if (toY - halfTo > fromY + halfFrom) {
+    const middle = (toY - halfTo + fromY + halfFrom) / 2;
+    return [[fromX, fromY + halfFrom], [fromX, middle], [toX, middle], [toX, toY - halfTo]];
   }
-  return { group: "edges", data, classes: link.direction + (link.bends ? " routed" : "") };
+  const side = fromY <= view.layout.height / 2 ? 1 : -1;
+  const [start, end] = [fromY + side * halfFrom, toY + side * halfTo];
+  return [[fromX, start], [fromX, start + side * drawn.dip], [toX, end + side * drawn.dip], [toX, end]];
 }
 
-function networkStyle() {
-  return [
-    { selector: "node", style: {
-      shape: "round-rectangle", width: "data(width)", height: "data(height)", label: "data(label)",
-      "background-color": colour("node"), "border-color": colour("node-line"), "border-width": 1.2, color: colour("ink"),
-      "text-valign": "center", "text-halign": "center", "text-wrap": "wrap", "font-size": 14, "line-height": 1.2,
-      "font-family": "system-ui, -apple-system, Segoe UI, Roboto, Noto Sans, Arial, sans-serif",
-    } },
-    { selector: "edge", style: {
-      width: "data(width)", opacity: "data(opacity)", "line-color": colour("told"), "target-arrow-color": colour("told"),
-      "target-arrow-shape": "triangle", "arrow-scale": 1, "curve-style": "unbundled-bezier",
-      "control-point-weights": "0.5", "control-point-distances": "14",
-    } },
-    { selector: "edge.routed", style: {
-      "edge-distances": "endpoints", "source-endpoint": "data(sourceEnd)",
-      "target-endpoint": "data(targetEnd)", "control-point-weights": "data(weights)", "control-point-distances": "data(distances)",
-    } },
-    { selector: "edge.likelier", style: { "target-arrow-fill": "hollow" } },
-    { selector: "edge.open", style: { "target-arrow-shape": "none", "line-color": colour("open") } },
-    { selector: "edge.low", style: { display: "none" } },
-    { selector: "edge.far", style: { opacity: 0.08 } },
-    { selector: "node.chosen", style: { "border-color": colour("told"), "border-width": 3.5 } },
-  ];
+function pathText(points) {
+  const text = points.map(([x, y]) => x.toFixed(1) + " " + y.toFixed(1));
+  return "M" + text[0] + "C" + text.slice(1).join(" ");
 }
 
-function linkWords(data) {
-  const { from, to } = data;
+function drawLink(link, number, layer) {
+  const group = svgElement("g", { class: "link " + link.direction, opacity: (0.4 + 0.6 * link.probability).toFixed(2) }, layer);
+  const points = courseOf(link, number);
+  const last = points.length - 1;
+  const head = link.direction === "open" ? 0 : 5 + 1.7 * widthOf(link);
+  // The head points the way that the line comes from.
+  const sign = Math.sign(points[last - 1][1] - points[last][1]) || -1;
+  points[0][1] += clearance * (Math.sign(points[1][1] - points[0][1]) || 1);
+  const tip = [points[last][0], points[last][1] + sign * clearance];
+  const base = tip[1] + sign * head;
+  // Nothing of the line may lie beyond the head's base.
+  for (let k = last; k > 0 && sign * (points[k][1] - base) < 0; k -= 1) points[k] = [points[k][0], base];
+  const d = pathText(points);
+  svgElement("path", { class: "line", d, "stroke-width": widthOf(link).toFixed(2) }, group);
+  if (head) {
+    const half = (0.55 * head).toFixed(1);
+    svgElement("path", { class: "head", d: `M${tip[0]} ${tip[1]}L${tip[0] - half} ${base}H${tip[0] + Number(half)}Z` }, group);
+  }
+  const touch = svgElement("path", { class: "touch", d }, group);
+  touch.addEventListener("pointerenter", (event) => showTip(linkWords(link), event));
+  touch.addEventListener("pointermove", (event) => showTip(linkWords(link), event));
+  touch.addEventListener("pointerleave", hideTip);
+  touch.addEventListener("click", (event) => showTip(linkWords(link), event));
+  return group;
+}
+
+function drawNode(k, layer) {
+  const [[x, y], [width, height]] = [view.layout.nodes[k], drawn.sizes[k]];
+  const group = svgElement("g", { class: "node", transform: `translate(${x} ${y})` }, layer);
+  svgElement("title", {}, group).textContent = names[k];
+  svgElement("rect", { x: -width / 2, y: -height / 2, width, height, rx: 7 }, group);
+  const lines = drawn.labels[k];
+  const text = svgElement("text", { "text-anchor": "middle" }, group);
+  lines.forEach((line, row) => {
+    const down = (row - (lines.length - 1) / 2) * lineHeight;
+    svgElement("tspan", { x: 0, y: down, dy: "0.35em" }, text).textContent = line;
+  });
+  // Python guessed the widths of letters: where a font is wider, they shrink.
+  const widest = Math.max(...[...text.children].map((line) => line.getComputedTextLength()));
+  if (widest > width - 8) text.style.fontSize = ((fontSize * (width - 8)) / widest).toFixed(2) + "px";
+  group.addEventListener("click", () => { if (!dragged) chooseVariable(k); });
+  return group;
+}
+
+function drawBands(layer) {
+  view.layout.bands.forEach((band, k) => {
+    // Beyond both sides of any frame.
+    const place = { x: -1e4, y: band.top, width: 2e4 + view.layout.width, height: band.bottom - band.top };
+    svgElement("rect", { class: k % 2 ? "band plain" : "band", ...place }, layer);
+    const text = svgElement("text", { class: "tier", x: 12, y: (band.top + band.bottom) / 2, dy: "0.35em" }, layer);
+    text.textContent = band.label;
+  });
+}
+
+function redrawNetwork() {
+  const canvas = byId("drawn");
+  canvas.replaceChildren();
+  drawBands(svgElement("g", { class: "tiers" }, canvas));
+  const links = svgElement("g", {}, canvas);
+  linkElements.splice(0, Infinity, ...drawn.links.map((link, number) => drawLink(link, number, links)));
+  const nodes = svgElement("g", {}, canvas);
+  nodeElements.splice(0, Infinity, ...drawn.labels.map((_, k) => drawNode(k, nodes)));
+  applyMarks();
+  hideLowLinks();
+}
+
+function linkWords(link) {
+  const [from, to] = [link.parent, link.child];
   const there = estimate(report.edges, from, to);
   const back = estimate(report.edges, to, from);
   const joined = joinedEstimate(from, to);
   return `${names[from]} – ${names[to]} joined: ${told(joined)}\n${arrow(from, to)}: ${told(there)}\n${arrow(to, from)}: ${told(back)}`;
 }
 
-function showTip(text, position) {
+function showTip(text, event) {
   const tip = byId("tip");
-  const canvas = tip.parentElement;
+  const canvas = tip.parentElement.getBoundingClientRect();
+  const [x, y] = [event.clientX - canvas.left, event.clientY - canvas.top];
   tip.textContent = text;
   tip.hidden = false;
-  const left = Math.min(position.x + 12, canvas.clientWidth - tip.offsetWidth - 6);
-  const above = position.y - tip.offsetHeight - 10;
+  const left = Math.min(x + 12, canvas.width - tip.offsetWidth - 6);
+  const above = y - tip.offsetHeight - 10;
   tip.style.left = Math.max(left, 6) + "px";
-  tip.style.top = (above > 6 ? above : position.y + 14) + "px";
+  tip.style.top = (above > 6 ? above : y + 14) + "px";
 }
 
 function hideTip() {
   byId("tip").hidden = true;
 }
 
+function threshold() {
+  return Number(byId("threshold").value);
+}
+
+function hideLowLinks() {
+  linkElements.forEach((element, k) => element.classList.toggle("low", drawn.links[k].probability < threshold()));
+}
+
 function applyThreshold() {
-  const threshold = Number(byId("threshold").value);
-  byId("threshold-value").textContent = threshold.toFixed(2);
-  network.batch(() => network.edges().forEach((edge) => edge.toggleClass("low", edge.data("probability") < threshold)));
+  byId("threshold-value").textContent = threshold().toFixed(2);
+  hideLowLinks();
   const pairs = (size * (size - 1)) / 2;
   const noun = pairs === 1 ? "pair" : "pairs";
-  byId("shown").textContent = `${network.edges().not(".low").length} of ${pairs.toLocaleString("en")} ${noun} shown`;
+  const shown = drawn.links.filter((link) => link.probability >= threshold()).length;
+  byId("shown").textContent = `${shown} of ${pairs.toLocaleString("en")} ${noun} shown`;
+  if (!byId("links").hidden) redrawList();
 }
 
 // Mark a variable, and leave the lines of the others in the background.
-function markNode(number) {
-  network.batch(() => {
-    network.elements().removeClass("chosen far");
-    const node = network.getElementById("n" + number);
-    node.addClass("chosen");
-    network.edges().not(node.connectedEdges()).addClass("far");
+function applyMarks() {
+  nodeElements.forEach((element, k) => element.classList.toggle("chosen", k === chosenNode));
+  linkElements.forEach((element, k) => {
+    const { parent, child } = drawn.links[k];
+    element.classList.toggle("far", chosenNode !== null && parent !== chosenNode && child !== chosenNode);
   });
 }
 
+function markNode(number) {
+  chosenNode = number;
+  applyMarks();
+}
+
 function clearMarks() {
-  network.elements().removeClass("chosen far");
+  markNode(null);
+}
+
+// Place the drawing so that nothing of it is lost that could be seen.
+function showView() {
+  const { layout, scale } = view;
+  const bounded = (at, room, length) => (length <= room ? (room - length) / 2 : Math.min(0, Math.max(room - length, at)));
+  view.x = bounded(view.x, view.width, layout.width * scale);
+  view.y = bounded(view.y, view.height, layout.height * scale);
+  byId("drawn").setAttribute("transform", `translate(${view.x.toFixed(2)} ${view.y.toFixed(2)}) scale(${scale.toFixed(4)})`);
+  // A finger on a drawing that is seen whole scrolls the page; on one that is larger than its frame it moves that.
+  byId("network").classList.toggle("zoomed", scale > 1.01 * view.fitted);
+}
+
+function zoomTo(scale, x, y) {
+  const wanted = Math.min(Math.max(scale, view.fitted), Math.max(4, view.fitted));
+  view.x = x - ((x - view.x) * wanted) / view.scale;
+  view.y = y - ((y - view.y) * wanted) / view.scale;
+  view.scale = wanted;
+  hideTip();
+  showView();
 }
 
 function zoomBy(factor) {
-  const centre = { x: network.width() / 2, y: network.height() / 2 };
-  network.zoom({ level: network.zoom() * factor, renderedPosition: centre });
-  // Only a network larger than its frame is dragged: else a finger on it scrolls the page.
-  network.userPanningEnabled(true);
+  zoomTo(view.scale * factor, view.width / 2, view.height / 2);
 }
 
+// The scale at which a layout fits a width, as high as a screen lets it be.
+function fittedScale(layout, width) {
+  const highest = width < 600 ? 600 : 860;
+  return Math.min(width / layout.width, highest / layout.height, largestFont / fontSize);
+}
+
+// Choose the layout with the largest letters, and make the frame as high as it needs.
 function fitNetwork() {
-  network.resize();
-  network.fit(undefined, 16);
-  if (network.zoom() > 1.15) {
-    network.zoom(1.15);
-    network.center();
+  const svg = byId("network");
+  const width = svg.clientWidth;
+  const best = drawn.layouts.reduce((a, b) => (fittedScale(b, width) > fittedScale(a, width) ? b : a));
+  const scale = fittedScale(best, width);
+  const height = Math.round(Math.max(best.height * scale, 160));
+  svg.style.height = height + "px";
+  Object.assign(view, { width, height, scale, fitted: scale, x: 0, y: 0 });
+  if (best !== view.layout) {
+    view.layout = best;
+    redrawNetwork();
   }
-  network.userPanningEnabled(!window.matchMedia("(pointer: coarse)").matches);
+  showView();
+}
+
+// Fingers and the mouse: one moves the drawing, two zoom; the wheel zooms with the control key, as on maps.
+const pointers = new Map();
+let dragged = false;
+
+function pointerMoved(event) {
+  const before = pointers.get(event.pointerId);
+  if (!before) return;
+  const others = [...pointers.entries()].filter(([id]) => id !== event.pointerId).map(([, own]) => own);
+  const box = byId("network").getBoundingClientRect();
+  if (others.length === 1) {
+    const [other] = others;
+    const distance = (own) => Math.hypot(own.x - other.x, own.y - other.y) || 1;
+    const after = { x: event.clientX, y: event.clientY };
+    const middle = { x: (after.x + other.x) / 2 - box.left, y: (after.y + other.y) / 2 - box.top };
+    zoomTo((view.scale * distance(after)) / distance(before), middle.x, middle.y);
+  } else if (!others.length) {
+    view.x += event.clientX - before.x;
+    view.y += event.clientY - before.y;
+    showView();
+  }
+  if (Math.hypot(event.clientX - before.startX, event.clientY - before.startY) > 4) dragged = true;
+  Object.assign(before, { x: event.clientX, y: event.clientY });
+}
+
+function startPointers(svg) {
+  svg.addEventListener("pointerdown", (event) => {
+    dragged = false;
+    const [x, y] = [event.clientX, event.clientY];
+    pointers.set(event.pointerId, { x, y, startX: x, startY: y });
+  });
+  window.addEventListener("pointermove", pointerMoved);
+  ["pointerup", "pointercancel"].forEach((end) => window.addEventListener(end, (event) => pointers.delete(event.pointerId)));
+  svg.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    const box = svg.getBoundingClientRect();
+    zoomTo(view.scale * 1.0015 ** -event.deltaY, event.clientX - box.left, event.clientY - box.top);
+  }, { passive: false });
+  svg.addEventListener("dblclick", (event) => {
+    const box = svg.getBoundingClientRect();
+    zoomTo(view.scale * zoomStep, event.clientX - box.left, event.clientY - box.top);
+  });
+  svg.addEventListener("click", (event) => { if (!event.target.closest(".link")) hideTip(); });
 }
 
 // A phone's address bar comes and goes as one scrolls: only another width undoes what the reader zoomed to.
 function refitOnNewWidth() {
-  let width = byId("network").clientWidth;
+  let width = window.innerWidth;
   window.addEventListener("resize", () => {
-    if (byId("network").clientWidth === width) network.resize();
-    else fitNetwork();
-    width = byId("network").clientWidth;
+    if (window.innerWidth !== width && !byId("drawing").hidden) fitNetwork();
+    width = window.innerWidth;
   });
 }
 
-function startNetwork(chooseVariable) {
-  const drawn = report.network;
-  network = cytoscape({
-    container: byId("network"), elements: [...drawn.nodes.map(nodeElement), ...drawn.links.map(linkElement)],
-    layout: { name: "preset" }, style: networkStyle(), autoungrabify: true, autounselectify: true,
-    boxSelectionEnabled: false, userZoomingEnabled: false, minZoom: 0.05, maxZoom: 4,
-  });
-  fitNetwork();
+// Either the drawing or the list.
+function showAs(list) {
+  byId("drawing").hidden = list;
+  byId("zoom").hidden = list;
+  byId("links").hidden = !list;
+  byId("as-drawing").setAttribute("aria-pressed", String(!list));
+  byId("as-list").setAttribute("aria-pressed", String(list));
+  if (list) redrawList();
+  else fitNetwork();
+}
+
+function startNetwork() {
   byId("threshold").value = drawn.start;
   byId("threshold").addEventListener("input", applyThreshold);
-  network.on("mouseover tap", "edge", (event) => showTip(linkWords(event.target.data()), event.renderedPosition));
-  network.on("mouseout", "edge", hideTip);
-  network.on("pan zoom", hideTip);
-  network.on("tap", "node", (event) => chooseVariable(event.target.data("number")));
-  network.on("tap", (event) => { if (event.target === network) hideTip(); });
-  byId("zoom-in").addEventListener("click", () => zoomBy(1.3));
-  byId("zoom-out").addEventListener("click", () => zoomBy(1 / 1.3));
+  byId("zoom-in").addEventListener("click", () => zoomBy(zoomStep));
+  byId("zoom-out").addEventListener("click", () => zoomBy(1 / zoomStep));
   byId("zoom-fit").addEventListener("click", fitNetwork);
+  byId("as-drawing").addEventListener("click", () => showAs(false));
+  byId("as-list").addEventListener("click", () => showAs(true));
+  byId("list-order").addEventListener("change", redrawList);
+  startPointers(byId("network"));
   refitOnNewWidth();
-  themeWatchers.push(() => network.style(networkStyle()));
+  // Where letters would be too small to be read, the list comes first.
+  const width = byId("network").clientWidth;
+  const font = fontSize * Math.max(...drawn.layouts.map((layout) => fittedScale(layout, width)));
+  showAs(font < legibleFont && width < 600);
   applyThreshold();
 }

@@ -59,6 +59,14 @@ function arrow(parent, child) {
   return names[parent] + " → " + names[child];
 }
 
+// A name that may be broken after its separators; what is too long for a line is cut, and told when pointed at.
+function nameText(name) {
+  const element = make("span", "name");
+  element.title = name;
+  name.split(/(?<=[_.:,;|])/).forEach((part, k) => element.append(...(k ? [make("wbr"), part] : [part])));
+  return element;
+}
+
 function barOf(probability) {
   const bar = make("span", "bar");
   const part = make("i");

@@ -52,13 +52,20 @@ function cell(className, text) {
   return make("td", className, text);
 }
 
+function nameCell(name) {
+  const own = cell("named", "");
+  own.append(nameText(name));
+  return own;
+}
+
 function drawRow(row) {
   const line = make("tr");
   const probability = cell("number", "");
   probability.append(barOf(row.probability), row.probability.toFixed(3));
+  if (row.mcse !== null) probability.append(make("small", "narrow", row.mcse === 0 ? "exact" : "± " + row.mcse.toFixed(3)));
   const ess = row.ess === null ? "–" : Math.round(row.ess).toLocaleString("en");
   line.append(
-    cell("", row.parent), cell("", row.child), probability, cell("number", errorText(row.mcse)),
+    nameCell(row.parent), nameCell(row.child), probability, cell("number wide", errorText(row.mcse)),
     cell("number wide", ess), cell("number wide", row.r_hat === null ? "–" : row.r_hat.toFixed(3)), cell("wide", row.status),
   );
   return line;

@@ -15,8 +15,9 @@ function neighbours(number, towards) {
 }
 
 function variableButton(number) {
-  const button = make("button", "link", names[number]);
+  const button = make("button", "link");
   button.type = "button";
+  button.append(nameText(names[number]));
   button.addEventListener("click", () => chooseVariable(number));
   return button;
 }
@@ -38,8 +39,9 @@ function setList(sets) {
   const list = make("ul", "sets");
   sets.forEach(([parents, probability]) => {
     const line = make("li");
-    const text = parents.length ? parents.map((parent) => names[parent]).join(", ") : "no parents";
-    line.append(make("span", "", text), make("span", "number", probability.toFixed(3)));
+    const text = make("span", parents.length ? "" : "muted", parents.length ? undefined : "no parents");
+    parents.forEach((parent, k) => text.append(k ? ", " : "", nameText(names[parent])));
+    line.append(text, make("span", "number", probability.toFixed(3)));
     list.append(line);
   });
   return list;
@@ -47,11 +49,13 @@ function setList(sets) {
 
 function curveList(number) {
   const { missing, of, left, shown, all } = report.curves;
-  const box = make("div");
+  const box = make("div", "curves");
   const curves = of[number];
   if (curves) {
     box.append(make("h3", "", "Fitted curves"));
-    curves.forEach((curve) => box.append(curveChart(curve, names[number])));
+    const charts = make("div", "charts");
+    charts.append(...curves.map((curve) => curveChart(curve, names[number])));
+    box.append(charts);
     const rows = shown < all ? `${shown} of ${all} rows` : "the rows";
     box.append(make("p", "hint", `Line: the mean function; band: 90% of its probability; dots: ${rows}, less what other parents add.`));
   } else if (missing) {
@@ -65,13 +69,18 @@ function curveList(number) {
 function chooseVariable(number) {
   byId("variable").value = String(number);
   markNode(number);
-  const details = byId("details");
-  details.replaceChildren(
-    make("h3", "", "Parents"), neighbourList(neighbours(number, true)),
+  byId("details").replaceChildren(
+    part("Parents", neighbourList(neighbours(number, true))),
+    part("Children", neighbourList(neighbours(number, false))),
+    part("Most probable parent sets", setList(report.sets[number])),
     curveList(number),
-    make("h3", "", "Most probable parent sets"), setList(report.sets[number]),
-    make("h3", "", "Children"), neighbourList(neighbours(number, false)),
   );
+}
+
+function part(title, content) {
+  const box = make("div");
+  box.append(make("h3", "", title), content);
+  return box;
 }
 
 function showHint() {

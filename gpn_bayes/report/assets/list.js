@@ -1,0 +1,58 @@
+// The pairs of the network as a list: what a small screen can show of it.
+const listedPairs = 200;
+
+// The legend's mark of a direction, as wide as the legend has it.
+function directionMark(direction) {
+  const svg = svgElement("svg", { class: "mark", viewBox: "0 0 30 12", role: "img" });
+  svgElement("title", {}, svg).textContent = { told: "clear direction", likelier: "more probable direction", open: "direction undetermined" }[direction];
+  if (direction === "open") svgElement("path", { class: "open", d: "M1 6H29" }, svg);
+  else {
+    svgElement("path", { class: "told", d: "M1 6H20" }, svg);
+    svgElement("path", { class: direction === "told" ? "told head" : "told hollow", d: "M20 1.5L29 6L20 10.5Z" }, svg);
+  }
+  return svg;
+}
+
+// A line about a pair: the mark of its direction stays with the name that it leads to.
+function pairLine(link, before, after) {
+  const line = make("li", link.direction);
+  const words = make("span", "pair");
+  const towards = make("span", "towards");
+  towards.append(directionMark(link.direction), variableButton(after));
+  words.append(...before, towards);
+  line.append(words, barOf(link.probability), make("span", "number", link.probability.toFixed(3)));
+  line.title = linkWords(link);
+  return line;
+}
+
+function pairList(lines) {
+  const list = make("ul", "pairs");
+  list.append(...lines);
+  return list;
+}
+
+// The most probable first.
+function byProbability(shown) {
+  return [pairList(shown.map((link) => pairLine(link, [variableButton(link.parent), " "], link.child)))];
+}
+
+// Under each variable what leads to it; a pair whose direction is open stands under both.
+function byChild(shown) {
+  return names.flatMap((_, child) => {
+    const own = shown.filter((link) => link.child === child || (link.direction === "open" && link.parent === child));
+    if (!own.length) return [];
+    const heading = make("h3");
+    heading.append(variableButton(child));
+    return [heading, pairList(own.map((link) => pairLine(link, [], link.child === child ? link.parent : link.child)))];
+  });
+}
+
+function redrawList() {
+  const chosen = drawn.links.filter((link) => link.probability >= threshold()).reverse();
+  const shown = chosen.slice(0, listedPairs);
+  const rows = byId("list-order").value === "child" ? byChild(shown) : byProbability(shown);
+  byId("list").replaceChildren(...rows);
+  const rest = chosen.length - shown.length;
+  if (rest) byId("list").append(make("p", "hint", `and ${rest.toLocaleString("en")} more, less probable`));
+  if (!chosen.length) byId("list").append(make("p", "hint", "No pair is as probable as that."));
+}
