@@ -1,8 +1,16 @@
-"""What to do, told in arguments of Python, as whoever reads it would write it: as options of the command line too."""
+"""What to do, written in arguments of Python or, for readers of the command line, in its options."""
 
+import ast
+import csv
+import io
 import re
+import shlex
 
-_ARGUMENT = re.compile(r"\b(\w+)=(?:'(\w+)'|None\b)")
+# An argument by itself, or one of the reader of tables, whose values may be lists and numbers too.
+_ARGUMENT = re.compile(
+    r"Dataset\.read\(data, (?P<name>\w+)=(?P<value>'[^']*'|\"[^\"]*\"|\d+|\[.*?\])\)"
+    r"|\b(?P<word>\w+)=(?:'(?P<text>\w+)'|None\b)"
+)
 
 
 def in_options(text: str) -> str:
@@ -14,6 +22,8 @@ def in_options(text: str) -> str:
     'use --sampler partition'
     >>> in_options("use reweight=None")
     'use --reweight none'
+    >>> in_options("Dataset.read(data, drop=['id', 'blood group']) leaves them out")
+    "--drop 'id,blood group' leaves them out"
     """
     text = text.replace("candidates={child: [parents]}", "--candidates FILE")
     return _ARGUMENT.sub(_option, text)
@@ -31,4 +41,14 @@ def in_both(text: str) -> str:
 
 
 def _option(found: re.Match[str]) -> str:
-    return f"--{found[1].replace('_', '-')} {found[2] or 'none'}"
+    if found["name"] is None:
+        return f"--{found['word'].replace('_', '-')} {found['text'] or 'none'}"
+    value = ast.literal_eval(found["value"])
+    return f"--{found['name']} {shlex.quote(_joined(value) if isinstance(value, list) else str(value))}"
+
+
+def _joined(values: list[str]) -> str:
+    """Return values as the fields of a line, as options take several."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(values)
+    return "" if values == [""] else line.getvalue()

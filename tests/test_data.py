@@ -6,7 +6,7 @@ import pytest
 
 from gpn_bayes import Dataset, SufficientStatistics
 from gpn_bayes.data import MAX_INTEGER_LEVELS, read_data
-from gpn_bayes.data.files import MAX_VARIABLES
+from gpn_bayes.data.reading import MAX_VARIABLES
 from gpn_bayes.scores import BGe
 
 

@@ -1,4 +1,4 @@
-"""Options that may be files: edges, tiers, orders, candidates and prior probabilities, read for known variables."""
+"""The table, and options that may be files: edges, tiers, orders, candidates and prior probabilities."""
 
 import csv
 import re
@@ -6,12 +6,36 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpn_bayes.cli import screen
 from gpn_bayes.cli.questions import read_question
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from gpn_bayes.data import Dataset, SufficientStatistics
+
 Pair = tuple[str, str]
+
+
+def read_table(path: Path, options: dict[str, str]) -> "Dataset | SufficientStatistics":
+    """Return the table of a file, read as the options of `options.reads_table` say; and say how it was read."""
+    from gpn_bayes.data import Dataset, read_data
+
+    settings: dict[str, Any] = dict(options)
+    for name in {"columns", "drop", "categories", "na"} & options.keys():
+        # A single empty field is the name of a nameless column.
+        settings[name] = next(csv.reader([options[name]], skipinitialspace=True), [""])
+    if is_whole(options.get("discretise", "")):
+        settings["discretise"] = int(options["discretise"])
+    if options.get("sep", "").lower() in ("tab", "\\t"):
+        settings["sep"] = "\t"
+    data = read_data(path, **settings)
+    if isinstance(data, Dataset):
+        for text in data.notes:
+            screen.note(text)
+        if data.rows_dropped:
+            screen.note(f"dropped {data.rows_dropped} of {data.n_rows + data.rows_dropped} rows with missing values")
+    return data
 
 
 def read_edges(given: Sequence[str], names: Sequence[str], option: str) -> list[Pair]:

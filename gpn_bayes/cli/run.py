@@ -11,7 +11,7 @@ import typer
 from gpn_bayes.cli import inputs, screen
 from gpn_bayes.cli.cluster import Cluster, read_cluster
 from gpn_bayes.cli.folder import ResultFolder
-from gpn_bayes.cli.options import KNOWLEDGE, Forbidden, MaxParents, Quiet, Required, Tiers
+from gpn_bayes.cli.options import KNOWLEDGE, Forbidden, MaxParents, Quiet, Required, TableFile, Tiers, reads_table
 from gpn_bayes.cli.questions import Question, ask
 from gpn_bayes.cli.retyping import retyped
 
@@ -68,9 +68,10 @@ class _Job:
     cluster: Cluster | None = None
 
 
+@reads_table
 def run_file(
     context: typer.Context,
-    data: Annotated[Path, typer.Argument(help="A CSV or Parquet table; variables are columns. Or .npz statistics.")],
+    data: TableFile,
     out: Annotated[Path, typer.Option(help="Folder for the results; a killed run goes on there.")],
     score: Score = "bge",
     sampler: Sampler = "auto",
@@ -154,6 +155,8 @@ def run_file(
     ] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Its private key.", rich_help_panel=_CLUSTER)] = None,
     quiet: Quiet = False,
+    *,
+    table: dict[str, str],
 ) -> None:
     """Draw networks from the posterior given a table, and write the probability of every edge.
 
@@ -161,10 +164,8 @@ def run_file(
     The same command goes on where a killed run stopped, to the same result.
     """
     with screen.plain_messages():
-        from gpn_bayes.data import read_data
-
         cluster = read_cluster(dask, tls_ca, tls_cert, tls_key)
-        dataset = read_data(data)
+        dataset = inputs.read_table(data, table)
         names = dataset.names
         options = {
             "score": score,

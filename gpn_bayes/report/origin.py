@@ -88,6 +88,7 @@ def _call(settings: dict[str, Any], names: tuple[str, ...]) -> str | None:
     given |= {} if prior["kind"] == "uniform" else {"prior": prior["kind"]}
     given |= {name: edges for name, edges in named.items() if edges}
     given |= {} if settings.get("reweight") or not score.startswith("GP(") else {"reweight": None}
+    given |= {"missing": "drop"} if settings.get("missing") else {}
     given |= {"order_bias": _ORDER_BIAS[settings["order_bias"]]} if settings.get("order_bias") else {}
     lines = ",\n    ".join([f"score=gpn.scores.{score}", *(f"{name}={value!r}" for name, value in given.items())])
     return f"import gpn_bayes as gpn\n\npost = gpn.sample(\n    df,\n    {lines},\n)"
