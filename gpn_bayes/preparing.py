@@ -165,7 +165,7 @@ def prepare(
     }
     if isinstance(checked, Dataset) and checked.rows_dropped:
         rows = checked.n_rows + checked.rows_dropped
-        settings["missing"] = {"dropped": checked.rows_dropped, "of rows": rows}
+        settings["missing"] = {"dropped": checked.rows_dropped, "rows": rows}
     # Whole numbers of numpy aren't JSON-able, and equal runs must have equal keys.
     settings = {key: int(value) if isinstance(value, np.integer) else value for key, value in settings.items()}
     return PreparedRun(

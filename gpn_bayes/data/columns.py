@@ -161,5 +161,6 @@ def _mixed(cells: np.ndarray, numeric: np.ndarray, source: Source) -> Problem:
 
 
 def _dates(cells: np.ndarray, source: Source) -> Problem:
+    example = str(cells[0]).removesuffix(" 00:00:00")
     remedy = f"{argument('drop', [source.name])} leaves it out"
-    return Problem(_KINDS_RULE, f"column {source.name!r} holds dates such as {str(cells[0])!r}", remedy)
+    return Problem(_KINDS_RULE, f"column {source.name!r} holds dates such as {example!r}", remedy)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gpn_bayes.data.notation import has_unit
 from gpn_bayes.data.problems import argument, listed_names
 from gpn_bayes.data.reading import ReadSettings, read_table
 
@@ -176,10 +177,12 @@ class Dataset:
             names, known = [self.names[place] for place in text], self.levels[text[0]]
             example = known[0] if known else ""
             several = len(names) > 1
-            remedy = f": {argument('drop', names)} leaves {'them' if several else 'it'} out"
+            remedies = ["write the numbers without their units"] * (isinstance(example, str) and has_unit(example))
+            if len(self.names) - len(names) > 1:
+                remedies.append(f"{argument('drop', names)} leaves {'them' if several else 'it'} out")
             raise ValueError(
                 f"{purpose} needs numbers; {listed_names(names)} hold{'s' * (not several)} text such as {example!r}"
-                + remedy * (len(self.names) - len(names) > 1)
+                + (f": {', or '.join(remedies)}" if remedies else "")
             )
         return self.values
 
@@ -195,7 +198,7 @@ class Dataset:
         return (values - values.mean(axis=0)) / values.std(axis=0, ddof=1)
 
 
-def read_part(data: "Dataset | pd.DataFrame | np.ndarray | str | Path") -> Dataset:
+def read_part(data: "Dataset | pd.DataFrame | np.ndarray | str | Path", **settings: Any) -> Dataset:
     """Return one party's part of a larger table: as `Dataset.read`, but columns may be constant, and a row is enough.
 
     Examples
@@ -203,7 +206,7 @@ def read_part(data: "Dataset | pd.DataFrame | np.ndarray | str | Path") -> Datas
     >>> read_part(np.array([[1.0, 2.0]])).n_rows
     1
     """
-    return Dataset._read(data, ReadSettings(), whole=False)
+    return Dataset._read(data, ReadSettings(**settings), whole=False)
 
 
 def _warn_of_identical_columns(names: tuple[str, ...], values: np.ndarray) -> None:

@@ -1,8 +1,6 @@
 """Files -> rows of cells: text with any separator and encoding, and sheets of Excel."""
 
-import csv
 import warnings
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +8,6 @@ from typing import Any
 import pandas as pd
 
 from gpn_bayes.data.grid import Grid, read_grid
-from gpn_bayes.data.problems import argument
 from gpn_bayes.data.recognising import SEPARATORS, decode, find_separator, records
 
 _ZIPPED = b"PK\x03\x04"  # how an .xlsx file begins, whatever it is called
@@ -95,7 +92,7 @@ def _read_text(path: Path, sep: str | None, encoding: str | None) -> FileTable:
         raise ValueError(f"sep must be a single character, such as ';'; received {sep!r}")
     try:
         rows = records(text, sep)
-    except csv.Error as error:
+    except ValueError as error:
         raise ValueError(f"{path.name} can't be read as a CSV table: {_first_line(error)}") from None
     recognised = [] if sep == "," else [SEPARATORS.get(sep, f"fields separated by {sep!r}")]
     recognised += [] if found == "UTF-8" else [found]
@@ -106,32 +103,32 @@ def _read_excel(path: Path, sheet: str | None) -> FileTable:
     import openpyxl  # here, as it takes a while to load
 
     try:
-        with warnings.catch_warnings():
+        # From an open file: whether it is Excel's is seen from its content, not from its name.
+        with warnings.catch_warnings(), path.open("rb") as file:
             warnings.simplefilter("ignore")  # of what it doesn't keep: styles, lists to choose from
-            book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-            chosen = _find_sheet(book.sheetnames, sheet, path.name)
-            book[chosen].reset_dimensions()  # some programs write wrong ones
-            rows = [[_cell(cell) for cell in row] for row in book[chosen].iter_rows(values_only=True)]
-            book.close()
-    except (OSError, KeyError, zipfile.BadZipFile, openpyxl.utils.exceptions.InvalidFileException) as error:
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+            names = [own.title for own in book.worksheets]  # and not those of charts
+            chosen = _find_sheet(names, sheet)
+            rows = []
+            if chosen is not None:
+                book[chosen].reset_dimensions()  # some programs write wrong ones
+                rows = [[_cell(cell) for cell in row] for row in book[chosen].iter_rows(values_only=True)]
+    except Exception as error:  # a broken file can lead openpyxl to any
         raise ValueError(f"{path.name} can't be read as an Excel file: {_first_line(error)}") from None
-    among = f", the first of {len(book.sheetnames)}" if len(book.sheetnames) > 1 and sheet is None else ""
+    if chosen is None:
+        received = f"received {sheet!r}" if names else f"{path.name!r} has none"
+        raise ValueError(f"sheet must be one of {', '.join(map(repr, names))}, or its number; {received}")
+    among = f", the first of {len(names)}" if len(names) > 1 and sheet is None else ""
     return FileTable(read_grid(rows, path.name, "row"), "row", [f"sheet {chosen!r}{among}"])
 
 
-def _find_sheet(names: list[str], sheet: str | None, file: str) -> str:
-    if not names:
-        raise ValueError(f"an Excel file must hold a sheet of cells; {file!r} has none")
+def _find_sheet(names: list[str], sheet: str | None) -> str | None:
+    """Return the name of the sheet that was asked for; None if there is none."""
     if sheet is None:
-        return names[0]
-    if sheet in names:
-        return sheet
-    if sheet.isdecimal() and 1 <= int(sheet) <= len(names):
+        return names[0] if names else None
+    if sheet not in names and sheet.isdecimal() and 1 <= int(sheet) <= len(names):
         return names[int(sheet) - 1]
-    raise ValueError(
-        f"sheet must be one of {', '.join(map(repr, names))}, or its number; received {sheet!r}: choose by "
-        f"{argument('sheet', names[0])}"
-    )
+    return sheet if sheet in names else None
 
 
 def _cell(cell: Any) -> Any:

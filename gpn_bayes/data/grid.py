@@ -109,14 +109,19 @@ def _without_titles(rows: Rows) -> tuple[Rows, list[int], int]:
     def is_comment(row: list[Any]) -> bool:
         return str(row[0]).startswith("#") and len(row) < width
 
-    first = 0
-    while first < len(rows) - 1 and width > 1:
-        row = rows[first][1]
-        if not is_comment(row) and sum(cell not in (None, "") for cell in row) > 1:
-            break
-        first += 1
+    def has_names(row: list[Any]) -> bool:
+        return sum(cell not in (None, "") for cell in row) > 1
+
+    wide = next((place for place, (_, row) in enumerate(rows) if not is_comment(row) and has_names(row)), 0)
+    # Numbers below a single name: that is the header, of which the other names are missing.
+    titled = not any(_holds_number(cell) for cell in rows[wide][1])
+    first = wide if titled else next(place for place, (_, row) in enumerate(rows) if not is_comment(row))
     kept = [(number, row) for number, row in rows[first:] if not is_comment(row)]
     return kept, [number for number, _ in rows[:first]], len(rows) - first - len(kept)
+
+
+def _holds_number(cell: Any) -> bool:
+    return is_number(cell) if isinstance(cell, str) else isinstance(cell, int | float)
 
 
 def _name(cell: Any) -> str:
@@ -140,7 +145,9 @@ def _check_widths(body: Rows, width: int, file: str, word: str) -> None:
     if not wide:
         return
     if len(wide) == len(body):
-        raise ValueError(f"{file} has more fields in its rows than names in its header: {wide[0][1]}, not {width}")
+        fields = wide[0][1]
+        hint = " (decimal commas? then separate the fields by semicolons)" if fields == 2 * width else ""
+        raise ValueError(f"{file} has more fields in its rows than names in its header: {fields}, not {width}{hint}")
     several = len(wide) > 1
     raise ValueError(
         f"no row may have more fields than the header; {listed_rows([number for number, _ in wide], word)} of {file!r} "

@@ -1,6 +1,7 @@
-"""Numbers as they are written in files: the decimal sign, and marks between thousands."""
+"""Numbers as they are written in files: decimal signs and thousands separators."""
 
 import re
+import string
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from gpn_bayes.data.problems import argument, listed_rows
 
 POINT, COMMA = ".", ","
 _SPACES = " '’\u00a0\u202f"  # between thousands in France and Switzerland
+_UNIT_SIGNS = "%‰°µμΩ€$£/ "
 _WHOLE = re.compile(r"[+-]?\d+")
 _TRUTH = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
 
@@ -37,8 +39,20 @@ def is_number(text: str, decimal: str | None = None) -> bool:
 
 
 def is_whole(text: str) -> bool:
-    """Tell whether a text is a whole number without marks."""
+    """Tell whether a text is a whole number without thousands separators."""
     return _WHOLE.fullmatch(text) is not None
+
+
+def has_unit(text: str) -> bool:
+    """Tell whether a text is a number with a unit.
+
+    Examples
+    --------
+    >>> [text for text in ("12%", "1.5 mg/l", "p38", "3a1") if has_unit(text)]
+    ['12%', '1.5 mg/l']
+    """
+    number = text.rstrip(_UNIT_SIGNS + string.ascii_letters)
+    return number != text and is_number(number.strip())
 
 
 def parse_plain(texts: np.ndarray) -> np.ndarray | None:
@@ -90,7 +104,7 @@ def _without_marks(text: str, decimal: str) -> str:
 
 
 class Notation(NamedTuple):
-    """How numbers are written in a table: the decimal sign, and whether marks stand between thousands."""
+    """How numbers are written in a table: the decimal sign, and whether there are thousands separators."""
 
     decimal: str
     grouped: bool
@@ -178,7 +192,7 @@ def _decimal_of(
     if unsure is not None and not sure:
         as_comma, as_point = (_without_marks(unsure[1], sign) for sign in (COMMA, POINT))
         raise ValueError(
-            f"numbers must be clear without knowing the country; {place(unsure)} can be {as_point} or {as_comma}: "
-            f"{argument('decimal', POINT)} makes it {as_point}, {argument('decimal', COMMA)} {as_comma}"
+            f"it must be clear what commas in numbers mean; {place(unsure)} can be {as_point} or {as_comma}: "
+            f"{argument('decimal', POINT)} reads it as {as_point}, {argument('decimal', COMMA)} as {as_comma}"
         )
     return next(iter(sure), POINT)

@@ -132,8 +132,6 @@ def read_table(data: Any, settings: ReadSettings, whole: bool) -> CheckedTable:
         sound.append(not found)
     if settings.discretise is None:
         problems += _text_beside_numbers(table, columns, sound)
-    if not whole:
-        problems = [replace(problem, remedy="") for problem in problems if not problem.only_beside_others]
     raise_problems(problems)
     complete = [column for column in columns if column is not None]
     if settings.discretise is not None:
@@ -229,18 +227,18 @@ def _of_file(file: str, table: FileTable, settings: ReadSettings, texts: Sequenc
     as_written = {*texts, *settings.categories}
     cells = [_without_codes(grid.columns[place], settings.na) for place in chosen]
     unread = {name: column for name, column in zip(names, cells, strict=True) if name not in as_written}
-    plain = {name: _plain(column) for name, column in unread.items()}
-    odd = [name for name, numbers in plain.items() if numbers is None]
+    plain = {name: numbers for name, column in unread.items() if (numbers := _plain(column)) is not None}
+    odd = [name for name in unread if name not in plain]
     notation = find_notation(unread, odd, grid.lines, table.word, settings.decimal)
     if notation.decimal == COMMA:
         plain, odd = {}, list(unread)
-    columns = [
-        pd.Series(_typed(column, notation.decimal) if name in odd else plain.get(name, column))
-        for name, column in zip(names, cells, strict=True)
-    ]
+    columns = []
+    for name, column in zip(names, cells, strict=True):
+        read = _typed(column, notation.decimal) if name in odd else plain.get(name, column)
+        columns.append(pd.Series(read, dtype=read.dtype))  # by type: pandas would guess at objects
     recognised = [*table.recognised]
     recognised += ["decimal comma"] if notation.decimal == COMMA else []
-    recognised += ["marks between thousands"] if notation.grouped else []
+    recognised += ["thousands separators"] if notation.grouped else []
     said = ", ".join(recognised)
     if grid.left_out:
         said += f"{'; ' if said else ''}left out {', '.join(grid.left_out)}"
@@ -255,14 +253,10 @@ def _chosen(names: tuple[str, ...], settings: ReadSettings) -> list[int]:
             if name not in names:
                 known = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
                 raise ValueError(f"{setting} must name columns of the table; received {name!r}, not one of {known}")
-    wanted = names if settings.columns is None else settings.columns
-    return [
-        place
-        for name in dict.fromkeys(wanted)
-        if name not in settings.drop
-        for place, other in enumerate(names)
-        if other == name
-    ]
+    places = list(range(len(names)))
+    if settings.columns is not None:
+        places = [place for name in dict.fromkeys(settings.columns) for place in places if names[place] == name]
+    return [place for place in places if names[place] not in settings.drop]
 
 
 def _without_codes(cells: np.ndarray, codes: Sequence[str]) -> np.ndarray:
@@ -296,7 +290,7 @@ def _is_missing(column: pd.Series, codes: Sequence[str]) -> np.ndarray:
     missing = column.isna().to_numpy(dtype=bool)
     if codes:
         numbers = [float(code) for code in codes if is_number(code, POINT)]
-        missing |= column.astype(object).isin([*codes, *numbers]).to_numpy()
+        missing = missing | column.astype(object).isin([*codes, *numbers]).to_numpy()
     return missing
 
 

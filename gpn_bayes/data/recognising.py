@@ -53,10 +53,12 @@ def decode(path: Path, encoding: str | None) -> tuple[str, str]:
     except LookupError:
         raise ValueError(f"encoding must be one that Python knows, such as 'cp1252'; received {encoding!r}") from None
     except UnicodeDecodeError as error:
+        if b"\0" in content and encoding is None:
+            raise ValueError(f"the data file must hold a table; {path.name!r} isn't text") from None
         line = content.count(b"\n", 0, error.start) + 1
         raise ValueError(
-            f"{path.name} must be in one encoding; line {line} isn't {name}: choose another by "
-            f"{argument('encoding', 'mac-roman')}, or whichever it is"
+            f"a text file must be in one encoding; line {line} of {path.name!r} isn't {name}: name it, such as "
+            f"{argument('encoding', 'mac-roman')}"
         ) from None
     if _CONTROL.search(text):
         raise ValueError(f"the data file must hold a table; {path.name!r} isn't text")
@@ -86,7 +88,7 @@ def records(text: str, sep: str) -> list[list[str]]:
 
     Raises
     ------
-    csv.Error
+    ValueError
         If a quotation mark is opened and never closed.
     """
     if sep == " ":
@@ -94,9 +96,14 @@ def records(text: str, sep: str) -> list[list[str]]:
     try:
         return _records(text, sep, strict=True)
     except csv.Error as error:
-        if "end of data" in str(error):
-            raise
-        return _records(text, sep, strict=False)  # something stands behind a closing quotation mark
+        unfinished = "end of data" in str(error)
+    try:
+        rows = _records(text, sep, strict=False)  # where something stands behind a closing quotation mark
+    except csv.Error as error:
+        raise ValueError(str(error)) from None
+    if unfinished:
+        raise ValueError(f"a quotation mark in line {len(rows)} is never closed")
+    return rows
 
 
 def _records(text: str, sep: str, strict: bool) -> list[list[str]]:

@@ -40,6 +40,8 @@ def _text(name: str, value: Any, names: tuple[str, ...]) -> str:
     """Return a setting in words."""
     if name == "prior" and isinstance(value, dict):
         return _prior_text(value, names)
+    if name == "missing" and isinstance(value, dict):
+        return f"{value['dropped']} of {value['rows']} rows dropped"
     if isinstance(value, dict):
         return ", ".join(f"{key} {_plain(own)}" for key, own in value.items()) or "none"
     return _plain(value)
