@@ -153,6 +153,13 @@ def test_standardised_and_numeric():
 # Fingerprints
 
 
+def test_fingerprints_stay_what_they_were(frame, tmp_path):
+    """Caches, folders of runs and saved posteriors know their tables by these."""
+    assert Dataset.read(frame).fingerprint == "2663ae64f9d45d20076fec48ba620657"
+    path = write(tmp_path, "a,b,c,d\n1,x,True,0.1\n2,y,False,1e-7\n2,x,True,123.456789012345678\n")
+    assert Dataset.read(path).fingerprint == "9197fe75815970154cca6df034c0f079"
+
+
 def test_equal_tables_have_equal_fingerprints(frame):
     assert Dataset.read(frame).fingerprint == Dataset.read(frame.copy(deep=True)).fingerprint
     # The row labels are no part of the table.

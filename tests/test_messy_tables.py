@@ -81,8 +81,9 @@ REFUSED = {
     "such values as missing",
     "quoted_european.csv": "the BGe score needs numbers; column 'grade, \"WHO\"' holds text such as 'high': --drop "
     '\'"grade, ""WHO"""\' leaves it out',
-    "huge_numbers.csv": "whole numbers beyond 9007199254740992 can't all be told apart; column 'barcode' holds "
-    "100000000000000000000 in line 2: --drop barcode leaves it out, --categories barcode takes the numbers as names",
+    "huge_numbers.csv": "whole numbers beyond 9007199254740992 must remain distinct as floating-point numbers; column "
+    "'barcode' holds 100000000000000000000 in line 2: --drop barcode leaves it out, --categories barcode takes the "
+    "numbers as names",
     "stages.csv": f"{NOT_NUMBERS}'erk' holds numbers but '3a' in lines 4, 8 and 12 and '3b' in lines 5, 9 and 13: "
     "write a number there; --na 3a,3b counts them as missing, --categories erk takes the column as categories",
     "open_quote.csv": "open_quote.csv can't be read as a CSV table: a quotation mark in line 5 is never closed",

@@ -84,7 +84,7 @@ def estimate_file(
         }
         learner = methods.build(method, given, further or [], {"random_state": 1, "progressbar": not quiet})
         if score is not None:
-            scores.by_name(score).bind(dataset)  # what it can't take is told before the search, not after
+            scores.by_name(score).bind(dataset)  # what it can't take is reported before the search
         found = _learn(learner, dataset, score)
         _show(found)
         _write(found, method, out)
@@ -96,7 +96,7 @@ def estimate_file(
 
 @dataclass(frozen=True)
 class _Found:
-    """A fitted learner, and what is told of it."""
+    """A fitted learner, and what is shown of it."""
 
     learner: "GraphEstimator"
     data: "Dataset | SufficientStatistics"

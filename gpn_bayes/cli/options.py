@@ -48,7 +48,7 @@ _TABLE_OPTIONS = {
     "columns": _of_table("The columns to take, a,b,c; all by default."),
     "drop": _of_table("Columns to leave out, id,name."),
     "categories": _of_table("Columns whose values are categories, whatever they look like."),
-    "discretise": _of_table("Cut measurements into so many levels of equal frequency, 3; or at the mean: mean."),
+    "discretise": _of_table("Cut measurements into this number of levels of equal frequency; or mean: at their mean."),
     "missing": _of_table("error refuses missing values; drop drops the rows that have some. error by default."),
     "na": _of_table("What else stands for a missing value, n.d.,-99."),
     "sep": _of_table("What separates the fields of a text file, ';' or tab; recognised by default."),

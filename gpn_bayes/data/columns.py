@@ -90,7 +90,7 @@ def _numbers(given: Iterable[Any], values: np.ndarray, dtype: Any, source: Sourc
     if large.any() and len(distinct) < len(set(given)):
         first = int(np.argmax(large))
         return Problem(
-            f"whole numbers beyond {_EXACT} can't all be told apart",
+            f"whole numbers beyond {_EXACT} must remain distinct as floating-point numbers",
             f"column {source.name!r} holds {list(given)[first]} in {source.rows(np.arange(len(large)) == first)}",
             f"{argument('drop', [source.name])} leaves it out, {argument('categories', [source.name])} takes the "
             "numbers as names",

@@ -1,4 +1,4 @@
-"""What keeps a table from being used: each problem with its rule and what mends it, all told at once."""
+"""What keeps a table from being used: each problem with its rule and what mends it, all listed at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
