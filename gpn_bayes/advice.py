@@ -1,19 +1,27 @@
 """Messages name arguments of Python; here they are rewritten as options for readers of the command line."""
 
+import ast
+import csv
+import io
 import re
+import shlex
 
 # The arguments of `gpn_bayes.sample` that have an option of another name than their own.
 _RENAMED = {"random_seed": "--seed", "random_state": "--seed"}
 _OPTIONS = {
     name: _RENAMED.get(name, f"--{name.replace('_', '-')}")
     for name in (
-        "candidates", "chains", "cores", "draws", "expand", "max_parents", "order_bias", "plus_one", "prior",
+        "candidates", "chains", "cores", "draws", "expand", "max_parents", "missing", "order_bias", "plus_one", "prior",
         "random_seed", "random_state", "reweight", "sampler", "temperatures", "thin", "tune", "until",
     )
 }  # fmt: skip
 _NAMES = "|".join(_OPTIONS)
-# The first alternative skips descriptions of objects, such as BGe(alpha_w=None): these are no advice.
-_ARGUMENT = re.compile(rf"\w+\([^()]*\)|\b({_NAMES})=(?:'(\w+)'|None\b)")
+# Arguments of the reader of tables, whose values may be lists and numbers too; descriptions of objects, such as
+# BGe(alpha_w=None), which are no advice and stay as they are; and arguments by themselves.
+_ARGUMENT = re.compile(
+    r"Dataset\.read\(data, (?P<setting>\w+)=(?P<value>'[^']*'|\"[^\"]*\"|\d+|\[.*?\])\)"
+    rf"|\w+\([^()]*\)|\b(?P<name>{_NAMES})=(?:'(?P<text>\w+)'|None\b)"
+)
 _SUBJECT = re.compile(rf"^({_NAMES})(?= must )")
 
 
@@ -32,10 +40,12 @@ def in_options(text: str) -> str:
     '--seed must be a whole number, 0 or more; received -1'
     >>> in_options("it holds BGe(alpha_mu=1.0, alpha_w=None, t0=None)")
     'it holds BGe(alpha_mu=1.0, alpha_w=None, t0=None)'
+    >>> in_options("Dataset.read(data, drop=['id', 'blood group']) leaves them out")
+    "--drop 'id,blood group' leaves them out"
     """
     text = text.replace("candidates={child: [parents]}", "--candidates FILE")
     text = _SUBJECT.sub(lambda found: _OPTIONS[found[1]], text)
-    return _ARGUMENT.sub(lambda found: _option(found) if found[1] else found[0], text)
+    return _ARGUMENT.sub(lambda found: _option(found) or found[0], text)
 
 
 def in_both(text: str) -> str:
@@ -46,8 +56,23 @@ def in_both(text: str) -> str:
     >>> in_both("use sampler='partition'")
     "use sampler='partition' (command line: --sampler partition)"
     """
-    return _ARGUMENT.sub(lambda found: f"{found[0]} (command line: {_option(found)})" if found[1] else found[0], text)
+    return _ARGUMENT.sub(
+        lambda found: f"{found[0]} (command line: {own})" if (own := _option(found)) else found[0], text
+    )
 
 
 def _option(found: re.Match[str]) -> str:
-    return f"{_OPTIONS[found[1]]} {found[2] or 'none'}"
+    """Return the option that is the same as an argument; empty for what is no argument."""
+    if found["name"] is not None:
+        return f"{_OPTIONS[found['name']]} {found['text'] or 'none'}"
+    if found["setting"] is None:
+        return ""
+    value = ast.literal_eval(found["value"])
+    return f"--{found['setting']} {shlex.quote(_joined(value) if isinstance(value, list) else str(value))}"
+
+
+def _joined(values: list[str]) -> str:
+    """Return values as the fields of a line, as options take several."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(values)
+    return "" if values == [""] else line.getvalue()

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from gpn_bayes.checking import check_choice, check_count
 from gpn_bayes.data import Dataset
+from gpn_bayes.data.levels import cut, labels
 
 _METHODS = ("mean", "quantile")
-_LABELS = {2: ["low", "high"], 3: ["low", "middle", "high"]}
 
 
 def discretise(data: Any, method: str = "mean", levels: int = 2) -> pd.DataFrame:
@@ -57,23 +56,6 @@ def discretise(data: Any, method: str = "mean", levels: int = 2) -> pd.DataFrame
         elif known is not None and isinstance(known[0], str | bool):
             columns[name] = pd.Categorical.from_codes(values.astype(int), pd.Index(known))
         else:
-            columns[name] = _cut(name, values, method, levels)
+            codes = cut(name, values, method, levels)
+            columns[name] = pd.Categorical.from_codes(codes, pd.Index(labels(levels)), ordered=True)
     return pd.DataFrame(columns, index=None if given is None else given.index)
-
-
-def _cut(name: str, values: np.ndarray, method: str, levels: int) -> "pd.Categorical[str]":
-    codes = (values > values.mean()).astype(int) if method == "mean" else _quantile_codes(values, levels)
-    if len(np.unique(codes)) < levels:
-        distinct = len(np.unique(values))
-        told = f"has {distinct} distinct values" if distinct < levels else "has too many equal values"
-        raise ValueError(f"each of the {levels} levels must hold a row; column {name!r} {told}")
-    labels = _LABELS.get(levels, [f"q{k + 1}" for k in range(levels)])
-    return pd.Categorical.from_codes(codes, pd.Index(labels), ordered=True)
-
-
-def _quantile_codes(values: np.ndarray, levels: int) -> np.ndarray:
-    """Return the part that the middle of a value's ranks falls into, so that ties at either end are treated alike."""
-    ordered = np.sort(values)
-    below, upto = (np.searchsorted(ordered, values, side=side) for side in ("left", "right"))
-    # Whole numbers: rounding could move a value that lies on a limit.
-    return (below + upto) * levels // (2 * len(values))

@@ -101,6 +101,7 @@ def prepare(
     expand: float | bool | str = "auto",
     reweight: str | None = "auto",
     order_bias: str = "keep",
+    missing: str = "error",
 ) -> PreparedRun:
     """Check the arguments of `gpn_bayes.sample`, which are explained there, and bind the score to the data.
 
@@ -122,7 +123,7 @@ def prepare(
         raise ValueError(f"reweight must be 'auto' or None; received {reweight!r}")
     if until not in ("converged", None):
         raise ValueError(f"until must be 'converged' or None; received {until!r}")
-    checked = read_data(data)
+    checked = read_data(data, missing=missing)
     scorer = scores.by_name(score).bind(checked)
     proposal = None if reweight is None else scorer.proposal()
     n = len(scorer.names)
@@ -165,6 +166,9 @@ def prepare(
         "version": gpn_bayes.__version__,
         "data_fingerprint": scorer.data_fingerprint,
     }
+    if isinstance(checked, Dataset) and checked.rows_dropped:
+        rows = checked.n_rows + checked.rows_dropped
+        settings["missing"] = {"dropped": checked.rows_dropped, "rows": rows}
     # Whole numbers of numpy aren't JSON-able, and equal runs must have equal keys.
     settings = {key: int(value) if isinstance(value, np.integer) else value for key, value in settings.items()}
     return PreparedRun(

@@ -69,6 +69,7 @@ def sample(
     expand: float | bool | str = "auto",
     reweight: str | None = "auto",
     order_bias: str = "keep",
+    missing: str = "error",
     cache: str | os.PathLike[str] | None = None,
     executor: Executor | None = None,
     progressbar: bool = True,
@@ -137,6 +138,9 @@ def sample(
         11264 for 11, or fewer with `max_parents` and `candidates`.
     order_bias : {"keep", "correct"}
         For order MCMC: "correct" weights each draw by one over the number of its orders.
+    missing : {"error", "drop"}
+        Whether to refuse missing values or to drop the rows that have some; the settings of the posterior then tell how
+        many. `Dataset.read` has further settings for reading a table.
     cache : path, optional
         An SQLite file for scores and checkpoints: a killed run, started again with the same arguments and
         seed, goes on from there to the same result.
@@ -165,7 +169,7 @@ def sample(
         data, score, sampler=sampler, draws=draws, tune=tune, chains=chains, cores=cores, random_seed=random_seed,
         thin=thin, until=until, temperatures=temperatures, prior=prior, required=required, forbidden=forbidden,
         tiers=tiers, max_parents=max_parents, candidates=candidates, plus_one=plus_one, expand=expand,
-        reweight=reweight, order_bias=order_bias,
+        reweight=reweight, order_bias=order_bias, missing=missing,
     )  # fmt: skip
     post = draw(run, cache=cache, executor=executor, progressbar=progressbar)
     for text in run_warnings(post, draws):

@@ -2,6 +2,8 @@
 
 import inspect
 import re
+import shlex
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -9,6 +11,9 @@ import typer
 
 import gpn_bayes.cli
 from gpn_bayes.advice import in_both, in_options
+from gpn_bayes.cli import inputs
+from gpn_bayes.data.problems import argument
+from gpn_bayes.data.reading import ReadSettings
 from gpn_bayes.posterior import Diagnostics
 from tests.command_line import call
 from tests.draws import NULL, REFERENCE
@@ -34,6 +39,41 @@ def test_every_option_that_is_advised_exists(options):
     advised = {name for text in told for name in re.findall(r"--[a-z-]+", text)}
     assert advised == {"--sampler", "--order-bias", "--reweight"}
     assert advised <= options
+
+
+@pytest.mark.parametrize("command", ["run", "estimate", "federate client"])
+def test_every_setting_of_a_table_is_an_option(command):
+    found = typer.main.get_command(gpn_bayes.cli.app)
+    for word in command.split():
+        found = found.commands[word]
+    known = {name for parameter in found.params for name in parameter.opts}
+    advised = {in_options(argument(field.name, ["x"])).split()[0] for field in fields(ReadSettings)}
+    assert advised <= known
+    assert len(advised) == len(fields(ReadSettings))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "option"),
+    [
+        ("drop", ["id"], "--drop id"),
+        ("drop", ["id", "blood group"], "--drop 'id,blood group'"),
+        ("drop", ["akt, total", "x"], "--drop '\"akt, total\",x'"),
+        ("drop", ["it's"], "--drop 'it'\"'\"'s'"),
+        ("drop", [""], "--drop ''"),
+        ("na", ["<0.1", "[n]"], "--na '<0.1,[n]'"),
+        ("discretise", 3, "--discretise 3"),
+        ("missing", "drop", "--missing drop"),
+        ("sep", ";", "--sep ';'"),
+        ("decimal", ",", "--decimal ,"),
+    ],
+)
+def test_settings_of_tables_become_options_that_are_read_back(name, value, option):
+    told = f"use {argument(name, value)} here"
+    assert in_options(told) == f"use {option} here"
+    assert in_both(told) == f"use {argument(name, value)} (command line: {option}) here"
+    typed = shlex.split(option)[1]
+    read = inputs._settings({name: typed})[name]
+    assert read == value
 
 
 def test_both_forms_are_named_once_each():

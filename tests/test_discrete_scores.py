@@ -288,20 +288,24 @@ def test_whole_numbers_with_a_cardinality_may_have_many_values():
 BAD_TABLES = {
     "mixed": (
         lambda f: BDeu().bind(f.assign(x=0.5 * np.arange(20), y=np.arange(20) / 3)),
-        "discrete scores need categories; columns 'x', 'y' are continuous: use simulate.discretise",
+        "discrete scores need categories; columns 'x', 'y' are continuous: Dataset.read(data, discretise=3) "
+        "cuts them into levels",
     ),
     "one continuous": (
         lambda f: K2().bind(f.assign(x=0.5 * np.arange(20))),
-        "discrete scores need categories; column 'x' is continuous: use simulate.discretise",
+        "discrete scores need categories; column 'x' is continuous: Dataset.read(data, discretise=3) cuts it "
+        "into levels",
     ),
     "mixed bic": (
         lambda f: BIC().bind(f.assign(x=0.5 * np.arange(20))),
-        "columns must be all categories or all numbers; column 'site' holds text and column 'x' holds measurements",
+        "columns must be all categories or all numbers; column 'site' holds text and column 'x' holds measurements: "
+        "Dataset.read(data, drop=['site']) leaves out the text, Dataset.read(data, discretise=3) cuts the measurements "
+        "into levels",
     ),
     "many whole numbers": (
         lambda f: BDeu().bind(pd.concat([f] * 5).assign(age=np.arange(100))),
-        "whole numbers must have at most 64 values to be categories; column 'age' has more: use simulate.discretise, "
-        "or give the cardinality",
+        "whole numbers must have at most 64 values to be categories; column 'age' has more: Dataset.read(data, "
+        "discretise=3) cuts it into levels, or give the cardinality",
     ),
     "unknown column": (
         lambda f: BIC(cardinalities={"cite": 3}).bind(f),
@@ -325,11 +329,12 @@ BAD_TABLES = {
     ),
     "one level": (
         lambda f: BDeu().bind(f.assign(site="a")),
-        "every column must vary; column 'site' is constant",
+        "every column must vary; column 'site' is constant: Dataset.read(data, drop=['site']) leaves it out",
     ),
     "missing": (
         lambda f: BDeu().bind(f.assign(site=f["site"].where(f["site"] != "c"))),
-        "every value must be present; column 'site' has 5 missing",
+        "every value must be present; column 'site' has 5 missing (rows 2, 6, 10, 14 and 18): Dataset.read(data, "
+        "missing='drop') drops 5 of 20 rows",
     ),
     "ess": (lambda f: BDeu(ess=0), "ess must be positive and finite; received 0"),
     "ess nan": (lambda f: BDeu(ess=np.nan), "ess must be positive and finite; received nan"),
@@ -338,7 +343,8 @@ BAD_TABLES = {
     "kind": (lambda f: BIC(kind="linear"), "kind must be one of auto, discrete, gaussian; received 'linear'"),
     "gaussian text": (
         lambda f: BIC(kind="gaussian").bind(f),
-        "the Gaussian BIC score needs numbers; column 'site' holds text such as 'a'",
+        "the Gaussian BIC score needs numbers; column 'site' holds text such as 'a': Dataset.read(data, "
+        "drop=['site']) leaves it out",
     ),
     "gaussian cardinalities": (
         lambda f: BIC(cardinalities={"site": 3}, kind="gaussian"),

@@ -98,8 +98,8 @@ def test_bad_settings_are_refused(given, message, frame):
     ("values", "levels", "message"),
     [
         ([1.0, 1.0, 1.0, 1.0], 2, "^every column must vary; column 'x' is constant$"),
-        ([1.0, np.nan, 2.0, 3.0], 2, "^every value must be present; column 'x' has 1 missing$"),
-        ([1.0, np.inf, 2.0, 3.0], 2, "^every value must be finite; column 'x' holds an infinite value$"),
+        ([1.0, np.nan, 2.0, 3.0], 2, "^every value must be present; column 'x' has 1 missing .row 1.: "),
+        ([1.0, np.inf, 2.0, 3.0], 2, "^every value must be finite; column 'x' holds an infinite value .row 1.: "),
         ([0, 1, 0, 1], 3, "^each of the 3 levels must hold a row; column 'x' has 2 distinct values$"),
         ([0, 0, 0, 1, 2, 0, 0], 3, "^each of the 3 levels must hold a row; column 'x' has too many equal values$"),
     ],

@@ -300,7 +300,7 @@ ROWS = np.random.default_rng(1).normal(size=(10, 2))
             r"all series must have the same columns; series 2 has \['v1'\], the first \['v1', 'v2'\]",
         ),
         (ROWS[:3], "at least two times with a full past are needed; received 1"),
-        ([ROWS, np.where(ROWS > 0.8, np.nan, ROWS)], "every value must be present; column 'v1' has .* missing"),
+        ([ROWS, np.where(ROWS > 0.8, np.nan, ROWS)], "a table must .*\n  column 'v1' has 1 missing .row 12.: "),
         (ROWS * [0, 1], "every column must vary; column 'v1' is constant"),
         (
             np.where(np.arange(10)[:, None] < 9, [[0.0, 1.0]], ROWS) + np.arange(10)[:, None] * [[0, 1]],

@@ -377,15 +377,15 @@ def test_bad_settings_are_told(table, settings, message):
 
 def test_bad_data_are_told(table):
     constant = table.assign(v3=1.0)
-    with pytest.raises(ValueError, match="^every column must vary; column 'v3' is constant$"):
+    with pytest.raises(ValueError, match="^every column must vary; column 'v3' is constant: "):
         NOTEARS().fit(constant)
     with pytest.raises(ValueError, match="^a table needs at least two rows; received 1$"):
         NOTEARS().fit(table.iloc[:1])
     missing = table.copy()
     missing.iloc[0, 0] = np.nan
-    with pytest.raises(ValueError, match="^every value must be present; column 'v1' has 1 missing$"):
+    with pytest.raises(ValueError, match="^every value must be present; column 'v1' has 1 missing .row "):
         NOTEARS().fit(missing)
-    with pytest.raises(ValueError, match="^NOTEARS needs numbers; column 'v1' holds text such as 'a'$"):
+    with pytest.raises(ValueError, match="^NOTEARS needs numbers; column 'v1' holds text such as 'a': "):
         NOTEARS().fit(table.assign(v1=["a", "b"] * 200))
     with pytest.raises(ValueError, match=r"^the logistic loss needs columns of 0 and 1; column 'v1' holds -?\d"):
         NOTEARS(loss="logistic").fit(table)

@@ -76,6 +76,7 @@ WRITTEN = {
     "federated.md": ["parties/coordinator/results/statistics.npz", "results/report.html"],
     "machines.md": ["scores.sqlite", "results/edges.csv"],
     "one_graph.md": ["estimate/edges.csv"],
+    "tables.md": ["results/report.html", "discrete/edges.csv"],
     "private_k2.md": ["mine/edges.csv", "theirs/edges.csv"],
 }
 

@@ -116,7 +116,10 @@ def test_two_clients_are_warned_of_what_a_sum_of_two_reveals():
             [pd.DataFrame({"x": [1.0, 2.0], "y": ["a", "b"]})] * 3,
             "^a sum over clients needs numbers; column 'y' holds text such as 'a'$",
         ),
-        ([np.array([[1.0, np.nan], [1.0, 2.0]])] * 3, "^every value must be present; column 'v2' has 1 missing$"),
+        (
+            [np.array([[1.0, np.nan], [1.0, 2.0]])] * 3,
+            "^every value must be present; column 'v2' has 1 missing .row 0.: ",
+        ),
         ([np.eye(2)[:0]] * 3, "^a part of a table needs at least one row; received none$"),
         ([np.eye(3) * [1.0, 1.0, 1e25]] * 3, "^sums of products must be below 1e41 in size; "),
         ([np.eye(3) * [1.0, 1.0, 1e-20]] * 3, "^a column must vary by more than 1e-16; 'v3' doesn't: give it in"),

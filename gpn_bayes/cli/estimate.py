@@ -10,7 +10,17 @@ import typer
 
 from gpn_bayes.cli import inputs, methods, screen
 from gpn_bayes.cli.folder import check_free
-from gpn_bayes.cli.options import KNOWLEDGE, Forbidden, MaxParents, Quiet, Required, Tiers, folder_option
+from gpn_bayes.cli.options import (
+    KNOWLEDGE,
+    Forbidden,
+    MaxParents,
+    Quiet,
+    Required,
+    TableFile,
+    Tiers,
+    folder_option,
+    reads_table,
+)
 from gpn_bayes.cli.run import INTERRUPTED
 from gpn_bayes.files import write_whole
 
@@ -25,8 +35,9 @@ if TYPE_CHECKING:
 FORMAT = "gpn_bayes estimate 1"
 
 
+@reads_table
 def estimate_file(
-    data: Annotated[Path, typer.Argument(help="A CSV or Parquet table; variables are columns. Or .npz statistics.")],
+    data: TableFile,
     method: Annotated[str, typer.Option(help=f"How to learn: {', '.join(methods.METHODS)}.")],
     out: Annotated[Path, folder_option("Folder for the results; nothing in it is overwritten.")],
     score: Annotated[
@@ -55,6 +66,8 @@ def estimate_file(
     tiers: Tiers = None,
     max_parents: MaxParents = None,
     quiet: Quiet = False,
+    *,
+    table: dict[str, str],
 ) -> None:
     """Learn one graph from a table, and write its edges.
 
@@ -63,14 +76,13 @@ def estimate_file(
     """
     with screen.plain_messages():
         from gpn_bayes import scores
-        from gpn_bayes.data import read_data
 
         methods.find_method(method)
         score = None if score is None else inputs.read_score(score)
         check_free(out, [_edges_file(out), _identity_file(out)])
         if seed is not None and seed < 0:
             raise ValueError(f"--seed must be 0 or more; received {seed}")
-        dataset = read_data(data)
+        dataset = inputs.read_table(data, table)
         names = dataset.names
         given = {
             "score": score,
@@ -83,7 +95,7 @@ def estimate_file(
         }
         learner = methods.build(method, given, further or [], {"random_state": 1, "progressbar": not quiet})
         if score is not None:
-            scores.by_name(score).bind(dataset)  # what it can't take is told before the search, not after
+            scores.by_name(score).bind(dataset)  # what it can't take is reported before the search
         found = _learn(learner, dataset, score)
         _show(found)
         _write(found, method, out)
@@ -95,7 +107,7 @@ def estimate_file(
 
 @dataclass(frozen=True)
 class _Found:
-    """A fitted learner, and what is told of it."""
+    """A fitted learner, and what is shown of it."""
 
     learner: "GraphEstimator"
     data: "Dataset | SufficientStatistics"
@@ -200,6 +212,7 @@ def _write(found: _Found, method: str, out: Path) -> None:
         "settings": settings,
         "variables": list(found.learner.feature_names_in_),
         "rows": found.data.n_rows,
+        "rows_dropped": getattr(found.data, "rows_dropped", 0),
         "data_fingerprint": found.data.fingerprint,
         "score": found.score,
         "log_score": found.log_score,

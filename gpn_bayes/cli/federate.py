@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gpn_bayes.cli import screen
-from gpn_bayes.cli.options import Quiet, folder_option
+from gpn_bayes.cli import inputs, screen
+from gpn_bayes.cli.options import Quiet, folder_option, reads_table
 from gpn_bayes.cli.run import INTERRUPTED
 from gpn_bayes.files import write_whole
 from gpn_bayes.secure.extras import installed_by
@@ -78,8 +78,9 @@ def run_coordinator(
 
 
 @app.command("client")
+@reads_table
 def run_client(
-    data: Annotated[Path, typer.Option(help="This client's rows, a CSV or Parquet table.")],
+    data: Annotated[Path, typer.Option(help="This client's rows, a CSV, Excel (.xlsx) or Parquet table.")],
     config: Annotated[
         Path | None,
         typer.Option(help="The client's configuration; client.toml next to the certificate if that is given."),
@@ -93,20 +94,21 @@ def run_client(
         bool, typer.Option("--again", help="Give statistics of a table of which some were already given.")
     ] = False,
     quiet: Quiet = False,
+    *,
+    table: dict[str, str],
 ) -> None:
     """Take part in a coordinator's run until it is over; started again, it goes on where it was.
 
     Options take the place of entries in the configuration.
     """
     with _plain_messages(), _logging(quiet):
-        from gpn_bayes.data import read_part
         from gpn_bayes.federated.client import take_part
         from gpn_bayes.progress import status_line
 
         told = _client_config(config, {
             "coordinator": coordinator, "certificate": cert, "key": key, "authority": authority, "state": state,
         })  # fmt: skip
-        rows = read_part(data)
+        rows = inputs.read_part(data, table)
         with status_line(not quiet) as tell:
             take_part(told, rows, again, tell)
         screen.note("the run is over")

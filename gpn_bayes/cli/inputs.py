@@ -1,4 +1,4 @@
-"""Options that may be files: edges, tiers, orders, candidates and prior probabilities, read for known variables."""
+"""The table, and options that may be files: edges, tiers, orders, candidates and prior probabilities."""
 
 import csv
 import re
@@ -7,8 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpn_bayes.cli import screen
+
 if TYPE_CHECKING:
     import pandas as pd
+
+    from gpn_bayes.data import Dataset, SufficientStatistics
 
 Pair = tuple[str, str]
 
@@ -20,6 +24,45 @@ def read_score(given: str) -> str:
 
     check_choice("--score", given.lower(), NAMES)
     return given.lower()
+
+
+def read_table(path: Path, options: dict[str, str]) -> "Dataset | SufficientStatistics":
+    """Return the table of a file, read as the options of `reads_table` say; statistics pass through."""
+    from gpn_bayes.data import Dataset, read_data
+
+    data = read_data(path, **_settings(options))
+    if isinstance(data, Dataset):
+        _say_how(data)
+    return data
+
+
+def read_part(path: Path, options: dict[str, str]) -> "Dataset":
+    """Return one party's part of a larger table, likewise."""
+    from gpn_bayes.data import read_part as read
+
+    data = read(path, **_settings(options))
+    _say_how(data)
+    return data
+
+
+def _settings(options: dict[str, str]) -> dict[str, Any]:
+    """Return the settings of `Dataset.read` that options stand for."""
+    settings: dict[str, Any] = dict(options)
+    for name in {"columns", "drop", "categories", "na"} & options.keys():
+        # An empty field is the name of a nameless column.
+        settings[name] = next(csv.reader([options[name]], skipinitialspace=True), []) or [""]
+    if is_whole(options.get("discretise", "")):
+        settings["discretise"] = int(options["discretise"])
+    if options.get("sep", "").lower() in ("tab", "\\t"):
+        settings["sep"] = "\t"
+    return settings
+
+
+def _say_how(data: "Dataset") -> None:
+    for text in data.notes:
+        screen.note(text)
+    if data.rows_dropped:
+        screen.note(f"dropped {data.rows_dropped} of {data.n_rows + data.rows_dropped} rows with missing values")
 
 
 def read_edges(given: Sequence[str], names: Sequence[str], option: str) -> list[Pair]:

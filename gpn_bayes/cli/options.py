@@ -1,11 +1,15 @@
 """Options that several commands take."""
 
+import functools
+import inspect
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 KNOWLEDGE = "Prior knowledge"
+_TABLE = "The table"
 
 Required = Annotated[
     list[str] | None,
@@ -43,3 +47,42 @@ def _read_folder(text: str) -> Path:
 
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+TableFile = Annotated[
+    Path, typer.Argument(help="A CSV, Excel (.xlsx) or Parquet table; variables are columns. Or .npz statistics.")
+]
+
+
+def _of_table(text: str) -> Any:
+    return Annotated[str | None, typer.Option(help=text, show_default=False, rich_help_panel=_TABLE)]
+
+
+# The settings of `Dataset.read`, by their names there.
+_TABLE_OPTIONS = {
+    "columns": _of_table("The columns to take, a,b,c; all by default."),
+    "drop": _of_table("Columns to leave out, id,name."),
+    "categories": _of_table("Columns whose values are categories, whatever they look like."),
+    "discretise": _of_table("Cut measurements into this number of levels of equal frequency; or mean: at their mean."),
+    "missing": _of_table("error refuses missing values; drop drops the rows that have some. error by default."),
+    "na": _of_table("What else stands for a missing value, n.d.,-99."),
+    "sep": _of_table("What separates the fields of a text file, ';' or tab; recognised by default."),
+    "decimal": _of_table("The decimal sign, . or ,; recognised by default."),
+    "encoding": _of_table("The encoding of a text file, cp1252; recognised by default."),
+    "sheet": _of_table("The sheet of an Excel file, by name or number; the first by default."),
+}
+
+
+def reads_table(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that say how to read a table; it gets those that were used as a dict, `table`."""
+
+    @functools.wraps(command)
+    def with_options(**given: Any) -> None:
+        table = {name: given.pop(name) for name in _TABLE_OPTIONS}
+        command(**given, table={name: value for name, value in table.items() if value is not None})
+
+    own = [parameter for parameter in inspect.signature(command).parameters.values() if parameter.name != "table"]
+    further = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=option)
+        for name, option in _TABLE_OPTIONS.items()
+    ]
+    with_options.__signature__ = inspect.Signature([*own, *further])  # type: ignore[attr-defined]
+    return with_options

@@ -203,13 +203,13 @@ def _read_party(
     quiet: bool,
 ) -> _Party:
     """Read and check all that one party can check alone, before the other is troubled."""
-    from gpn_bayes.data.files import read_file
+    from gpn_bayes.data.reading import read_frame
     from gpn_bayes.private.settings import Settings
     from gpn_bayes.private.tables import read_table
     from gpn_bayes.wire.tls_link import Credentials
 
     check_free(out, result_files(out))
-    frame = read_file(data, texts=[key])
+    frame = read_frame(data, texts=[key])
     order = inputs.read_names(settings[0], list(frame.columns), "--order")
     agreed = Settings(tuple(order), *settings[1:])
     agreed.check()

@@ -11,7 +11,17 @@ import typer
 from gpn_bayes.cli import inputs, screen
 from gpn_bayes.cli.cluster import Cluster, read_cluster
 from gpn_bayes.cli.folder import ResultFolder
-from gpn_bayes.cli.options import KNOWLEDGE, Forbidden, MaxParents, Quiet, Required, Tiers, folder_option
+from gpn_bayes.cli.options import (
+    KNOWLEDGE,
+    Forbidden,
+    MaxParents,
+    Quiet,
+    Required,
+    TableFile,
+    Tiers,
+    folder_option,
+    reads_table,
+)
 from gpn_bayes.cli.retyping import retyped
 from gpn_bayes.files import UnwritableError
 
@@ -70,9 +80,10 @@ class _Job:
     save_data: bool = True
 
 
+@reads_table
 def run_file(
     context: typer.Context,
-    data: Annotated[Path, typer.Argument(help="A CSV or Parquet table; variables are columns. Or .npz statistics.")],
+    data: TableFile,
     out: Annotated[Path, folder_option("Folder for the results; a killed run goes on there.")],
     score: Score = "bge",
     sampler: Sampler = "auto",
@@ -157,11 +168,11 @@ def run_file(
     tls_key: Annotated[Path | None, typer.Option(help="Its private key.", rich_help_panel=_CLUSTER)] = None,
     save_data: Annotated[
         bool,
-        typer.Option(
-            "--save-data/--no-save-data", help="Whether posterior.nc holds the table too."
-        ),
+        typer.Option("--save-data/--no-save-data", help="Whether posterior.nc holds the table too."),
     ] = True,
     quiet: Quiet = False,
+    *,
+    table: dict[str, str],
 ) -> None:
     """Draw networks from the posterior given a table, and write the probability of every edge.
 
@@ -169,10 +180,8 @@ def run_file(
     The same command goes on where a killed run stopped, to the same result.
     """
     with screen.plain_messages():
-        from gpn_bayes.data import read_data
-
         cluster = read_cluster(dask, tls_ca, tls_cert, tls_key)
-        dataset = read_data(data)
+        dataset = inputs.read_table(data, table)
         names = dataset.names
         options = {
             "score": inputs.read_score(score),

@@ -32,9 +32,9 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def tell(kind: str, text: str) -> None:
-    """Print one line on stderr, ``kind: text``, however long it is and however narrow the terminal."""
-    line = " ".join(in_options(text).split())
-    print(f"{kind}: {line}", file=sys.stderr, flush=True)
+    """Print ``kind: text`` on stderr in one line, however narrow the terminal; the items of a list in a line each."""
+    lines = (" ".join(line.split()) for line in in_options(text).split("\n  "))
+    print(f"{kind}: " + "\n  ".join(lines), file=sys.stderr, flush=True)
 
 
 def note(text: str) -> None:

@@ -1,6 +1,7 @@
 """Data in: any table as a checked `Dataset`, or its `SufficientStatistics` where the rows can't be had."""
 
-from gpn_bayes.data.dataset import MAX_INTEGER_LEVELS, Dataset, read_part
+from gpn_bayes.data.columns import MAX_INTEGER_LEVELS
+from gpn_bayes.data.dataset import Dataset, read_part
 from gpn_bayes.data.flags import Flag, data_flags
 from gpn_bayes.data.statistics import SufficientStatistics, check_known, read_data
 

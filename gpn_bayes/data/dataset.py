@@ -3,6 +3,7 @@
 import hashlib
 import json
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpn_bayes.data.files import check_names, read_file
-
-# Integer columns with more distinct values than this are measurements, not categories.
-MAX_INTEGER_LEVELS = 64
+from gpn_bayes.data.notation import has_unit
+from gpn_bayes.data.problems import argument, listed_names
+from gpn_bayes.data.reading import ReadSettings, read_table
 
 
 def fingerprint_of(*parts: Any) -> str:
@@ -45,6 +45,10 @@ class Dataset:
         The levels of each column that can be read as discrete, else None.
     fingerprint : str
         A hash of the content: equal tables have equal fingerprints.
+    rows_dropped : int
+        How many rows more the table had, which were left out for missing values.
+    notes : tuple of str
+        What was recognised in a file, and what was left out of it.
 
     Examples
     --------
@@ -61,6 +65,8 @@ class Dataset:
     values: np.ndarray
     kinds: tuple[str, ...]
     levels: tuple[tuple[Any, ...] | None, ...]
+    rows_dropped: int = 0
+    notes: tuple[str, ...] = ()
     fingerprint: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -74,34 +80,89 @@ class Dataset:
         return self.values.shape[0]
 
     @classmethod
-    def read(cls, data: "Dataset | pd.DataFrame | np.ndarray | str | Path") -> "Dataset":
-        """Check a DataFrame, an array, or a CSV or Parquet file, and return it as a `Dataset`.
+    def read(
+        cls,
+        data: "Dataset | pd.DataFrame | np.ndarray | str | Path",
+        *,
+        sep: str | None = None,
+        decimal: str | None = None,
+        encoding: str | None = None,
+        sheet: str | int | None = None,
+        na: Any = (),
+        columns: str | Sequence[str] | None = None,
+        drop: str | Sequence[str] = (),
+        categories: str | Sequence[str] = (),
+        discretise: int | str | None = None,
+        missing: str = "error",
+    ) -> "Dataset":
+        """Check a DataFrame, an array or a file, and return it as a `Dataset`.
+
+        Files are text (CSV, with any separator), Excel (.xlsx) or Parquet. Of text, the separator, the decimal sign and
+        the encoding are recognised; `notes` says so where they aren't those of a plain CSV file. Objects in a DataFrame
+        are read by what they are, so that ``df.astype(object)`` is the same as ``df``. A column of text is one of
+        categories, also if every text is a whole number; a column that mixes numbers and text is refused, and so are
+        numbers with a fraction that are given as text.
 
         Parameters
         ----------
         data : DataFrame, ndarray, str, Path or Dataset
             Variables are columns. Columns of an array are named v1, v2, ….
+        sep : str, optional
+            What separates the fields of a text file.
+        decimal : {".", ","}, optional
+            The decimal sign of a file; the other sign may then stand between thousands.
+        encoding : str, optional
+            The encoding of a text file, such as "cp1252".
+        sheet : str or int, optional
+            The sheet of an Excel file, by name or by number from 1; the first by default.
+        na : str, number or sequence of these
+            What stands for a missing value besides empty cells, NA, NaN, N/A and null: "n.d.", -99.
+        columns, drop : str or sequence of str
+            The columns to take, all by default, and those to leave out.
+        categories : str or sequence of str
+            Columns whose values are categories, whatever they look like.
+        discretise : int or "mean", optional
+            Cut measurements into this number of levels of equal frequency, or at their mean. Whole numbers with at most
+            20 values, and columns with no more values than levels, keep theirs.
+        missing : {"error", "drop"}
+            Whether to refuse missing values or to drop the rows that have some; `rows_dropped` counts them.
 
         Raises
         ------
         ValueError
-            For missing or infinite values, constant columns, repeated names, or fewer than two columns.
+            For missing or infinite values, constant columns, columns that mix numbers and text, repeated names, or
+            fewer than two columns; the message lists everything that is wrong.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> table = pd.DataFrame({"id": ["a", "b", "c", "d"], "x": [1.0, 2.5, None, 4.0], "y": [3, 1, 2, 2]})
+        >>> data = Dataset.read(table, drop="id", missing="drop")
+        >>> data.names, data.n_rows, data.rows_dropped
+        (('x', 'y'), 3, 1)
         """
-        return cls._read(data, whole=True)
+        settings = ReadSettings(
+            sep=sep, decimal=decimal, encoding=encoding, sheet=sheet, na=na, columns=columns, drop=drop,
+            categories=categories, discretise=discretise, missing=missing,
+        )  # fmt: skip
+        return cls._read(data, settings, whole=True)
 
     @classmethod
-    def _read(cls, data: "Dataset | pd.DataFrame | np.ndarray | str | Path", whole: bool) -> "Dataset":
+    def _read(
+        cls, data: "Dataset | pd.DataFrame | np.ndarray | str | Path", settings: ReadSettings, whole: bool
+    ) -> "Dataset":
         if isinstance(data, Dataset):
+            further = [name for name in settings.given if name != "missing"]
+            if further:
+                raise ValueError(f"{further[0]} is for tables that aren't read yet; received a Dataset")
             return data
-        if isinstance(data, str | Path):
-            data = read_file(Path(data))
-        if isinstance(data, np.ndarray):
-            data = _frame_of_array(data)
-        if not isinstance(data, pd.DataFrame):
-            raise ValueError(
-                f"data must be a DataFrame, an array or the path of a table; received {type(data).__name__}"
-            )
-        return _dataset_of_frame(data, whole)
+        table = read_table(data, settings, whole)
+        values = np.column_stack([column.values for column in table.columns])
+        if whole:
+            _warn_of_identical_columns(table.names, values)
+        values.setflags(write=False)
+        kinds, levels = (tuple(getattr(column, part) for column in table.columns) for part in ("kind", "levels"))
+        return cls(table.names, values, kinds, levels, table.rows_dropped, table.notes)
 
     def numeric(self, purpose: str) -> np.ndarray:
         """Return the raw values as floats, or say which column is not a number.
@@ -111,10 +172,18 @@ class Dataset:
         purpose : str
             What needs numbers, for the message where a column holds text.
         """
-        for name, kind, levels in zip(self.names, self.kinds, self.levels, strict=True):
-            if kind == "categorical":
-                example = levels[0] if levels else ""
-                raise ValueError(f"{purpose} needs numbers; column {name!r} holds text such as {example!r}")
+        text = [place for place, kind in enumerate(self.kinds) if kind == "categorical"]
+        if text:
+            names, known = [self.names[place] for place in text], self.levels[text[0]]
+            example = known[0] if known else ""
+            several = len(names) > 1
+            remedies = ["write the numbers without their units"] * (isinstance(example, str) and has_unit(example))
+            if len(self.names) - len(names) > 1:
+                remedies.append(f"{argument('drop', names)} leaves {'them' if several else 'it'} out")
+            raise ValueError(
+                f"{purpose} needs numbers; {listed_names(names)} hold{'s' * (not several)} text such as {example!r}"
+                + (f": {', or '.join(remedies)}" if remedies else "")
+            )
         return self.values
 
     def standardised(self, purpose: str) -> np.ndarray:
@@ -129,7 +198,7 @@ class Dataset:
         return (values - values.mean(axis=0)) / values.std(axis=0, ddof=1)
 
 
-def read_part(data: "Dataset | pd.DataFrame | np.ndarray | str | Path") -> Dataset:
+def read_part(data: "Dataset | pd.DataFrame | np.ndarray | str | Path", **settings: Any) -> Dataset:
     """Return one party's part of a larger table: as `Dataset.read`, but columns may be constant, and a row is enough.
 
     Examples
@@ -137,67 +206,7 @@ def read_part(data: "Dataset | pd.DataFrame | np.ndarray | str | Path") -> Datas
     >>> read_part(np.array([[1.0, 2.0]])).n_rows
     1
     """
-    return Dataset._read(data, whole=False)
-
-
-def _frame_of_array(values: np.ndarray) -> pd.DataFrame:
-    if values.ndim != 2:
-        raise ValueError(f"an array of data must have two dimensions; received {values.ndim}")
-    # Columns of objects are numbers where all their entries are.
-    return pd.DataFrame(values, columns=[f"v{i + 1}" for i in range(values.shape[1])]).infer_objects()
-
-
-def _dataset_of_frame(frame: pd.DataFrame, whole: bool) -> Dataset:
-    """Check a table; a part of one may have a single row, and columns that don't vary in it."""
-    names = tuple(str(name) for name in frame.columns)
-    check_names(names)
-    if whole and len(frame) < 2:
-        raise ValueError(f"a table needs at least two rows; received {len(frame)}")
-    if frame.empty:
-        raise ValueError("a part of a table needs at least one row; received none")
-    columns = [_read_column(name, frame.iloc[:, i]) for i, name in enumerate(names)]
-    values = np.column_stack([column for column, _, _ in columns])
-    if whole:
-        _check_variation(names, values)
-        _warn_of_identical_columns(names, values)
-    values.setflags(write=False)
-    return Dataset(names, values, tuple(kind for _, kind, _ in columns), tuple(levels for *_, levels in columns))
-
-
-def _read_column(name: str, column: pd.Series) -> tuple[np.ndarray, str, tuple[Any, ...] | None]:
-    """Return a column's values as floats, its kind and its levels."""
-    missing = int(column.isna().sum())
-    if missing:
-        raise ValueError(f"every value must be present; column {name!r} has {missing} missing")
-    kind, levels = "continuous", None
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        kind, levels = "categorical", tuple(column.cat.categories)
-        values = column.cat.codes.to_numpy(dtype=float)
-    elif pd.api.types.is_bool_dtype(column.dtype):
-        kind, levels = "integer", (False, True)
-        values = column.to_numpy(dtype=float)
-    elif pd.api.types.is_numeric_dtype(column.dtype):
-        if pd.api.types.is_complex_dtype(column.dtype):
-            raise ValueError(f"values must be real numbers; column {name!r} is complex")
-        values = column.to_numpy(dtype=float)
-        if pd.api.types.is_integer_dtype(column.dtype):
-            kind = "integer"
-            distinct = np.unique(values)
-            levels = tuple(int(v) for v in distinct) if len(distinct) <= MAX_INTEGER_LEVELS else None
-    elif pd.api.types.is_string_dtype(column.dtype) or pd.api.types.is_object_dtype(column.dtype):
-        codes, found = pd.factorize(column.astype(str), sort=True)
-        kind, levels, values = "categorical", tuple(found), codes.astype(float)
-    else:
-        raise ValueError(f"columns must hold numbers or categories; column {name!r} is {column.dtype}")
-    if not np.isfinite(values).all():
-        raise ValueError(f"every value must be finite; column {name!r} holds an infinite value")
-    return values, kind, levels
-
-
-def _check_variation(names: tuple[str, ...], values: np.ndarray) -> None:
-    for name, column in zip(names, values.T, strict=True):
-        if np.ptp(column) == 0 or column.std(ddof=1) == 0:
-            raise ValueError(f"every column must vary; column {name!r} is constant")
+    return Dataset._read(data, ReadSettings(**settings), whole=False)
 
 
 def _warn_of_identical_columns(names: tuple[str, ...], values: np.ndarray) -> None:

@@ -1,79 +1,139 @@
-"""CSV and Parquet files -> tables, read as they stand there."""
+"""Files -> rows of cells: text with any separator and encoding, and sheets of Excel."""
 
-import csv
 import warnings
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-MAX_VARIABLES = 256
-# What stands for a missing value in a CSV file. Unlike to pandas, "None" doesn't: it is a level, as of pain.
-_MISSING = (
-    ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"]
-    + ["<NA>", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"]
-)  # fmt: skip
+from gpn_bayes.data.grid import Grid, read_grid
+from gpn_bayes.data.recognising import SEPARATORS, decode, find_separator, records
+
+_ZIPPED = b"PK\x03\x04"  # how an .xlsx file begins, whatever it is called
 
 
-def check_names(names: tuple[str, ...]) -> None:
-    """Refuse too few or too many columns, and names that are missing or not unique."""
-    if len(names) < 2:
-        raise ValueError(f"a network needs at least two variables; received {len(names)}")
-    if len(names) > MAX_VARIABLES:
-        raise ValueError(f"at most {MAX_VARIABLES} variables are supported; received {len(names)}")
-    seen: set[str] = set()
-    for name in names:
-        if not name or name.startswith("Unnamed:"):
-            raise ValueError(
-                f"every column must have a name; received {name!r} (a row index? write the file without it)"
-            )
-        if name in seen:
-            raise ValueError(f"column names must differ; {name!r} appears more than once")
-        seen.add(name)
+@dataclass(frozen=True)
+class FileTable:
+    """What a file holds, before it is known which cells are numbers.
+
+    Attributes
+    ----------
+    grid : Grid
+        Its names and cells.
+    word : str
+        What a row is called: ``line`` or ``row``.
+    recognised : list of str
+        In words, what isn't as in a plain CSV file.
+    """
+
+    grid: Grid
+    word: str
+    recognised: list[str]
 
 
-def read_file(path: Path, texts: Sequence[str] = ()) -> pd.DataFrame:
-    """Return the table of a CSV or Parquet file.
+def check_file(path: Path) -> None:
+    """Refuse a path that no table can be read from."""
+    if not path.is_file():
+        raise ValueError(f"the data file must exist; {str(path)!r} is not a file")
+    if path.stat().st_size == 0:
+        raise ValueError(f"the data file must hold a table; {path.name!r} is empty")
+
+
+def is_parquet(path: Path) -> bool:
+    """Tell whether a file is a Parquet file by its ending."""
+    return path.suffix.lower() in (".parquet", ".pq")
+
+
+def read_parquet(path: Path) -> pd.DataFrame:
+    """Return the table of a Parquet file."""
+    try:
+        return pd.read_parquet(path)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path.name} can't be read as Parquet: {_first_line(error)}") from None
+
+
+def read_cells(path: Path, sep: str | None, encoding: str | None, sheet: str | None) -> FileTable:
+    """Return the cells of a text file or of a sheet of Excel.
 
     Parameters
     ----------
     path : path
-        The file.
-    texts : sequence of str
-        Columns of a CSV file that are read as they stand there: '007' isn't 7.
+        The file, which exists.
+    sep, encoding : str, optional
+        Of a text file; recognised by default.
+    sheet : str, optional
+        Name or number of the sheet; the first by default.
+
+    Raises
+    ------
+    ValueError
+        For files that hold no table.
     """
-    if not path.is_file():
-        raise ValueError(f"the data file must exist; {str(path)!r} is not a file")
-    if path.suffix.lower() in (".parquet", ".pq"):
-        try:
-            return pd.read_parquet(path)
-        except (OSError, ValueError) as error:
-            raise ValueError(f"{path.name} can't be read as Parquet: {_first_line(error)}") from None
-    if path.stat().st_size == 0:
-        raise ValueError(f"the data file must hold a table; {path.name!r} is empty")
+    with path.open("rb") as file:
+        excel = file.read(len(_ZIPPED)) == _ZIPPED
+    if excel:
+        _refuse(path, "a text file", sep=sep, encoding=encoding)
+        return _read_excel(path, sheet)
+    _refuse(path, "an Excel file", sheet=sheet)
+    return _read_text(path, sep, encoding)
+
+
+def _refuse(path: Path, of: str, **settings: str | None) -> None:
+    for name, value in settings.items():
+        if value is not None:
+            raise ValueError(f"{name} is a setting of {of}; received {value!r} for {path.name!r}")
+
+
+def _read_text(path: Path, sep: str | None, encoding: str | None) -> FileTable:
+    text, found = decode(path, encoding)
+    sep = find_separator(text) if sep is None else sep
+    if len(sep) != 1 or sep in '"\r\n':
+        raise ValueError(f"sep must be a single character, such as ';'; received {sep!r}")
     try:
-        # pandas renames repeated columns, so the header is checked as it stands in the file.
-        with path.open(newline="", encoding="utf-8-sig") as lines:
-            header = next(csv.reader(lines, skipinitialspace=True), [])
-        check_names(tuple(name.strip() for name in header))
-        with warnings.catch_warnings():
-            # Fields without a name would otherwise be taken for row labels, and dropped.
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(
-                path,
-                skipinitialspace=True,
-                encoding="utf-8-sig",
-                index_col=False,
-                keep_default_na=False,
-                na_values=_MISSING,
-                dtype={name: str for name in header if name.strip() in texts},
-            )
-    except pd.errors.ParserWarning:
-        raise ValueError(f"{path.name} has more fields in its rows than names in its header") from None
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, csv.Error) as error:
+        rows = records(text, sep)
+    except ValueError as error:
         raise ValueError(f"{path.name} can't be read as a CSV table: {_first_line(error)}") from None
-    frame.columns = pd.Index([str(name).strip() for name in frame.columns])
-    return frame
+    recognised = [] if sep == "," else [SEPARATORS.get(sep, f"fields separated by {sep!r}")]
+    recognised += [] if found == "UTF-8" else [found]
+    return FileTable(read_grid(rows, path.name, "line"), "line", recognised)
+
+
+def _read_excel(path: Path, sheet: str | None) -> FileTable:
+    import openpyxl  # here, as it takes a while to load
+
+    try:
+        # From an open file: whether it is Excel's is seen from its content, not from its name.
+        with warnings.catch_warnings(), path.open("rb") as file:
+            warnings.simplefilter("ignore")  # of what it doesn't keep: styles, lists to choose from
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+            names = [own.title for own in book.worksheets]  # and not those of charts
+            chosen = _find_sheet(names, sheet)
+            rows = []
+            if chosen is not None:
+                book[chosen].reset_dimensions()  # some programs write wrong ones
+                rows = [[_cell(cell) for cell in row] for row in book[chosen].iter_rows(values_only=True)]
+    except Exception as error:  # a broken file can lead openpyxl to any
+        raise ValueError(f"{path.name} can't be read as an Excel file: {_first_line(error)}") from None
+    if chosen is None:
+        received = f"received {sheet!r}" if names else f"{path.name!r} has none"
+        raise ValueError(f"sheet must be one of {', '.join(map(repr, names))}, or its number; {received}")
+    among = f", the first of {len(names)}" if len(names) > 1 and sheet is None else ""
+    return FileTable(read_grid(rows, path.name, "row"), "row", [f"sheet {chosen!r}{among}"])
+
+
+def _find_sheet(names: list[str], sheet: str | None) -> str | None:
+    """Return the name of the sheet that was asked for; None if there is none."""
+    if sheet is None:
+        return names[0] if names else None
+    if sheet not in names and sheet.isdecimal() and 1 <= int(sheet) <= len(names):
+        return names[int(sheet) - 1]
+    return sheet if sheet in names else None
+
+
+def _cell(cell: Any) -> Any:
+    """Return a cell of a sheet; texts as they are in a text file."""
+    return cell.strip() if isinstance(cell, str) else cell
 
 
 def _first_line(error: BaseException) -> str:

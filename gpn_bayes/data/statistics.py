@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpn_bayes.data.dataset import Dataset, fingerprint_of
-from gpn_bayes.data.files import check_names
+from gpn_bayes.data.reading import ReadSettings, check_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,11 +126,16 @@ class SufficientStatistics:
         return self.cov / np.outer(scale, scale)
 
 
-def read_data(data: Any) -> "Dataset | SufficientStatistics":
-    """Return statistics as they are or from their file, and any table as a `Dataset`."""
+def read_data(data: Any, **settings: Any) -> "Dataset | SufficientStatistics":
+    """Return statistics as they are or from their file, and any table as a `Dataset`, by settings of `Dataset.read`."""
     if isinstance(data, str | Path) and Path(data).suffix.lower() == ".npz":
-        return SufficientStatistics.load(data)
-    return data if isinstance(data, SufficientStatistics) else Dataset.read(data)
+        data = SufficientStatistics.load(data)
+    if not isinstance(data, SufficientStatistics):
+        return Dataset.read(data, **settings)
+    given = [name for name in ReadSettings(**settings).given if name != "missing"]
+    if given:
+        raise ValueError(f"{given[0]} is a setting of tables; received SufficientStatistics")
+    return data
 
 
 def check_known(table: "Dataset | SufficientStatistics", names: tuple[str, ...], fingerprint: str | None) -> None:

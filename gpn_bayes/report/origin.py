@@ -46,6 +46,8 @@ def _text(name: str, value: Any, names: tuple[str, ...]) -> str:
     """Return a setting in words."""
     if name == "prior" and isinstance(value, dict):
         return _prior_text(value, names)
+    if name == "missing" and isinstance(value, dict):
+        return f"{value['dropped']} of {value['rows']} rows dropped"
     if isinstance(value, dict):
         return ", ".join(f"{key} {_plain(own)}" for key, own in value.items()) or "none"
     return _plain(value)
@@ -103,6 +105,7 @@ def _call(settings: dict[str, Any], names: tuple[str, ...]) -> str | None:
     given |= {"tiers": _groups(prior, names)} if prior.get("tiers") else {}
     given |= {name: edges for name, edges in named.items() if edges}
     given |= {} if settings.get("reweight") or not score.startswith("GP(") else {"reweight": None}
+    given |= {"missing": "drop"} if settings.get("missing") else {}
     given |= {"order_bias": _ORDER_BIAS[settings["order_bias"]]} if settings.get("order_bias") else {}
     lines = ",\n    ".join([f"score=gpn.scores.{score}", *(f"{name}={value!r}" for name, value in given.items())])
     return f"import gpn_bayes as gpn\n\npost = gpn.sample(\n    df,\n    {lines},\n)"

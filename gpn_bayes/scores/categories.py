@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from gpn_bayes.data import MAX_INTEGER_LEVELS, Dataset, SufficientStatistics
+from gpn_bayes.data.levels import FEW_LEVELS
+from gpn_bayes.data.problems import argument, listed_names
 from gpn_bayes.kernels.row_groups import Counted
 
 MAX_LEVELS = int(np.iinfo(np.uint16).max)
-# Whole numbers with more values than this are measurements, where a score takes either kind.
-FEW_LEVELS = 20
 
 
 def check_cardinalities(cardinalities: Any) -> dict[str, int] | None:
@@ -52,19 +52,15 @@ def is_discrete(data: Dataset) -> bool:
     text = [name for name, kind in zip(data.names, data.kinds, strict=True) if kind == "categorical"]
     if continuous and text:
         raise ValueError(
-            f"columns must be all categories or all numbers; {_listed(text)} {_hold(text)} text and "
-            f"{_listed(continuous)} {_hold(continuous)} measurements"
+            f"columns must be all categories or all numbers; {listed_names(text)} {_hold(text)} text and "
+            f"{listed_names(continuous)} {_hold(continuous)} measurements: {argument('drop', text)} leaves out the "
+            f"text, {argument('discretise', 3)} cuts the measurements into levels"
         )
     return not continuous and bool(text or min(len(levels) for levels in data.levels if levels) <= FEW_LEVELS)
 
 
 def _hold(names: list[str]) -> str:
     return "holds" if len(names) == 1 else "hold"
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    return f"column{'s' if len(names) > 1 else ''} {shown}"
 
 
 def read_categories(data: Dataset | SufficientStatistics, cardinalities: Mapping[str, int] | None = None) -> Counted:
@@ -105,13 +101,15 @@ def _check_columns(data: Dataset, given: Mapping[str, int]) -> None:
     if continuous:
         verb = "is" if len(continuous) == 1 else "are"
         raise ValueError(
-            f"discrete scores need categories; {_listed(continuous)} {verb} continuous: use simulate.discretise"
+            f"discrete scores need categories; {listed_names(continuous)} {verb} continuous: "
+            f"{argument('discretise', 3)} cuts {'it' if len(continuous) == 1 else 'them'} into levels"
         )
     many = [name for name in measurements(data) if name not in given]
     if many:
         raise ValueError(
-            f"whole numbers must have at most {MAX_INTEGER_LEVELS} values to be categories; {_listed(many)} "
-            f"{'has' if len(many) == 1 else 'have'} more: use simulate.discretise, or give the cardinality"
+            f"whole numbers must have at most {MAX_INTEGER_LEVELS} values to be categories; {listed_names(many)} "
+            f"{'has' if len(many) == 1 else 'have'} more: {argument('discretise', 3)} cuts "
+            f"{'it' if len(many) == 1 else 'them'} into levels, or give the cardinality"
         )
 
 

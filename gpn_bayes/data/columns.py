@@ -1,0 +1,166 @@
+"""A column of any table -> numbers, their kind and levels; or what is wrong with it."""
+
+import datetime
+import decimal
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from gpn_bayes.data.notation import is_number, is_whole
+from gpn_bayes.data.problems import Problem, argument, listed_cells, listed_rows
+
+# Integer columns with more distinct values than this are measurements, not categories.
+MAX_INTEGER_LEVELS = 64
+_EXACT = 2**53  # up to here all whole numbers are floats
+_DATE = re.compile(r"\d{4}([-/.])\d{1,2}\1\d{1,2}([ T]\d.*)?|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d{2})([ T]\d.*)?", re.ASCII)
+_DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+_KINDS_RULE = "columns must hold numbers or categories"
+
+
+class Column(NamedTuple):
+    """A column as a `Dataset` holds it: floats, the kind and the levels."""
+
+    values: np.ndarray
+    kind: str
+    levels: tuple[Any, ...] | None
+
+
+class Source(NamedTuple):
+    """Where a column is from: its name, its rows' labels, and what a row is called."""
+
+    name: str
+    labels: Any
+    word: str
+
+    def rows(self, chosen: np.ndarray) -> str:
+        """Return in words the rows that are chosen by a mask."""
+        return listed_rows([self.labels[place] for place in np.flatnonzero(chosen)], self.word)
+
+    def cells(self, column: np.ndarray, chosen: np.ndarray) -> str:
+        """Return in words the values and rows that are chosen by a mask."""
+        found: dict[Any, list[Any]] = {}
+        for place in np.flatnonzero(chosen):
+            found.setdefault(column[place], []).append(self.labels[place])
+        return listed_cells(found, self.word)
+
+
+def read_column(column: pd.Series, source: Source, category: bool = False) -> Column | Problem:
+    """Return what a column without missing values holds, or its problem.
+
+    Parameters
+    ----------
+    column : Series
+        Numbers, truth values, text, a pandas categorical, or objects: these are read by what they are.
+    source : Source
+        Where it is from.
+    category : bool
+        Whether its values are categories, whatever they look like.
+    """
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return Column(column.cat.codes.to_numpy(dtype=float), "categorical", tuple(column.cat.categories))
+    if category:
+        return _categories(column)
+    if pd.api.types.is_bool_dtype(column.dtype):
+        return Column(column.to_numpy(dtype=float), "integer", (False, True))
+    if pd.api.types.is_complex_dtype(column.dtype):
+        return Problem("values must be real numbers", f"column {source.name!r} is complex")
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return _numbers(column.to_numpy(), column.to_numpy(dtype=float), column.dtype, source)
+    if pd.api.types.is_string_dtype(column.dtype) or pd.api.types.is_object_dtype(column.dtype):
+        return _objects(column, source)
+    remedy = f"{argument('drop', [source.name])} leaves it out"
+    return Problem(_KINDS_RULE, f"column {source.name!r} is {column.dtype}", remedy)
+
+
+def _numbers(given: Iterable[Any], values: np.ndarray, dtype: Any, source: Source) -> Column | Problem:
+    infinite = ~np.isfinite(values)
+    if infinite.any():
+        return Problem(
+            "every value must be finite",
+            f"column {source.name!r} holds an infinite value ({source.rows(infinite)})",
+            f"{argument('na', ['inf', '-inf'])} counts such values as missing",
+        )
+    if not pd.api.types.is_integer_dtype(dtype):
+        return Column(values, "continuous", None)
+    distinct = np.unique(values)
+    large = np.abs(values) > _EXACT
+    if large.any() and len(distinct) < len(set(given)):
+        first = int(np.argmax(large))
+        return Problem(
+            f"whole numbers beyond {_EXACT} must remain distinct as floating-point numbers",
+            f"column {source.name!r} holds {list(given)[first]} in {source.rows(np.arange(len(large)) == first)}",
+            f"{argument('drop', [source.name])} leaves it out, {argument('categories', [source.name])} takes the "
+            "numbers as names",
+        )
+    return Column(values, "integer", tuple(int(v) for v in distinct) if len(distinct) <= MAX_INTEGER_LEVELS else None)
+
+
+def _categories(column: pd.Series) -> Column:
+    codes, found = pd.factorize(column.astype(str), sort=True)
+    return Column(codes.astype(float), "categorical", tuple(found))
+
+
+def _objects(column: pd.Series, source: Source) -> Column | Problem:
+    """Read objects by what they are, so that a table of objects is the same as the table they came from."""
+    cells = column.to_numpy(dtype=object)
+    found = pd.api.types.infer_dtype(cells, skipna=False)
+    if found == "string":
+        return _text(column, cells, source)
+    if found == "boolean":
+        return Column(cells.astype(float), "integer", (False, True))
+    numeric = np.array([_is_number(cell) for cell in cells])
+    if numeric.all():
+        whole = all(isinstance(cell, int | np.integer) for cell in cells)
+        return _numbers(cells, cells.astype(float), np.dtype(int if whole else float), source)
+    if numeric.any():
+        return _mixed(cells, numeric, source)
+    if all(isinstance(cell, _DATES) for cell in cells):
+        return _dates(cells, source)
+    return _categories(column)
+
+
+def _is_number(cell: Any) -> bool:
+    return isinstance(cell, bool | int | float | np.bool_ | np.number | decimal.Decimal) and not isinstance(
+        cell, np.complexfloating | np.timedelta64
+    )
+
+
+def _text(column: pd.Series, cells: np.ndarray, source: Source) -> Column | Problem:
+    """Read texts as categories, unless some of them are numbers: whole numbers in every cell are names of levels."""
+    written = {text: is_number(text) for text in pd.unique(cells)}
+    if not any(written.values()):
+        return _dates(cells, source) if all(map(_DATE.fullmatch, written)) else _categories(column)
+    if not all(written.values()):
+        return _mixed(cells, np.array([written[text] for text in cells]), source)
+    if all(map(is_whole, written)):
+        return _categories(column)
+    example = next(text for text in written if not is_whole(text))
+    return Problem(
+        "numbers must be given as numbers",
+        f"column {source.name!r} holds them as text such as {example!r}",
+        f"pandas.to_numeric converts it, {argument('categories', [source.name])} takes the texts as categories",
+    )
+
+
+def _mixed(cells: np.ndarray, numeric: np.ndarray, source: Source) -> Problem:
+    """Return the problem of a column of numbers and text, with the cells that are in the minority."""
+    rule, name = "a column must hold either numbers or text", source.name
+    as_categories = f"{argument('categories', [name])} takes the column as categories"
+    if numeric.sum() * 2 < len(cells):
+        return Problem(rule, f"column {name!r} holds text but {source.cells(cells, numeric)}", as_categories)
+    odd = list(dict.fromkeys(str(cell) for cell in cells[~numeric]))[:3]
+    return Problem(
+        rule,
+        f"column {name!r} holds numbers but {source.cells(cells, ~numeric)}",
+        f"write a number there; {argument('na', odd)} counts {'them' if len(odd) > 1 else 'it'} as missing, "
+        + as_categories,
+    )
+
+
+def _dates(cells: np.ndarray, source: Source) -> Problem:
+    example = str(cells[0]).removesuffix(" 00:00:00")
+    remedy = f"{argument('drop', [source.name])} leaves it out"
+    return Problem(_KINDS_RULE, f"column {source.name!r} holds dates such as {example!r}", remedy)

@@ -1,0 +1,404 @@
+"""From any table to checked columns: chosen, without missing rows, each of one kind; or all that is wrong with it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpn_bayes.checking import check_choice, check_count
+from gpn_bayes.data.columns import Column, Source, read_column
+from gpn_bayes.data.files import FileTable, check_file, is_parquet, read_cells, read_parquet
+from gpn_bayes.data.levels import FEW_LEVELS, cut, labels
+from gpn_bayes.data.notation import COMMA, POINT, find_notation, is_number, is_whole, parse, parse_plain
+from gpn_bayes.data.problems import Problem, argument, raise_problems
+
+MAX_VARIABLES = 256
+MISSING_CHOICES = ("error", "drop")
+_OF_FILES = ("sep", "decimal", "encoding", "sheet")
+
+
+@dataclass(frozen=True)
+class ReadSettings:
+    """How to read a table; see `Dataset.read`, which takes all of these.
+
+    Attributes
+    ----------
+    sep, decimal, encoding, sheet : str, optional
+        Of files.
+    na : str, number or sequence of these
+        What else stands for a missing value.
+    columns, drop, categories : str or sequence of str
+        Columns to take, to leave out, and to take as categories.
+    discretise : int or "mean", optional
+        How to cut measurements into levels.
+    missing : {"error", "drop"}
+        What to do about missing values.
+    """
+
+    sep: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    sheet: str | int | None = None
+    na: Any = ()
+    columns: str | Sequence[str] | None = None
+    drop: str | Sequence[str] = ()
+    categories: str | Sequence[str] = ()
+    discretise: int | str | None = None
+    missing: str = "error"
+
+    def __post_init__(self) -> None:
+        """Check every setting by itself."""
+        check_choice("missing", self.missing, MISSING_CHOICES)
+        if self.decimal not in (None, POINT, COMMA):
+            raise ValueError(f"decimal must be '.' or ','; received {self.decimal!r}")
+        for name in ("columns", "drop", "categories", "na"):
+            value = getattr(self, name)
+            if isinstance(value, str | int | float):
+                value = (value,)
+            object.__setattr__(self, name, value if value is None else tuple(map(str, value)))
+        if self.discretise is not None and self.discretise != "mean":
+            if isinstance(self.discretise, str):
+                raise ValueError(f"discretise must be 'mean' or a number of levels; received {self.discretise!r}")
+            check_count("discretise", self.discretise, 2)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The settings that aren't as they are by default."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if getattr(self, field.name) != field.default
+        }
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The columns that were chosen, with labels of rows and what a row is called."""
+
+    names: tuple[str, ...]
+    columns: list[pd.Series]
+    labels: Any
+    word: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CheckedTable:
+    """What a `Dataset` is made of."""
+
+    names: tuple[str, ...]
+    columns: list[Column]
+    rows_dropped: int
+    notes: tuple[str, ...]
+
+
+def read_table(data: Any, settings: ReadSettings, whole: bool) -> CheckedTable:
+    """Read and check a table.
+
+    Parameters
+    ----------
+    data : DataFrame, ndarray, str or Path
+        Any table.
+    settings : ReadSettings
+        How to read it.
+    whole : bool
+        Whether it is all of a table; a part may have a single row, and columns that don't vary in it.
+
+    Raises
+    ------
+    ValueError
+        With all problems of the table.
+    """
+    table = _raw(data, settings)
+    _check_size(table.names, len(table.labels), whole)
+    absent = np.column_stack([_is_missing(column, settings.na) for column in table.columns])
+    dropped = 0
+    if settings.missing == "drop" and absent.any():
+        kept = ~absent.any(axis=1)
+        _check_kept(table, absent, int(kept.sum()))
+        dropped = int((~kept).sum())
+        table = _rows_of(table, kept)
+        absent = absent[kept]
+    problems = list(name_problems(table.names))
+    columns: list[Column | None] = []
+    sound = []
+    for place in range(len(table.names)):
+        column, found = _read_one(table, place, absent, settings, whole)
+        columns.append(column)
+        problems += found
+        sound.append(not found)
+    if settings.discretise is None:
+        problems += _text_beside_numbers(table, columns, sound)
+    raise_problems(problems)
+    complete = [column for column in columns if column is not None]
+    if settings.discretise is not None:
+        complete = _discretised(table.names, complete, settings.discretise)
+    return CheckedTable(table.names, complete, dropped, table.notes)
+
+
+def read_frame(path: Path, texts: Sequence[str] = ()) -> pd.DataFrame:
+    """Return the table of a file as a DataFrame, with all its columns, missing values and all.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    texts : sequence of str
+        Columns that are read as they stand there: '007' isn't 7.
+    """
+    table = _raw(path, ReadSettings(), texts)
+    raise_problems(list(name_problems(table.names)))
+    return pd.DataFrame(dict(zip(table.names, table.columns, strict=True)))
+
+
+def check_names(names: tuple[str, ...]) -> None:
+    """Refuse too few or too many variables, and names that are missing or not unique."""
+    _check_number(names)
+    raise_problems(list(name_problems(names)))
+
+
+def _check_number(names: tuple[str, ...]) -> None:
+    if len(names) < 2:
+        spaced = bool(names) and " " in names[0]
+        remedy = f": if {names[0]!r} is several names, {argument('sep', ' ')} separates them" if spaced else ""
+        raise ValueError(f"a network needs at least two variables; received {len(names)}{remedy}")
+    if len(names) > MAX_VARIABLES:
+        raise ValueError(f"at most {MAX_VARIABLES} variables are supported; received {len(names)}")
+
+
+def _check_size(names: tuple[str, ...], rows: int, whole: bool) -> None:
+    _check_number(names)
+    if whole and rows < 2:
+        raise ValueError(f"a table needs at least two rows; received {rows}")
+    if not rows:
+        raise ValueError("a part of a table needs at least one row; received none")
+
+
+def name_problems(names: tuple[str, ...]) -> Iterable[Problem]:
+    """Return what is wrong with the names of columns."""
+    for place, name in enumerate(names):
+        if not name or name.startswith("Unnamed:"):
+            finding = f"column {place + 1} {f'is called {name!r}' if name else 'has none'}"
+            remedy = f"if it is a row index, {argument('drop', [name])} leaves it out"
+            yield Problem("every column must have a name", finding, remedy)
+    for name in dict.fromkeys(names):
+        places = [str(place + 1) for place, other in enumerate(names) if other == name]
+        if name and len(places) > 1:
+            which = f"columns {', '.join(places[:-1])} and {places[-1]}"
+            yield Problem("column names must differ", f"{name!r} appears more than once ({which})")
+
+
+def _raw(data: Any, settings: ReadSettings, texts: Sequence[str] = ()) -> _Table:
+    """Return the columns that were asked for, numbers as numbers."""
+    if isinstance(data, str | Path):
+        path = Path(data)
+        check_file(path)
+        if not is_parquet(path):
+            sheet = None if settings.sheet is None else str(settings.sheet)
+            return _of_file(path.name, read_cells(path, settings.sep, settings.encoding, sheet), settings, texts)
+        data = read_parquet(path)
+    given = [name for name in settings.given if name in _OF_FILES]
+    if given:
+        what = type(data).__name__
+        raise ValueError(f"{given[0]} is a setting of text files and sheets; received {what}")
+    if isinstance(data, np.ndarray):
+        data = _frame_of_array(data)
+    if not isinstance(data, pd.DataFrame):
+        raise ValueError(f"data must be a DataFrame, an array or the path of a table; received {type(data).__name__}")
+    names = tuple(str(name) for name in data.columns)
+    chosen = _chosen(names, settings)
+    columns = [data.iloc[:, place].reset_index(drop=True) for place in chosen]
+    return _Table(tuple(names[place] for place in chosen), columns, data.index, "row")
+
+
+def _frame_of_array(values: np.ndarray) -> pd.DataFrame:
+    if values.ndim != 2:
+        raise ValueError(f"an array of data must have two dimensions; received {values.ndim}")
+    return pd.DataFrame(values, columns=[f"v{i + 1}" for i in range(values.shape[1])])
+
+
+def _of_file(file: str, table: FileTable, settings: ReadSettings, texts: Sequence[str]) -> _Table:
+    grid = table.grid
+    chosen = _chosen(grid.names, settings)
+    names = tuple(grid.names[place] for place in chosen)
+    as_written = {*texts, *settings.categories}
+    cells = [_without_codes(grid.columns[place], settings.na) for place in chosen]
+    unread = {name: column for name, column in zip(names, cells, strict=True) if name not in as_written}
+    plain = {name: numbers for name, column in unread.items() if (numbers := _plain(column)) is not None}
+    odd = [name for name in unread if name not in plain]
+    notation = find_notation(unread, odd, grid.lines, table.word, settings.decimal)
+    if notation.decimal == COMMA:
+        plain, odd = {}, list(unread)
+    columns = []
+    for name, column in zip(names, cells, strict=True):
+        read = _typed(column, notation.decimal) if name in odd else plain.get(name, column)
+        columns.append(pd.Series(read, dtype=read.dtype))  # by type: pandas would guess at objects
+    recognised = [*table.recognised]
+    recognised += ["decimal comma"] if notation.decimal == COMMA else []
+    recognised += ["thousands separators"] if notation.grouped else []
+    said = ", ".join(recognised)
+    if grid.left_out:
+        said += f"{'; ' if said else ''}left out {', '.join(grid.left_out)}"
+    size = f"{len(grid.lines)} rows, {len(grid.names)} columns"
+    return _Table(names, columns, grid.lines, table.word, (f"read {file}: {said}; {size}",) if said else ())
+
+
+def _chosen(names: tuple[str, ...], settings: ReadSettings) -> list[int]:
+    """Return the places of the columns that are wanted, in the order they were asked for."""
+    for setting in ("columns", "drop", "categories"):
+        for name in getattr(settings, setting) or ():
+            if name not in names:
+                known = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
+                raise ValueError(f"{setting} must name columns of the table; received {name!r}, not one of {known}")
+    places = list(range(len(names)))
+    if settings.columns is not None:
+        places = [place for name in dict.fromkeys(settings.columns) for place in places if names[place] == name]
+    return [place for place in places if names[place] not in settings.drop]
+
+
+def _without_codes(cells: np.ndarray, codes: Sequence[str]) -> np.ndarray:
+    if not codes:
+        return cells
+    column = cells.copy()
+    column[[isinstance(cell, str) and cell in codes for cell in cells]] = None
+    return column
+
+
+def _plain(cells: np.ndarray) -> np.ndarray | None:
+    """Return a column without gaps as numbers, where all are written as in plain CSV files."""
+    return parse_plain(cells) if all(type(cell) is str for cell in cells) else None
+
+
+def _typed(cells: np.ndarray, decimal: str) -> np.ndarray:
+    """Return the cells of a column of a file as numbers where all are; the rest as it is."""
+    text = np.array([isinstance(cell, str) for cell in cells], dtype=bool)
+    numbers = parse(cells[text], decimal) if text.any() else None
+    if numbers is None:
+        return cells
+    if text.all():
+        return numbers
+    column = cells.copy()  # of objects, so that whole numbers stay whole beside missing ones
+    column[text] = numbers.astype(object)
+    return column
+
+
+def _is_missing(column: pd.Series, codes: Sequence[str]) -> np.ndarray:
+    """Return which values are missing, or stand for that."""
+    missing = column.isna().to_numpy(dtype=bool)
+    if codes:
+        numbers = [float(code) for code in codes if is_number(code, POINT)]
+        missing = missing | column.astype(object).isin([*codes, *numbers]).to_numpy()
+    return missing
+
+
+def _rows_of(table: _Table, kept: np.ndarray) -> _Table:
+    columns = [column[kept].reset_index(drop=True) for column in table.columns]
+    return replace(table, columns=columns, labels=[table.labels[place] for place in np.flatnonzero(kept)])
+
+
+def _check_kept(table: _Table, absent: np.ndarray, kept: int) -> None:
+    if kept >= 2:
+        return
+    counts = absent.sum(axis=0)
+    worst = [table.names[place] for place in np.argsort(-counts, kind="stable")[:3] if counts[place]]
+    listed = ", ".join(f"{name!r} {counts[table.names.index(name)]}" for name in worst)
+    raise ValueError(
+        f"at least two rows must have no missing value; {kept} of {len(absent)} do, and most are missing in {listed}: "
+        f"{argument('drop', worst[:1])} leaves that column out"
+    )
+
+
+def _read_one(
+    table: _Table, place: int, absent: np.ndarray, settings: ReadSettings, whole: bool
+) -> tuple[Column | None, list[Problem]]:
+    """Return one column, None if it can't be read, and what is wrong with it."""
+    name, gaps = table.names[place], absent[:, place]
+    problems = _missing(table, place, absent)
+    if gaps.all():
+        return None, problems
+    column, names = table.columns[place], table.labels
+    if gaps.any():
+        column, names = column[~gaps].reset_index(drop=True), [names[row] for row in np.flatnonzero(~gaps)]
+    found = read_column(column, Source(name, names, table.word), name in settings.categories)
+    if isinstance(found, Problem):
+        return None, [*problems, found]
+    if whole and len(found.values) > 1 and (np.ptp(found.values) == 0 or found.values.std(ddof=1) == 0):
+        problems.append(Problem("every column must vary", f"column {name!r} is constant", _leaving_out(table, name)))
+    return found, problems
+
+
+def _leaving_out(table: _Table, name: str) -> str:
+    """Return how to leave a column out, where enough others remain."""
+    return f"{argument('drop', [name])} leaves it out" if len(table.names) > 2 else ""
+
+
+def _missing(table: _Table, place: int, absent: np.ndarray) -> list[Problem]:
+    name, gaps = table.names[place], absent[:, place]
+    if not gaps.any():
+        return []
+    rule = "every value must be present"
+    source = Source(name, table.labels, table.word)
+    if gaps.all():
+        return [Problem(rule, f"column {name!r} has {len(gaps)} missing, which are all", _leaving_out(table, name))]
+    # A column without any value is left out, not every row.
+    lost = int(absent[:, ~absent.all(axis=0)].any(axis=1).sum())
+    remedy = f"{argument('missing', 'drop')} drops {lost} of {len(gaps)} rows"
+    return [Problem(rule, f"column {name!r} has {gaps.sum()} missing ({source.rows(gaps)})", remedy)]
+
+
+def _text_beside_numbers(table: _Table, columns: Sequence[Column | None], sound: Sequence[bool]) -> list[Problem]:
+    """Return the sound columns of text of a table that also holds measurements: no score takes both."""
+    measured = any(
+        _looks_measured(given) if read is None else read.levels is None
+        for given, read in zip(table.columns, columns, strict=True)
+    )
+    if len(table.names) < 3 or not measured:
+        return []
+    rows = len(table.labels)
+    return [
+        Problem(
+            "columns must be all numbers or all categories",
+            f"column {name!r} holds {'a different text in every row' if len(column.levels or ()) == rows else 'text'}",
+            _leaving_out(table, name),
+            only_beside_others=True,
+        )
+        for name, column, well in zip(table.names, columns, sound, strict=True)
+        if well and column is not None and column.kind == "categorical"
+    ]
+
+
+def _looks_measured(column: pd.Series) -> bool:
+    """Tell whether a column that can't be read holds a number with a fraction, be it as text."""
+    return any(
+        is_number(cell) and not is_whole(cell) if isinstance(cell, str) else isinstance(cell, float) and cell == cell
+        for cell in pd.unique(column.astype(object))
+    )
+
+
+def _discretised(names: tuple[str, ...], columns: list[Column], how: int | str) -> list[Column]:
+    """Cut the columns of measurements; what has few values keeps them as its levels."""
+    method, levels = ("mean", 2) if how == "mean" else ("quantile", int(how))
+    done, problems = [], []
+    for name, column in zip(names, columns, strict=True):
+        distinct = np.unique(column.values)
+        if column.levels is not None and len(column.levels) <= max(levels, FEW_LEVELS):
+            done.append(column)
+        elif column.kind == "continuous" and len(distinct) <= levels:
+            codes = np.searchsorted(distinct, column.values).astype(float)
+            done.append(Column(codes, "categorical", tuple(str(value) for value in distinct)))
+        elif column.kind == "categorical":
+            done.append(column)
+        else:
+            try:
+                codes = cut(name, column.values, method, levels)
+            except ValueError as error:
+                rule, finding = str(error).split("; ")
+                remedy = f"{argument('discretise', 'mean')} cuts at the mean"
+                problems.append(Problem(rule, finding, remedy))
+            else:
+                done.append(Column(codes.astype(float), "categorical", tuple(labels(levels))))
+    raise_problems(problems)
+    return done
