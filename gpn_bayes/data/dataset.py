@@ -217,5 +217,5 @@ def _warn_of_identical_columns(names: tuple[str, ...], values: np.ndarray) -> No
             warnings.warn(
                 f"columns {first!r} and {name!r} are identical: the data can't tell them apart",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
