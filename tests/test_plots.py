@@ -178,7 +178,9 @@ def test_improbable_pairs_leave_nodes_where_they_are():
     """They may be many: what they join would else stand far apart, in small letters."""
     strong = [(k, k + 1, 1.0) for k in range(9)]
     weak = [(i, j, 0.3) for i in range(10) for j in range(i + 2, 10)]
-    few, many = (made_posterior([f"v{k}" for k in range(10)], edges).plot_network() for edges in (strong, strong + weak))
+    few, many = (
+        made_posterior([f"v{k}" for k in range(10)], edges).plot_network() for edges in (strong, strong + weak)
+    )
     assert len(by_gid(many, "v0 -> v9")) == 1
     assert [text.get_position() for text in few.texts] == [text.get_position() for text in many.texts]
 

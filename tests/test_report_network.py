@@ -1,4 +1,4 @@
-"""The report's network in a real browser: letters that can be read, nothing clipped or broken, on screens and phones."""
+"""The report's network in a real browser: legible letters, nothing clipped or broken, on screens and phones."""
 
 import re
 
@@ -44,7 +44,9 @@ return [...document.querySelectorAll("#network .node")].map((node) => {
   };
 });
 """
-FRAME = "const r = document.getElementById('network').getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom];"
+FRAME = (
+    "const r = document.getElementById('network').getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom];"
+)
 SCALE = "return document.getElementById('drawn').transform.baseVal.consolidate().matrix;"
 
 # Words that are shown in two lines.
@@ -77,7 +79,9 @@ def apart(one_box, other):
 
 def choose(page, selector, value):
     page.execute_script(
-        "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('change'));", one(page, selector), value
+        "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('change'));",
+        one(page, selector),
+        value,
     )
 
 
@@ -120,7 +124,9 @@ def test_the_reader_zooms_and_moves(browser, pages):
     one(page, "#zoom-in").click()
     zoomed = page.execute_script(SCALE)
     assert zoomed["a"] > 1.2 * fitted["a"]
-    ActionChains(page, duration=50).move_to_element(network).click_and_hold().move_by_offset(-60, 40).release().perform()
+    ActionChains(page, duration=50).move_to_element(network).click_and_hold().move_by_offset(
+        -60, 40
+    ).release().perform()
     moved = page.execute_script(SCALE)
     assert (moved["a"], moved["e"] - zoomed["e"]) == (zoomed["a"], pytest.approx(-60, abs=3))
     assert not page.find_elements("css selector", "#network .chosen"), "who drags doesn't choose"
