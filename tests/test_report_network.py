@@ -1,4 +1,4 @@
-"""The report's network in a real browser: letters that can be read, nothing clipped or broken, on screens and phones."""
+"""The report's network in a real browser: legible letters, nothing clipped or broken, on screens and phones."""
 
 import re
 
