@@ -76,7 +76,7 @@ def test_files_of_pairs_without_a_header(tmp_path):
     path.write_text("from,to\nerk,akt\n", encoding="utf-8-sig")
     assert read_pairs(path, NAMES, "--required") == [("erk", "akt")]
     path.write_text("erk,1\nakt,2.5\n", encoding="utf-8")
-    assert read_tiers(path, NAMES) == {"erk": 1, "akt": 2.5}
+    assert read_tiers(path, ["erk", "akt"]) == {"erk": 1, "akt": 2.5}
 
 
 def test_both_shapes_of_prior_say_the_same(tmp_path):

@@ -89,7 +89,7 @@ def test_bad_options_are_refused_before_anything_is_written(options, expected, t
         ("--tiers", "name,tier\na,1\nb,2\n", "every variable belongs to one tier; 'c' is in none"),
         ("--tiers", "a,1\nb,2\nc,late\n", "a tier must be a number; received 'late'"),
         ("--tiers", "a,1\nb,2\nb,3\nc,1\n", "'b' is listed twice"),
-        ("--tiers", "a1,1\nb,2\nc,1\n", "every name must be one of the variables; 'a1' is not: did you mean 'a'?"),
+        ("--tiers", "a,1\nb1,2\nc,1\n", "every name must be one of the variables; 'b1' is not: did you mean 'b'?"),
         ("--required", "cause,effect\na,q\n", "every name must be one of the variables; 'q' is not"),
         ("--required", "x,y,z\na,b,c\n", "needs the columns cause and effect"),
         ("--required", "cause,effect\na,b\nb,a\n", "required edges must not form a cycle"),

@@ -229,7 +229,7 @@ def test_settings_are_kept():
         ({"max_parents": -1}, "max_parents must be a whole number, 0 or more; received -1"),
         (
             {"max_parents": 0, "required": [("a", "b")]},
-            "max_parents must leave room for the required edges; 'b' has 1 required parents, max_parents is 0",
+            "max_parents must leave room for the required edges; received 0, but 'b' has 1 required parent",
         ),
     ],
 )

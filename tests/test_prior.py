@@ -169,7 +169,7 @@ def test_parameters_tell_priors_apart():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"kind": "flat"}, "the prior must be one of uniform, fair or a table; received 'flat'"),
+        ({"kind": "flat"}, "prior must be one of uniform, fair, or a table of edge probabilities; received 'flat'"),
         ({"edge_penalty": np.inf}, "edge_penalty must be finite; received inf"),
         (
             {"edge_probabilities": TABLE[:2]},
@@ -177,19 +177,19 @@ def test_parameters_tell_priors_apart():
         ),
         (
             {"edge_probabilities": 2 * TABLE},
-            "edge probabilities must lie between 0 and 1; received one that doesn't",
+            "edge probabilities must lie between 0 and 1; that of a -> b is 1.8",
         ),
         (
             {"edge_probabilities": np.full((3, 3), np.nan)},
-            "edge probabilities must lie between 0 and 1; received one that doesn't",
+            "edge probabilities must lie between 0 and 1; that of a -> b is nan",
         ),
         (
             {"edge_probabilities": pd.DataFrame(TABLE, NAMES, ["a", "b", "d"])},
-            "edge probabilities need the variables as rows and columns",
+            "edge probabilities need the variables as rows and columns; 'c' is missing",
         ),
         (
             {"edge_probabilities": {"a": 1}},
-            "the prior must be one of uniform, fair or a table; received dict",
+            "prior must be one of uniform, fair, or a table of edge probabilities; received dict",
         ),
         ({"required": "ab"}, "required edges must be pairs (parent, child); received 'ab'"),
         ({"forbidden": "ab"}, "forbidden edges must be pairs (parent, child); received 'ab'"),
@@ -258,7 +258,7 @@ def test_a_prior_as_a_user_describes_it():
             ValueError, match="^required, forbidden and tiers go into the GraphPrior when one is given$"
         ):
             read(given, **extra)
-    with pytest.raises(ValueError, match="^the prior must be one of uniform, fair or a table; received 'flat'$"):
+    with pytest.raises(ValueError, match="^prior must be one of uniform, fair, or a table .*; received 'flat'$"):
         read("flat")
     with pytest.raises(ValueError, match=r"^edge probabilities must have shape \(3, 3\); received \(\)$"):
         read(5)
@@ -307,7 +307,7 @@ def test_required_edges_join_the_space_and_forbidden_ones_leave_it():
             None,
             {"required": [("a", "c"), ("b", "c")]},
             1,
-            "max_parents must leave room for the required edges; 'c' has 2 required parents, max_parents is 1",
+            "max_parents must leave room for the required edges; received 1, but 'c' has 2 required parents",
         ),
     ],
 )

@@ -138,4 +138,4 @@ def test_a_transaction_that_finds_no_room_is_one_line_and_leaves_what_was_there(
 def test_other_errors_of_sqlite_stay_what_they_are(path):
     with closing(storage.open_store(path)) as connection:
         with pytest.raises(sqlite3.OperationalError, match="no such table"), storage.transaction(connection):
-            connection.execute("INSERT INTO nothing VALUES (1)")
+            connection.execute("INSERT INTO elsewhere VALUES (1)")

@@ -160,11 +160,11 @@ class GraphPrior:
         ValueError: max_parents must leave room for the required edges; received 1, but 'c' has 2 required parents
         """
         check_count("max_parents", max_parents)
-        for name, needed in zip(self.names, self.required.sum(axis=0), strict=True):
+        for name, needed in zip(self.names, self.required.sum(axis=0).tolist(), strict=True):
             if needed > max_parents:
                 raise ValueError(
                     f"max_parents must leave room for the required edges; received {max_parents}, but {name!r} has "
-                    f"{needed} required parents"
+                    f"{needed} required parent{'s' * (needed != 1)}"
                 )
 
     def log_table(self, node: int, candidates: Sequence[int]) -> np.ndarray:
