@@ -38,7 +38,7 @@ def replaced(column: str, value: float, rows, table: pd.DataFrame | None = None)
 
 
 @pytest.mark.parametrize(
-    ("rows", "columns", "tables"), [(20, 5, 200), (50, 5, 200), (50, 50, 20), (500, 20, 20), (5000, 50, 1)]
+    ("rows", "columns", "tables"), [(20, 5, 40), (50, 5, 40), (50, 50, 4), (500, 20, 4), (5000, 20, 1)]
 )
 @pytest.mark.parametrize("kind", ["linear", "fourier", "rounded"])
 def test_clean_tables_raise_no_flags(kind, rows, columns, tables):
@@ -57,7 +57,7 @@ def test_ages_counts_and_rounded_measurements_are_neither_codes_nor_identifiers(
     """Low counts may pass for codes now and then, but no more often than the test of their fit allows."""
     rng = np.random.default_rng(rows)
     codes = 0
-    for _ in range(50):
+    for _ in range(20):
         table = pd.DataFrame(
             {
                 "age": rng.integers(18, 95, rows),
@@ -75,7 +75,7 @@ def test_ages_counts_and_rounded_measurements_are_neither_codes_nor_identifiers(
         found = kinds_of(table)
         codes += sum(kind == "codes" for kind, _ in found)
         assert [kind for kind, _ in found if kind != "codes"] == []
-    assert codes <= 3
+    assert codes <= 2
 
 
 def test_a_table_of_few_rows_is_not_judged():
@@ -263,7 +263,7 @@ def residual_kinds(table, dag, score=None):
     return [(flag.kind, flag.columns) for flag in residual_flags(scorer, data, parents, data_flags(data, True))]
 
 
-@pytest.mark.parametrize(("rows", "columns", "tables"), [(50, 5, 200), (50, 50, 20), (500, 20, 20), (5000, 50, 1)])
+@pytest.mark.parametrize(("rows", "columns", "tables"), [(50, 5, 40), (50, 50, 4), (500, 20, 4), (5000, 20, 1)])
 def test_residuals_of_clean_tables_raise_no_flags(rows, columns, tables):
     rng = np.random.default_rng(rows + columns)
     for _ in range(tables):
@@ -308,11 +308,11 @@ def test_uneven_noise():
 def test_heavy_tails_are_not_taken_for_uneven_noise():
     rng = np.random.default_rng(1)
     found = []
-    for _ in range(100):
+    for _ in range(40):
         x = rng.normal(size=300)
         table = pd.DataFrame({"x": x, "y": x + rng.standard_t(3, size=300)})
         found += [kind for kind, _ in residual_kinds(table, [("x", "y")])]
-    assert found.count("uneven noise") <= 1 and found.count("heavy tails") > 50
+    assert found.count("uneven noise") <= 1 and found.count("heavy tails") > 20
 
 
 def test_columns_with_flags_of_their_own_have_no_residuals_to_judge():

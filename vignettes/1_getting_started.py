@@ -27,9 +27,9 @@ print(post.diagnostics())
 
 # %% [markdown]
 # Read this first, every time. Its first line is about sampling: the networks were drawn under a quick approximation of
-# the score, and weighted by the accurate one. That left most of the 8,000 draws effective, and the Pareto k is far below
-# 0.7, so that sampling has converged. Then comes what the answers assume, and what was odd in the data: here a few
-# outlying cells, and noise with heavier tails than the normal distribution has. The
+# the score, and weighted by the accurate one. That left most of the 8,000 draws effective, and the Pareto k is far
+# below 0.7, so that sampling has converged. Then comes what the answers assume, and what was odd in the data: here a
+# few outlying cells, and noise with heavier tails than the normal distribution has. The
 # [third vignette](3_reading_diagnostics.html) shows what a bad report looks like.
 #
 # ## Ask

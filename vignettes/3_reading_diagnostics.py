@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Reading the diagnostics
 #
-# The diagnostics answer two questions. Has sampling converged, so that another run would give the same numbers? And what
-# do the answers rest on besides: what do they assume, and is anything odd in the data? We begin with the first: we make
-# an impatient run on purpose, look at it the way one should, and cure it. The network is small enough to be summed over
-# exactly, so that we can also see how wrong the impatient run was. The page takes half a minute on two cores.
+# The diagnostics answer two questions. Has sampling converged, so that another run would give the same numbers? And
+# what do the answers assume, and is anything odd in the data? We begin with the first: we make an impatient run on
+# purpose, look at it the way one should, and cure it. The network is small enough to be summed over exactly, so that we
+# can also see how wrong the impatient run was. The page takes half a minute on two cores.
 
 # %%
 import matplotlib.pyplot as plt
@@ -122,8 +122,8 @@ worst.round(3)
 #
 # ## What convergence doesn't say
 #
-# A run on a table that makes no sense converges as well as any. Here a clerk entered -999 where a value was missing, the
-# table still has its row numbers, and four regions are coded 0 to 3.
+# A run on a table that makes no sense converges as well as any. Here someone entered -999 where a value was missing,
+# the table still has its row numbers, and four regions are coded 0 to 3.
 
 # %%
 careless = data.iloc[:, :6].copy()
@@ -134,11 +134,11 @@ found = gpn.sample(careless, random_seed=1, progressbar=False).diagnostics()
 print(found)
 
 # %% [markdown]
-# `found.ok` judges the sampling alone, and is true. Below it stands what the answers assume, which no number of draws can
-# show: with a linear score, among others, that no common cause is hidden, and that directions within a Markov equivalence
-# class stay open. The flags at the end come from a look at the data, and at the residuals of the best network drawn.
-# They are few on purpose: on clean data hardly any is raised, so take them seriously. That none is raised doesn't mean
-# that the assumptions hold.
+# `found.ok` judges the sampling alone, and is true. Below it stands what the answers assume, which no number of draws
+# can show: among others that no common cause is hidden and, with a linear score, that directions within a Markov
+# equivalence class stay open. The flags at the end come from a look at the data, and at the residuals of the best
+# network drawn. On clean data hardly any is raised, so take them seriously. That none is raised doesn't mean that the
+# assumptions hold.
 
 # %%
 {flag.kind: flag.columns for flag in found.data_flags}

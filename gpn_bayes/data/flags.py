@@ -207,9 +207,8 @@ def _sentinels(column: _Column) -> np.ndarray:
     found = np.zeros(len(column.distinct), dtype=bool)
     if column.is_text or len(column.distinct) < 4:
         return found
-    known = np.array([value in _SENTINELS for value in column.distinct]) & (column.counts > 1)
-    below = _leading(known)
-    above = _leading(known[::-1])
+    below = _leading(column.distinct, column.counts)
+    above = _leading(column.distinct[::-1], column.counts[::-1])
     for count in range(below, 0, -1):
         if _is_far(column, slice(count, len(found) - above), column.distinct[count - 1]):
             found[:count] = True
@@ -221,9 +220,10 @@ def _sentinels(column: _Column) -> np.ndarray:
     return found
 
 
-def _leading(known: np.ndarray) -> int:
-    """Return how many of the first entries are true."""
-    return int(np.argmin(known)) if not known.all() else 0
+def _leading(distinct: np.ndarray, counts: np.ndarray) -> int:
+    """Return how many of the first values are known to stand for missing ones, and repeated."""
+    pairs = enumerate(zip(distinct, counts, strict=True))
+    return next((place for place, (value, count) in pairs if value not in _SENTINELS or count < 2), 0)
 
 
 def _is_far(column: _Column, others: slice, value: float) -> bool:
