@@ -1,5 +1,6 @@
 """The command line: what it writes and prints, and that it keeps its hands off other runs."""
 
+import dataclasses
 import json
 import re
 import shlex
@@ -79,7 +80,9 @@ def test_run_writes_what_sample_finds(results, frame):
     }  # fmt: skip
     identity = json.loads((out / "run.json").read_text(encoding="utf-8"))
     assert identity["variables"] == NAMES and identity["rows"] == 120
-    assert identity["settings"] == {k: v for k, v in kept.settings.items() if k not in ("moves", "candidates")}
+    later = ("moves", "candidates", "assumptions", "data_flags")
+    assert identity["settings"] == {k: v for k, v in kept.settings.items() if k not in later}
+    assert kept.diagnostics() == dataclasses.replace(post.diagnostics(), pareto_k=kept.diagnostics().pareto_k)
 
 
 def test_a_finished_run_is_shown_again_and_not_done_again(results, table, capsys):
@@ -111,7 +114,10 @@ def test_the_summary_fits_eighty_columns(results, table, capsys, monkeypatch):
     assert re.search(r"^6 variables, 120 rows  score BGe, partition sampler, 4 x 200 draws$", shown, re.M)
     edge = re.search(r"^erk -> akt +(0\.\d{3}|1\.000) +(0\.\d{3}|-) +█+.? *$", shown, re.M)
     assert edge, shown
-    assert re.search(r"^4 chains (agree|don't agree); largest gap 0\.\d\d", shown, re.M)
+    verdict = r"^Sampling (has|may not have|has not) converged\. 4 chains (agree|don't agree); largest gap 0\.\d\d"
+    assert re.search(verdict, shown, re.M)
+    assert re.search(r"^The answers assume:\n- No hidden common causes: ", shown, re.M)
+    assert re.search(r"^Checks of the data (raised|found) ", shown, re.M)
     assert "report.html, posterior.nc, edges.csv" in shown
 
 
@@ -176,7 +182,8 @@ def test_identical_columns_are_a_warning(frame, tmp_path, capsys):
     frame.assign(twin=frame["erk"]).to_csv(tmp_path / "twins.csv", index=False)
     code, _, messages = call(capsys, "run", tmp_path / "twins.csv", "--out", tmp_path / "o", "--draws", 5, "-q")
     assert code == 0
-    assert messages == "warning: columns 'erk' and 'twin' are identical: the data can't tell them apart\n"
+    assert messages.startswith("warning: columns 'erk' and 'twin' are identical: the data can't tell them apart\n")
+    assert "note: erk and twin: a correlation of 1. The data can't tell their roles apart: keep one" in messages
     assert (tmp_path / "o" / "edges.csv").exists()
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gpn_bayes import graphs
+from gpn_bayes.data import Flag
 from gpn_bayes.posterior import Diagnostics, Estimate
 from gpn_bayes.posterior.diagnostics import weight_warnings
 from gpn_bayes.posterior.estimate import ess_of, r_hat_of, weighted_moments
@@ -168,7 +169,8 @@ def test_chains_that_agree():
     fine = diagnostics_of()
     assert fine.ok
     assert str(fine) == (
-        "4 chains agree; largest gap 0.01 (a -> b); R-hat 1.002, 3000 effective draws of the log score."
+        "Sampling has converged. 4 chains agree; largest gap 0.01 (a -> b); R-hat 1.002, 3000 effective draws of the "
+        "log score."
     )
 
 
@@ -176,7 +178,7 @@ def test_chains_that_agree():
 def test_chains_that_do_not_agree(changes):
     told = diagnostics_of(**changes)
     assert not told.ok
-    assert "4 chains don't agree" in str(told)
+    assert str(told).startswith("Sampling has not converged. 4 chains don't agree; ")
     assert "The chains disagree (R-hat" in str(told)
     assert "a -> b" in told.warnings()[0]
 
@@ -186,7 +188,7 @@ def test_chains_that_disagree_are_found_in_draws():
     apart = np.stack([rng.integers(0, 60, 200), rng.integers(400, 460, 200)])
     assert "2 chains don't agree" in str(make(apart).diagnostics())
     together = make(rng.integers(0, 20, (2, 20000)), log_score=rng.normal(size=(2, 20000)))
-    assert str(together.diagnostics()).startswith("2 chains agree")
+    assert together.diagnostics().summary.startswith("2 chains agree")
     assert together.diagnostics().ok
 
 
@@ -194,7 +196,7 @@ def test_chains_that_never_move_agree_or_not():
     """R-hat can't be told of constant log scores; the edges still can be compared."""
     same = make([[7] * 10, [7] * 10]).diagnostics()
     assert np.isnan(same.r_hat)
-    assert str(same).startswith("2 chains agree; largest gap 0.00")
+    assert same.summary.startswith("2 chains agree; largest gap 0.00")
     assert same.ok
     assert same.largest_gap_edge == "a -> b"
     apart = make([[7] * 10, [300] * 10], log_score=np.zeros((2, 10))).diagnostics()
@@ -206,12 +208,13 @@ def test_one_chain():
     told = diagnostics_of(chains=1, draws=2000, r_hat=np.nan)
     assert not told.ok
     assert str(told) == (
-        "1 chain of 2000 draws; 3000 effective draws of the log score.\n"
+        "Sampling may not have converged. 1 chain of 2000 draws; 3000 effective draws of the log score.\n"
         "One chain can't be compared with others; run at least two."
     )
 
 
 def test_few_effective_draws():
+    assert diagnostics_of(ess=100.0).heading == "Sampling may not have converged."
     assert diagnostics_of(ess=100.0).warnings() == [
         "Only 100 effective draws of the log score: draw more or thin more."
     ]
@@ -220,7 +223,11 @@ def test_few_effective_draws():
 def test_exact_diagnostics():
     told = diagnostics_of(sampler="exact", chains=1, r_hat=np.nan, ess=100.0, largest_gap=0.3)
     assert told.ok
-    assert str(told) == "Exact: edge probabilities carry no Monte Carlo error; 8000 independent draws."
+    assert str(told) == (
+        "Computed exactly, without sampling error. Edge probabilities sum over all networks; 8000 independent draws."
+    )
+    imprecise = dataclasses.replace(told, poor_scores=3)
+    assert (imprecise.verdict, imprecise.heading) == ("caution", "Computed exactly, from imprecise scores.")
 
 
 def test_weights_from_another_score():
@@ -232,9 +239,11 @@ def test_weights_from_another_score():
     )
     few = dataclasses.replace(weighted, pareto_k=np.nan, sampler="exact")
     assert str(few) == (
-        "8000 independent draws; weighted from the rough score to the accurate one, worth 5000 draws (too few distinct "
-        "draws for a Pareto k); 95% of the scores have errors of up to 0.02."
+        "Sampling has converged. 8000 independent draws; weighted from the rough score to the accurate one, worth 5000 "
+        "draws (too few distinct draws for a Pareto k); 95% of the scores have errors of up to 0.02."
     )
+    cut = dataclasses.replace(few, reweighted="interrupted")
+    assert (cut.verdict, cut.heading) == ("poor", "Sampling was interrupted.")
     for poor in ({"pareto_k": 0.9}, {"pareto_k": np.inf}, {"weight_ess": 35.0}):
         (told,) = dataclasses.replace(weighted, **poor).warnings()
         assert told.startswith("The draws' weights can't be relied on (worth") and "Use reweight=None" in told
@@ -256,6 +265,7 @@ def test_order_bias_and_few_weights():
     told = diagnostics_of(sampler="order", order_bias=True)
     assert not told.ok
     assert "order_bias='correct'" in str(told)
+    assert told.heading == "Sampling has converged, with reservations."
     told = diagnostics_of(sampler="order", weight_ess=400.0)
     assert told.warnings() == [
         "Few draws carry the weight (5% effective): use sampler='partition', which needs no correction."
@@ -263,3 +273,37 @@ def test_order_bias_and_few_weights():
     assert diagnostics_of(weight_ess=400.0).warnings() == ["Few draws carry the weight (5% effective): draw more."]
     assert make([[0, 1]], sampler="order", order_bias="kept").diagnostics().order_bias
     assert not make([[0, 1]], sampler="order", order_bias="corrected").diagnostics().order_bias
+
+
+def test_a_run_that_waited_in_vain_for_its_chains():
+    """Where chance alone may have kept them apart too."""
+    told = diagnostics_of(converged=False)
+    assert (told.verdict, told.heading) == ("caution", "Sampling may not have converged.")
+    assert "The run reached its greatest length before its chains agreed" in told.warnings()[0]
+    assert diagnostics_of(converged=True).ok
+
+
+# Assumptions and data
+
+
+def test_sampling_is_judged_apart_from_the_data():
+    flagged = diagnostics_of(assumptions=("Rows are independent.",), data_flags=(Flag("outliers", ("a",), "a: 99."),))
+    assert flagged.ok and flagged.verdict == "good" and flagged.warnings() == []
+    assert flagged.data_verdict == "flagged"
+    assert str(flagged).splitlines()[1:] == [
+        "The answers assume:",
+        "- Rows are independent.",
+        "Checks of the data raised 1 flag.",
+        "- a: 99.",
+    ]
+    mild = dataclasses.replace(flagged, data_flags=(Flag("binary", ("a",), "a: two values."),))
+    assert mild.data_verdict == "clear"
+    assert str(mild).splitlines()[3:] == ["Checks of the data found nothing unusual.", "- a: two values."]
+
+
+def test_a_posterior_that_knows_nothing_of_its_data_says_so():
+    found = make([[7] * 10, [7] * 10], score="BGe(alpha_mu=1.0)").diagnostics()
+    assert found.data_flags == () and found.data_verdict == "unknown"
+    assert str(found).splitlines()[-1] == "The data were not examined."
+    assert "What the score BGe assumes was not recorded." in found.assumptions
+    assert found.assumptions[0].startswith("No hidden common causes: ")

@@ -1,4 +1,4 @@
-"""The report: its words, how far it says to trust the numbers, and what reproduces them."""
+"""The report: its words, what it says the numbers rest on, and what reproduces them."""
 
 import numpy as np
 import pytest
@@ -87,7 +87,7 @@ def test_the_first_questions_can_be_asked():
 def test_verdicts():
     good = made_posterior("abc", [(0, 1, 0.5), (1, 2, 0.4)], shape=(4, 500))
     found = trust.trust_of(good)
-    assert (found["verdict"], found["warnings"]) == ("good", [])
+    assert (found["verdict"], found["warnings"], found["heading"]) == ("good", [], "Sampling has converged.")
     assert [own["fine"] for own in found["figures"]] == [None, True, True, True]
     assert [len(chain) for chain in found["trace"]] == [167] * 4
     one = trust.trust_of(made_posterior("abc", [(0, 1, 0.5)], shape=(1, 900)))
@@ -96,7 +96,7 @@ def test_verdicts():
     apart = made_posterior("abc", [(0, 1, 0.5)], shape=(4, 500))
     apart.log_score[0] += 50
     poor = trust.trust_of(apart)
-    assert poor["verdict"] == "poor" and poor["heading"] == "Don't rely on these numbers yet."
+    assert poor["verdict"] == "poor" and poor["heading"] == "Sampling has not converged."
     assert {own["name"]: own["fine"] for own in poor["figures"]}["R-hat of the log score"] is False
 
 

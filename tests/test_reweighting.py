@@ -239,9 +239,8 @@ def test_imprecise_scores_are_told():
 
 def test_exact_answers_with_errors_in_words():
     post = quick(DATA, score=Noisy(error=0.1), reweight=None)
-    assert str(post.diagnostics()).startswith(
-        "Exact: edge probabilities carry no Monte Carlo error; 120 independent draws; 95% of the scores have errors of "
-        "up to 0.1."
+    assert post.diagnostics().summary == (
+        "Edge probabilities sum over all networks; 120 independent draws; 95% of the scores have errors of up to 0.1."
     )
     assert "±" in str(post.edge_probability("v1", "v2"))
     unknown = quick(DATA, score=Noisy(error=np.nan, rough=0))

@@ -26,9 +26,11 @@ post = gpn.sample(cells, score="gp", max_parents=3, random_seed=1, progressbar=F
 print(post.diagnostics())
 
 # %% [markdown]
-# Read this first, every time. The networks were drawn under a quick approximation of the score, and weighted by the
-# accurate one: that left most of the 8,000 draws effective, and the Pareto k is far below 0.7, so the weights can be
-# relied on. The [third vignette](3_reading_diagnostics.html) shows what a bad report looks like.
+# Read this first, every time. Its first line is about sampling: the networks were drawn under a quick approximation of
+# the score, and weighted by the accurate one. That left most of the 8,000 draws effective, and the Pareto k is far
+# below 0.7, so that sampling has converged. Then comes what the answers assume, and what was odd in the data: here a
+# few outlying cells, and noise with heavier tails than the normal distribution has. The
+# [third vignette](3_reading_diagnostics.html) shows what a bad report looks like.
 #
 # ## Ask
 #

@@ -24,7 +24,7 @@ _SENTINELS = frozenset(
 ) | {9.0, -1.0, -7.0, -8.0, -9.0}
 # How far a sentinel is from all other values at least, in their standard deviations: further where its sign isn't a
 # hint, and further still for 9, which small counts reach.
-_SENTINEL_GAP, _NEGATIVE_GAP, _NINE_GAP = 2.0, 1.0, 3.0
+_SENTINEL_GAP, _NEGATIVE_GAP, _NINE_GAP = 2.0, 1.0, 2.5
 
 _MOST_CODES = 6
 # Whole numbers that may well be Poisson counts or rounded normal measurements are no codes: p-value of the test, and
@@ -33,7 +33,7 @@ _MISFIT, _FEWEST_EXPECTED = 0.01, 5.0
 
 # Robust standard deviations from the median, more where few rows give them, and the share of a column beyond which it
 # has two clusters rather than outliers.
-_OUTLYING, _OUTLYING_ROWS, _MOST_OUTLIERS = 8.0, 10.0, 0.1
+_OUTLYING, _OUTLYING_ROWS, _MOST_OUTLIERS = 8.0, 20.0, 0.1
 _MAD_TO_SD = 1.4826
 
 # "patient_id" and "patientId", but not "acid".
@@ -86,13 +86,12 @@ class Flag:
 
 
 class _Column(NamedTuple):
-    """One column: its name, values, distinct values (ascending) and their counts, and each row's place among them."""
+    """One column: its name and values, and its distinct values (ascending) with their counts."""
 
     name: str
     values: np.ndarray
     distinct: np.ndarray
     counts: np.ndarray
-    places: np.ndarray
     is_number: bool
     is_text: bool
 
@@ -104,20 +103,16 @@ class _Column(NamedTuple):
     def unique(self) -> bool:
         return len(self.distinct) == len(self.values)
 
-    def first_row(self, chosen: np.ndarray) -> int:
-        """Return the first row, counted from 1, that holds one of the chosen distinct values."""
-        return int(np.argmax(chosen[self.places])) + 1
+    def holds(self, chosen: np.ndarray) -> np.ndarray:
+        """Tell which rows hold one of the chosen distinct values."""
+        return np.isin(self.values, self.distinct[chosen])
 
     def without(self, dropped: np.ndarray) -> "_Column":
-        """Return the column without the rows that hold the dropped distinct values; places are those left."""
-        rows = ~dropped[self.places]
-        renumbered = np.cumsum(~dropped) - 1
-        return self._replace(
-            values=self.values[rows],
-            distinct=self.distinct[~dropped],
-            counts=self.counts[~dropped],
-            places=renumbered[self.places[rows]],
-        )
+        """Return the column without the rows that hold the dropped distinct values."""
+        if not dropped.any():
+            return self
+        kept = self.values[~self.holds(dropped)]
+        return self._replace(values=kept, distinct=self.distinct[~dropped], counts=self.counts[~dropped])
 
 
 def data_flags(data: Dataset, numbers: bool) -> tuple[Flag, ...]:
@@ -155,7 +150,7 @@ def data_flags(data: Dataset, numbers: bool) -> tuple[Flag, ...]:
     sentinels = [_sentinels(column) for column in columns]
     identifiers = _identifiers(columns)
     rest = [
-        column.without(dropped) if dropped.any() else column
+        column.without(dropped)
         for column, dropped, identifier in zip(columns, sentinels, identifiers, strict=True)
         if not identifier
     ]
@@ -199,9 +194,9 @@ def grouped(kind: str, seen: Sequence[tuple[str, str]], advice: str) -> Flag | N
 
 def _column(data: Dataset, place: int, numbers: bool) -> _Column:
     values = data.values[:, place]
-    distinct, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    distinct, counts = np.unique(values, return_counts=True)
     is_text = data.kinds[place] == "categorical"
-    return _Column(data.names[place], values, distinct, counts, places, numbers and not is_text, is_text)
+    return _Column(data.names[place], values, distinct, counts, numbers and not is_text, is_text)
 
 
 # Values that stand for missing ones
@@ -212,9 +207,8 @@ def _sentinels(column: _Column) -> np.ndarray:
     found = np.zeros(len(column.distinct), dtype=bool)
     if column.is_text or len(column.distinct) < 4:
         return found
-    known = np.array([value in _SENTINELS for value in column.distinct]) & (column.counts > 1)
-    below = _leading(known)
-    above = _leading(known[::-1])
+    below = _leading(column.distinct, column.counts)
+    above = _leading(column.distinct[::-1], column.counts[::-1])
     for count in range(below, 0, -1):
         if _is_far(column, slice(count, len(found) - above), column.distinct[count - 1]):
             found[:count] = True
@@ -226,9 +220,10 @@ def _sentinels(column: _Column) -> np.ndarray:
     return found
 
 
-def _leading(known: np.ndarray) -> int:
-    """Return how many of the first entries are true."""
-    return int(np.argmin(known)) if not known.all() else 0
+def _leading(distinct: np.ndarray, counts: np.ndarray) -> int:
+    """Return how many of the first values are known to stand for missing ones, and repeated."""
+    pairs = enumerate(zip(distinct, counts, strict=True))
+    return next((place for place, (value, count) in pairs if value not in _SENTINELS or count < 2), 0)
 
 
 def _is_far(column: _Column, others: slice, value: float) -> bool:
@@ -249,7 +244,7 @@ def _sentinel_flag(columns: list[_Column], sentinels: list[np.ndarray], numbers:
     for column, chosen in zip(columns, sentinels, strict=True):
         if chosen.any():
             values = _listed([f"{value:g}" for value in column.distinct[chosen]])
-            rows, first = int(column.counts[chosen].sum()), column.first_row(chosen)
+            rows, first = int(column.counts[chosen].sum()), int(np.argmax(column.holds(chosen))) + 1
             others = column.distinct[~chosen]
             place = f"in {rows} rows (the first is row {first})"
             seen.append((column.name, f"{values} {place}, far from its other values ({_range(others)})"))
@@ -328,7 +323,8 @@ def _are_codes(column: _Column) -> bool:
     first, last = column.distinct[[0, -1]]
     if first not in (0, 1) or last - first > levels:
         return False
-    k = np.arange(last + 1)
+    # The last value stands for all that lie beyond those that occur.
+    k = np.arange(last + 2)
     observed = np.zeros(len(k))
     observed[column.distinct.astype(np.int64)] = column.counts
     mean, variance = np.average(column.distinct, weights=column.counts), column.values.var()
@@ -410,17 +406,16 @@ def _row_flag(columns: list[_Column], n_rows: int) -> Flag | None:
     if not columns:
         return None
     rng = np.random.default_rng(0)
-    # Equal rows have equal sums of random numbers, one for every value of every column.
-    parts = [rng.integers(0, 2**63, len(c.distinct), dtype=np.uint64)[c.places] for c in columns]
+    parts = [_hashed(column.values, rng) for column in columns]
     total = np.sum(parts, axis=0, dtype=np.uint64)
-    _, first, inverse, counts = np.unique(total, return_index=True, return_inverse=True, return_counts=True)
-    equal = _pairs(counts)
+    equal = _pairs(np.unique(total, return_counts=True)[1])
     if equal == 0:
         return None
     one_apart = sum(_pairs(np.unique(total - own, return_counts=True)[1]) - equal for own in parts)
     chance = _pairs(np.array([n_rows])) * np.prod([_pairs(c.counts) / _pairs(np.array([n_rows])) for c in columns])
     if equal <= _COPIES_TO_NEIGHBOURS * one_apart or equal <= _COPIES_TO_CHANCE * chance:
         return None
+    _, first, inverse = np.unique(total, return_index=True, return_inverse=True)
     copies = np.flatnonzero(np.arange(n_rows) != first[inverse])
     row, original = int(copies[0]) + 1, int(first[inverse[copies[0]]]) + 1
     which = f"row {row} repeats row {original}"
@@ -428,6 +423,15 @@ def _row_flag(columns: list[_Column], n_rows: int) -> Flag | None:
     if len(copies) > 1:
         what = f"{len(copies)} rows repeat others in every column (for instance, {which})"
     return Flag("same rows", (), f"{what}. Rows must be independent: if these are copies, remove them.")
+
+
+def _hashed(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return a number for every row that looks random, and is equal for equal values; rows add up those of columns."""
+    key, first, second = rng.integers(2**62, 2**63, 3, dtype=np.uint64) | np.uint64(1)
+    bits = (values + 0.0).view(np.uint64) ^ key  # -0 is 0
+    for factor in (first, second):
+        bits = (bits ^ (bits >> np.uint64(31))) * factor
+    return bits ^ (bits >> np.uint64(29))
 
 
 def _pairs(counts: np.ndarray) -> float:
@@ -466,9 +470,9 @@ def _relabelled(columns: list[_Column]) -> list[tuple[list[str], str]]:
     found: dict[bytes, list[str]] = {}
     for column in columns:
         # Levels are numbered as they come.
-        _, first = np.unique(column.places, return_index=True)
+        _, first, places = np.unique(column.values, return_index=True, return_inverse=True)
         rank = np.argsort(np.argsort(first))
-        found.setdefault(rank[column.places].tobytes(), []).append(column.name)
+        found.setdefault(rank[places].tobytes(), []).append(column.name)
     return [(names, "the same categories, if under other names") for names in found.values() if len(names) > 1]
 
 

@@ -301,10 +301,16 @@ def diagnose(post: "GraphPosterior") -> Diagnostics:
         score_error=0.0 if post.score_errors is None else _most_errors(post.score_errors),
         poor_scores=int(post.settings.get("poor_scores", 0)),
         converged=post.settings.get("converged"),
-        assumptions=(*NETWORK_ASSUMPTIONS, *post.settings.get("assumptions", ())),
+        assumptions=(*NETWORK_ASSUMPTIONS, *_score_assumptions(post.settings)),
         data_flags=tuple(Flag.read(record) for record in post.settings.get("data_flags") or ()),
         unexamined=_unexamined(post.settings),
     )
+
+
+def _score_assumptions(settings: dict[str, Any]) -> list[str]:
+    """Return what the score assumes, in words; that it is unknown, for draws of earlier versions."""
+    score = str(settings.get("score", "that was used")).partition("(")[0]
+    return settings.get("assumptions", [f"What the score {score} assumes was not recorded."])
 
 
 def _unexamined(settings: dict[str, Any]) -> str:

@@ -1,0 +1,326 @@
+"""Flags: what is odd in a table or in residuals is found, and clean tables raise none."""
+
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpn_bayes as gpn
+from gpn_bayes import graphs, simulate
+from gpn_bayes.data import Dataset, data_flags
+from gpn_bayes.residuals import residual_flags
+from gpn_bayes.scores import GP, BGe
+
+NAMES = ["a", "b", "c", "d", "e"]
+
+
+def clean(rows: int = 300, seed: int = 1) -> pd.DataFrame:
+    dag = simulate.random_dag(5, edges_per_node=1.0, names=NAMES, random_seed=seed)
+    return simulate.linear(dag, rows, random_seed=seed)
+
+
+def flags_of(table, numbers: bool = True):
+    return data_flags(Dataset.read(table), numbers)
+
+
+def kinds_of(table, numbers: bool = True) -> list[tuple[str, tuple[str, ...]]]:
+    return [(flag.kind, flag.columns) for flag in flags_of(table, numbers)]
+
+
+def replaced(column: str, value: float, rows, table: pd.DataFrame | None = None) -> pd.DataFrame:
+    table = clean() if table is None else table.copy()
+    table.loc[rows, column] = value
+    return table
+
+
+# Clean tables
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "tables"), [(20, 5, 40), (50, 5, 40), (50, 50, 4), (500, 20, 4), (5000, 20, 1)]
+)
+@pytest.mark.parametrize("kind", ["linear", "fourier", "rounded"])
+def test_clean_tables_raise_no_flags(kind, rows, columns, tables):
+    rng = np.random.default_rng(rows + columns)
+    for _ in range(tables):
+        dag = simulate.random_dag(columns, edges_per_node=1.0, random_seed=rng)
+        if kind == "fourier":
+            table = simulate.fourier(dag, rows, lam=1.0, random_seed=rng)
+        else:
+            table = simulate.linear(dag, rows, random_seed=rng)
+        assert flags_of(table.round(2) if kind == "rounded" else table) == ()
+
+
+@pytest.mark.parametrize("rows", [60, 300, 2000])
+def test_ages_counts_and_rounded_measurements_are_neither_codes_nor_identifiers(rows):
+    """Low counts may pass for codes now and then, but no more often than the test of their fit allows."""
+    rng = np.random.default_rng(rows)
+    codes = 0
+    for _ in range(20):
+        table = pd.DataFrame(
+            {
+                "age": rng.integers(18, 95, rows),
+                "age of child": rng.integers(1, 18, rows),
+                "visits": rng.poisson(1.0, rows),
+                "drinks": rng.poisson(3.0, rows),
+                "pressure": rng.normal(120, 15, rows).round(),
+                "temperature": rng.normal(37, 0.6, rows).round(),
+                "grade": rng.normal(3, 0.8, rows).round().clip(1, 6),
+                "schooling": rng.choice([8, 10, 12, 16, 18], rows),
+                "cells": rng.integers(1000, 10**7, rows),
+                "amino acid": rng.permutation(100_000)[:rows],
+            }
+        )
+        found = kinds_of(table)
+        codes += sum(kind == "codes" for kind, _ in found)
+        assert [kind for kind, _ in found if kind != "codes"] == []
+    assert codes <= 2
+
+
+def test_a_table_of_few_rows_is_not_judged():
+    assert flags_of(clean(9).assign(id=range(9))) == ()
+
+
+def test_a_look_at_a_large_table_is_quick():
+    values = np.random.default_rng(1).normal(size=(5000, 100)).round(2)
+    values[17] = values[4]
+    data = Dataset.read(values)
+    start = time.process_time()
+    assert [flag.kind for flag in data_flags(data, numbers=True)] == ["same rows"]
+    assert time.process_time() - start < 1.0
+
+
+# Values that stand for missing ones
+
+
+@pytest.mark.parametrize("value", [-999, 999, -99, 99, -9, 9999, -88])
+def test_sentinels(value):
+    (flag,) = flags_of(replaced("b", value, [7, 40, 99]))
+    assert (flag.kind, flag.columns) == ("sentinel", ("b",))
+    assert flag.message.startswith(f"b: {value} in 3 rows (the first is row 8), far from its other values (")
+
+
+def test_sentinels_among_nonnegative_numbers_and_codes():
+    age = np.random.default_rng(1).integers(20, 65, 300).astype(float)
+    for value in (-1, 99):
+        table = clean().assign(age=np.where(np.arange(300) % 50 == 3, value, age))
+        assert kinds_of(table) == [("sentinel", ("age",))]
+    survey = np.random.default_rng(1).integers(1, 6, 300)
+    table = clean().assign(answer=np.where(np.arange(300) % 50 == 3, 9, survey))
+    assert kinds_of(table) == [("sentinel", ("answer",)), ("codes", ("answer",))]
+    assert "1, 2, 3, 4 and 5, read as amounts" in flags_of(table)[1].message
+    both = replaced("b", 999, [5, 6], replaced("b", -999, [7, 8]))
+    assert flags_of(both)[0].message.startswith("b: -999 and 999 in 4 rows (the first is row 6)")
+
+
+def test_values_that_look_like_sentinels_but_are_near_the_others():
+    rng = np.random.default_rng(1)
+    near = pd.DataFrame(
+        {
+            "age": np.r_[np.arange(60, 100), 99, 99, rng.integers(60, 99, 58)],
+            "change": rng.integers(-3, 4, 100),
+            "points": rng.integers(0, 11, 100),
+            "above 1000": np.r_[rng.normal(1000, 30, 98), 999, 999],
+        }
+    )
+    assert kinds_of(near) == []
+
+
+def test_many_columns_share_a_flag():
+    table = clean()
+    for column in NAMES:
+        table.loc[[3, 4], column] = -999
+    (flag,) = [flag for flag in flags_of(table) if flag.kind == "sentinel"]
+    assert flag.columns == tuple(NAMES) and "; and 2 more columns. If this stands for" in flag.message
+
+
+# Identifiers
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("row", np.arange(300)),
+        ("row", np.arange(300)[::-1]),
+        ("sample", np.random.default_rng(1).permutation(300) + 1001),
+        ("sample", np.sort(np.random.default_rng(1).permutation(320)[:300])),
+        ("sample", np.r_[1001:1151, 5001:5151]),
+        ("patient_id", np.random.default_rng(1).permutation(10**6)[:300]),
+        ("patientId", np.random.default_rng(1).permutation(10**6)[:300]),
+    ],
+    ids=["rising", "falling", "shuffled", "with gaps", "by site", "named", "named, camel case"],
+)
+def test_identifiers(name, values):
+    (flag,) = flags_of(clean().assign(**{name: values}))
+    assert (flag.kind, flag.columns) == ("identifier", (name,))
+    assert f"a different whole number in every row ({values.min()} to {values.max()}" in flag.message
+
+
+def test_sorted_measurements_and_ranks_are_no_identifiers():
+    rng = np.random.default_rng(1)
+    assert kinds_of(clean().assign(income=np.sort(rng.normal(40_000, 9_000, 300).round()))) == []
+    ranks = clean().rank()
+    assert kinds_of(ranks) == []
+
+
+def test_unique_texts_are_identifiers():
+    table = pd.DataFrame(
+        {"name": [f"patient {k}" for k in range(100)], "x": ["u", "v"] * 50, "y": ["s", "s", "t", "t"] * 25}
+    )
+    (flag,) = flags_of(table, numbers=False)
+    assert flag.message == (
+        "name: 100 different texts in 100 rows. A row number or an identifier is no variable: leave the column out."
+    )
+
+
+# Codes
+
+
+@pytest.mark.parametrize("shares", [[0.55, 0.2, 0.15, 0.1], [0.25] * 4, [0.1, 0.6, 0.1, 0.2], [0.3, 0.4, 0.3]])
+def test_codes_of_categories_read_as_numbers(shares):
+    table = clean().assign(ethnicity=np.random.default_rng(1).choice(len(shares), 300, p=shares))
+    assert kinds_of(table) == [("codes", ("ethnicity",))]
+    assert kinds_of(table.astype({"ethnicity": float})) == [("codes", ("ethnicity",))]
+    assert kinds_of(table[["ethnicity"]].assign(x=["u", "v"] * 150, y=["s", "s", "t", "t"] * 75), numbers=False) == []
+
+
+def test_two_values_get_a_milder_word():
+    table = clean().assign(sex=[0, 1, 1] * 100, smoker=[False, True] * 150)
+    (flag,) = flags_of(table)
+    assert flag.mild and flag.columns == ("sex", "smoker")
+    assert flag.message.startswith("sex and smoker: two values only. As a cause this is fine")
+
+
+# Outliers
+
+
+def test_outliers():
+    table = clean()
+    far = float(table["c"].median() + 15 * table["c"].std())
+    (flag,) = flags_of(replaced("c", far, [41]))
+    assert (flag.kind, flag.columns) == ("outliers", ("c",)) and f"c: {far:.4g} in row 42, " in flag.message
+    (flag,) = flags_of(clean().assign(skewed=np.random.default_rng(1).lognormal(0, 1.2, 300)))
+    assert flag.kind == "outliers" and "logarithms" in flag.message
+    two_clusters = np.where(np.arange(300) % 3 == 0, 50.0, 0.0) + np.random.default_rng(1).normal(size=300)
+    assert kinds_of(clean().assign(cluster=two_clusters)) == []
+
+
+def test_an_outlier_behind_sentinels_is_told_by_its_own_row():
+    table = replaced("c", -999, [0, 1])
+    table.loc[100, "c"] = 80.0
+    assert [flag.kind for flag in flags_of(table)] == ["sentinel", "outliers"]
+    assert "c: 80 in row 101, " in flags_of(table)[1].message
+
+
+# Copies
+
+
+def test_copied_rows():
+    table = clean()
+    table.loc[57] = table.loc[11]
+    (flag,) = flags_of(table)
+    assert flag.message.startswith("1 row repeats another in every column (row 58 repeats row 12). ")
+    # An identifier doesn't hide them.
+    assert [kind for kind, _ in kinds_of(table.assign(id=range(300)))] == ["identifier", "same rows"]
+    assert "30 rows repeat others" in flags_of(pd.concat([clean(), clean().head(30)]))[0].message
+
+
+def test_rows_that_few_values_make_equal_are_no_copies():
+    rng = np.random.default_rng(1)
+    coarse = pd.DataFrame(rng.integers(0, 30, (500, 3)), columns=list("abc")).astype(float)
+    assert coarse.duplicated().sum() > 0 and kinds_of(coarse) == []
+    rare = pd.DataFrame((rng.random((500, 5)) < 0.01).astype(int), columns=NAMES).astype(str)
+    assert rare.duplicated().sum() > 400 and kinds_of(rare, numbers=False) == []
+    network = simulate.discrete(simulate.random_dag(8, edges_per_node=1.5, random_seed=1), 400, random_seed=1)
+    assert network.duplicated().sum() > 50 and kinds_of(network, numbers=False) == []
+
+
+def test_copied_rows_of_categories():
+    network = simulate.discrete(simulate.random_dag(25, p=0.0, random_seed=1), 200, levels=4, random_seed=1)
+    assert kinds_of(network, numbers=False) == []
+    doubled = pd.concat([network, network.head(20)], ignore_index=True)
+    assert [kind for kind, _ in kinds_of(doubled, numbers=False)] == ["same rows"]
+
+
+def test_columns_that_say_the_same():
+    table = clean()
+    table["twice"], table["near"] = -2 * table["a"] + 3, table["b"] + 1e-4 * table["c"]
+    assert kinds_of(table) == [("same columns", ("a", "twice")), ("same columns", ("b", "near"))]
+    assert "a and twice: a correlation of 1. " in flags_of(table)[0].message
+    words = pd.DataFrame({"x": ["u", "v", "w"] * 40, "y": ["1", "3", "2"] * 40, "z": ["s", "t"] * 60})
+    assert kinds_of(words, numbers=False)[0] == ("same columns", ("x", "y"))
+
+
+# Residuals
+
+
+def residual_kinds(table, dag, score=None):
+    data = Dataset.read(table)
+    adjacency = graphs.as_adjacency(dag, data.names)
+    parents = [tuple(np.flatnonzero(column).tolist()) for column in adjacency.T]
+    scorer = (BGe() if score is None else score).bind(data)
+    return [(flag.kind, flag.columns) for flag in residual_flags(scorer, data, parents, data_flags(data, True))]
+
+
+@pytest.mark.parametrize(("rows", "columns", "tables"), [(50, 5, 40), (50, 50, 4), (500, 20, 4), (5000, 20, 1)])
+def test_residuals_of_clean_tables_raise_no_flags(rows, columns, tables):
+    rng = np.random.default_rng(rows + columns)
+    for _ in range(tables):
+        dag = simulate.random_dag(columns, edges_per_node=1.0, random_seed=rng)
+        assert residual_kinds(simulate.linear(dag, rows, random_seed=rng), dag) == []
+
+
+def test_residuals_of_curved_relations_are_those_of_the_processes():
+    """A straight line doesn't explain them, and its residuals show; those of Gaussian processes are clean."""
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=400)
+    table = pd.DataFrame({"x": x, "y": np.exp(0.6 * x) + 0.2 * rng.normal(size=400)})
+    score = GP(estimator="laplace")
+    assert residual_kinds(table, [("x", "y")], score) == []
+    assert [kind for kind, _ in residual_kinds(table, [("x", "y")])] == ["uneven noise"]
+    data = Dataset.read(table)
+    left = score.bind(data).residuals(data, 1, (0,))
+    assert 0.15 < left.std() < 0.25 and np.corrcoef(left, table["y"] - np.exp(0.6 * x))[0, 1] > 0.95
+    pairs = GP(kernel="interaction", estimator="laplace").bind(data).residuals(data, 1, (0,))
+    assert np.corrcoef(left, pairs)[0, 1] > 0.95
+
+
+@pytest.mark.parametrize("score", [BGe(), gpn.scores.BIC(), GP(estimator="laplace")], ids=["bge", "bic", "gp"])
+def test_heavy_tails(score):
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=600)
+    table = pd.DataFrame({"x": x, "y": x + 0.5 * rng.laplace(size=600)})
+    assert residual_kinds(table, [("x", "y")], score) == [("heavy tails", ("y",))]
+
+
+def test_uneven_noise():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=400)
+    table = pd.DataFrame({"x": x, "y": 2 * x + np.exp(0.5 * x) * rng.normal(size=400)})
+    data = Dataset.read(table)
+    (flag,) = residual_flags(BGe().bind(data), data, [(), (0,)])
+    assert flag.kind == "uneven noise" and flag.message.startswith("y: residuals ") and "is high. " in flag.message
+    data = Dataset.read(table.assign(y=-table["y"]))
+    assert "is low. " in residual_flags(BGe().bind(data), data, [(), (0,)])[0].message
+
+
+def test_heavy_tails_are_not_taken_for_uneven_noise():
+    rng = np.random.default_rng(1)
+    found = []
+    for _ in range(40):
+        x = rng.normal(size=300)
+        table = pd.DataFrame({"x": x, "y": x + rng.standard_t(3, size=300)})
+        found += [kind for kind, _ in residual_kinds(table, [("x", "y")])]
+    assert found.count("uneven noise") <= 1 and found.count("heavy tails") > 20
+
+
+def test_columns_with_flags_of_their_own_have_no_residuals_to_judge():
+    table = replaced("c", -999, [3, 4])
+    assert residual_kinds(table, [("c", "d")]) == []
+
+
+def test_scores_without_noise_have_no_residuals():
+    network = simulate.discrete([[0, 1], [0, 0]], 100, random_seed=1)
+    data = Dataset.read(network)
+    assert residual_flags(gpn.scores.BDeu().bind(data), data, [(), (0,)]) == ()
