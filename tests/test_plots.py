@@ -208,9 +208,10 @@ def test_layers_keep_to_the_room_and_tiers_apart():
 
 
 def test_parts_that_nothing_joins_stand_close():
-    pairs = [(0, 1), (0, 2), (3, 4), (3, 5), (6, 7)]
-    found = layout.layered_layout(pairs, np.arange(8), np.ones(8), 0.3)
-    ends = sorted((found.x[own].min() - 0.5, found.x[own].max() + 0.5) for own in ([0, 1, 2], [3, 4, 5], [6, 7]))
+    pairs = [(0, 4), (0, 5), (1, 6), (1, 7), (6, 7), (2, 8), (2, 9), (3, 10)]
+    parts = [0, 4, 5], [1, 6, 7], [2, 8, 9], [3, 10]
+    found = layout.layered_layout(pairs, np.arange(11), np.ones(11), 0.3)
+    ends = sorted((found.x[own].min() - 0.5, found.x[own].max() + 0.5) for own in parts)
     assert max(after[0] - before[1] for before, after in pairwise(ends)) <= 0.3 + 1e-9
 
 

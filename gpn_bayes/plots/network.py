@@ -255,7 +255,7 @@ class _Picture:
         """Draw a line, around the nodes between if it had a say in where nodes stand, with its arrowhead."""
         head = 0.0 if link.direction == "open" else link.head * (0.4 + 0.6 * self.thinner)
         points, codes = self._course(link)
-        # Ends are vertical: the head points the way that the line comes from.
+        # Ends are vertical: whether the line comes to the child from above (1) or from below (-1).
         sign = float(np.sign(points[-2, 1] - points[-1, 1])) or 1.0
         tip = points[-1] + [0.0, sign * _CLEAR]
         points[-1] = tip + [0.0, sign * head]

@@ -123,7 +123,7 @@ class EdgePictures:
         >>> other = gpn.sample(data, score="bic", draws=100, random_seed=1, progressbar=False)
         >>> ax = post.plot_comparison(other, labels=["BGe", "BIC"], edges=2)
         >>> sorted(label.get_text() for label in ax.get_yticklabels())
-        ['akt → erk', 'mek → raf']
+        ['erk → mek', 'mek → erk']
         """
         from gpn_bayes.plots import plot_comparison
 

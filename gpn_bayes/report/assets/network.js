@@ -14,7 +14,7 @@ function widthOf(link) {
   return drawn.thinner * (1 + 4 * link.probability);
 }
 
-// A path from the parent to the child with its ends vertical, and the child's end: where it is, and whether it leads down.
+// The corners of a line from the parent to the child, three for each bend; it is vertical at both ends.
 function courseOf(link, number) {
   const [from, to] = [view.layout.nodes[link.parent], view.layout.nodes[link.child]];
   const downwards = from[1] <= to[1];
@@ -23,7 +23,7 @@ function courseOf(link, number) {
   return downwards ? points : points.reverse();
 }
 
-// Corners of a line, three for each bend; a straight piece is a bend without one.
+// Straight in every lane, with a bend to the next; a straight piece is given as a bend too.
 function throughLanes(lanes) {
   const points = [[lanes[0][0], lanes[0][1]]];
   lanes.forEach(([x, top, bottom], k) => {
@@ -59,7 +59,7 @@ function drawLink(link, number, layer) {
   const points = courseOf(link, number);
   const last = points.length - 1;
   const head = link.direction === "open" ? 0 : 5 + 1.7 * widthOf(link);
-  // The head points the way that the line comes from.
+  // Whether the line comes to the child from below (1) or from above (-1).
   const sign = Math.sign(points[last - 1][1] - points[last][1]) || -1;
   points[0][1] += clearance * (Math.sign(points[1][1] - points[0][1]) || 1);
   const tip = [points[last][0], points[last][1] + sign * clearance];
