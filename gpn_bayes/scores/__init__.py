@@ -33,10 +33,10 @@ __all__ = [
     "ScoreCache",
     "Scorer",
     "by_name",
+    "names",
 ]
 
 _BY_NAME: dict[str, type[Score]] = {"bge": BGe, "gp": GP, "bic": BIC, "bdeu": BDeu, "k2": K2}
-NAMES = tuple(_BY_NAME)
 
 
 def by_name(score: Any) -> Score:
@@ -56,5 +56,16 @@ def by_name(score: Any) -> Score:
         return score
     if isinstance(score, str) and score.lower() in _BY_NAME:
         return _BY_NAME[score.lower()]()
-    suggestion = did_you_mean(score, NAMES)
-    raise ValueError(f"score must be a Score or one of {', '.join(NAMES)}; received {score!r}{suggestion}")
+    suggestion = did_you_mean(score, _BY_NAME)
+    raise ValueError(f"score must be a Score or one of {', '.join(_BY_NAME)}; received {score!r}{suggestion}")
+
+
+def names() -> tuple[str, ...]:
+    """Return the names that `by_name` takes.
+
+    Examples
+    --------
+    >>> names()
+    ('bge', 'gp', 'bic', 'bdeu', 'k2')
+    """
+    return tuple(_BY_NAME)
