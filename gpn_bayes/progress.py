@@ -1,6 +1,7 @@
 """The one look of progress: bars in terminals and notebooks, plain lines in logs."""
 
 import importlib.util
+import math
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -157,11 +158,19 @@ class _Lines:
 
 
 class _LogLines(_Lines):
-    """Lines of a log: ever further apart, and also written when nothing happens after a text was set."""
+    """Lines of a log: ever further apart, and also written when nothing happens after a text was set.
+
+    Work in many quick parts, one after the other, is not quick: its lines are due as if it were one.
+    """
+
+    # When the last part ended, and when there was last a line, or the first part began.
+    _ended, _silent_since = -math.inf, -math.inf
 
     def __init__(self) -> None:
         super().__init__(lambda text: print(text, file=sys.stderr, flush=True), _LOG_SECONDS)
         self._timer: threading.Timer | None = None
+        if self._started - _LogLines._ended < _LOG_SECONDS:
+            self._last = _LogLines._silent_since
 
     def show(self, text: Callable[[], str]) -> None:
         super().show(text)
@@ -176,6 +185,7 @@ class _LogLines(_Lines):
             if self._timer is not None:
                 self._timer.cancel()
         super().__exit__(kind, *rest)
+        _LogLines._ended, _LogLines._silent_since = monotonic(), self._last
 
     def _pause(self) -> float:
         return max(self._seconds, (monotonic() - self._started) / 10)

@@ -1,5 +1,6 @@
 """Progress: bars in terminals, lines at intervals in logs, one changing line in notebooks without ipywidgets."""
 
+import math
 import os
 import re
 import sys
@@ -18,6 +19,7 @@ def clock(monkeypatch):
     """Return a clock that only moves when it is told to."""
     now = SimpleNamespace(seconds=0.0)
     monkeypatch.setattr(progress, "monotonic", lambda: now.seconds)
+    monkeypatch.setattr(progress._LogLines, "_ended", -math.inf)
     return now
 
 
@@ -62,10 +64,22 @@ def test_lines_of_long_work_are_further_apart(clock, capsys):
 
 def test_quick_work_leaves_no_line(clock, capsys):
     work(clock, 9, 1.0)
+    clock.seconds += 60.0
     with status_line(show=True) as tell:
         clock.seconds += 9.0
         tell("gap 3.2 nats")
     assert capsys.readouterr() == ("", "")
+
+
+def test_many_quick_parts_are_no_quick_work(clock, capsys):
+    for k in range(1, 7):
+        work(clock, 4, 1.0, f"Round {k}")
+    lines = capsys.readouterr().err.splitlines()
+    ends = ("50% (2 s, about 2 s left)", "100% (4 s)")
+    assert lines == [f"Round {k} {end}" for k in (3, 6) for end in ends]
+    clock.seconds += 60.0
+    work(clock, 9, 1.0, "Later")
+    assert capsys.readouterr().err == ""
 
 
 def test_what_an_earlier_run_did_says_nothing_about_speed(clock, capsys):

@@ -19,10 +19,10 @@ Pair = tuple[str, str]
 
 def read_score(given: str) -> str:
     """Return the name of a score as `gpn_bayes.scores.by_name` takes it."""
+    from gpn_bayes import scores
     from gpn_bayes.checking import check_choice
-    from gpn_bayes.scores import NAMES
 
-    check_choice("--score", given.lower(), NAMES)
+    check_choice("--score", given.lower(), scores.names())
     return given.lower()
 
 

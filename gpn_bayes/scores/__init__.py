@@ -34,11 +34,11 @@ __all__ = [
     "ScoreCache",
     "Scorer",
     "by_name",
+    "names",
 ]
 
 _BY_NAME: dict[str, type[Score]] = {"bge": BGe, "gp": GP, "bic": BIC, "bdeu": BDeu, "k2": K2}
 _BUILT_IN: dict[str, type[Score]] = {**_BY_NAME, "lasso": Lasso}
-NAMES = tuple(_BY_NAME)
 
 
 def by_name(score: Any) -> Score:
@@ -58,8 +58,8 @@ def by_name(score: Any) -> Score:
         return score
     if isinstance(score, str) and score.lower() in _BY_NAME:
         return _BY_NAME[score.lower()]()
-    suggestion = did_you_mean(score, NAMES)
-    raise ValueError(f"score must be a Score or one of {', '.join(NAMES)}; received {score!r}{suggestion}")
+    suggestion = did_you_mean(score, _BY_NAME)
+    raise ValueError(f"score must be a Score or one of {', '.join(_BY_NAME)}; received {score!r}{suggestion}")
 
 
 def from_parameters(name: str, parameters: dict[str, Any]) -> Score:
@@ -107,3 +107,14 @@ def from_label(label: str) -> Score:
     except (SyntaxError, ValueError):
         raise ValueError(f"a description of a score must read like 'BGe(alpha_mu=1.0)'; received {label!r}") from None
     return from_parameters(name, parameters)
+
+
+def names() -> tuple[str, ...]:
+    """Return the names that `by_name` takes.
+
+    Examples
+    --------
+    >>> names()
+    ('bge', 'gp', 'bic', 'bdeu', 'k2')
+    """
+    return tuple(_BY_NAME)
