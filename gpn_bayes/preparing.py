@@ -12,6 +12,7 @@ import gpn_bayes
 from gpn_bayes import scores
 from gpn_bayes.chain import Plan
 from gpn_bayes.checking import check_choice, check_count
+from gpn_bayes.costs import AUTO_EXACT_NODES
 from gpn_bayes.data import Dataset, Flag, SufficientStatistics, data_flags, read_data
 from gpn_bayes.expanding import THRESHOLD
 from gpn_bayes.mcmc import exact_draws
@@ -20,8 +21,6 @@ from gpn_bayes.scores.prior import GraphPrior
 from gpn_bayes.space import SearchSpace, read_space
 
 SAMPLERS = ("auto", "exact", "partition", "order")
-# The exact sampler takes about half a minute and half a gigabyte here, and four times that for one more.
-AUTO_EXACT_NODES = 16
 # Counting the orders of a DAG walks through sets of nodes.
 MAX_CORRECTED_NODES = 20
 
@@ -44,8 +43,10 @@ class PreparedRun:
         The candidate parents of every node, or how to find them.
     plus_one : bool
         Whether a node may have one parent from outside its candidates.
+    closed : frozenset of int
+        Nodes that may not even so: those whose candidates the user named.
     expand : float or None
-        The probability from which on such a parent becomes a candidate; None to leave the space as it is.
+        The probability at which such a parent becomes a candidate; None to leave the space as it is.
     max_parents : int or None
         Largest number of parents of a node.
     plan : Plan
@@ -68,6 +69,7 @@ class PreparedRun:
     data: Dataset | SufficientStatistics
     space: SearchSpace
     plus_one: bool
+    closed: frozenset[int]
     expand: float | None
     max_parents: int | None
     plan: Plan
@@ -130,8 +132,17 @@ def prepare(
     graph_prior = GraphPrior.read(prior, scorer.names, required, forbidden, tiers)
     if max_parents is None:
         max_parents = scorer.default_max_parents
-    space = read_space(candidates, graph_prior, max_parents, checked, scorer if proposal is None else proposal)
-    plus_one, threshold = _read_growth(plus_one, expand, found_by_method=space.source not in ("all others", "given"))
+    largest_exact = {"exact": exact_draws.MAX_NODES, "auto": 0 if plus_one is True else AUTO_EXACT_NODES}
+    space = read_space(
+        candidates,
+        graph_prior,
+        max_parents,
+        checked,
+        scorer if proposal is None else proposal,
+        exact=n <= largest_exact.get(sampler, 0),
+    )
+    closed = space.named if plus_one == "auto" else frozenset()
+    plus_one, threshold = _read_growth(plus_one, expand, space.estimated)
     sampler = _choose_sampler(sampler, n, order_bias, plus_one)
     exact = sampler == "exact"
     if exact and plus_one:
@@ -158,7 +169,7 @@ def prepare(
         "thin": plan.thin,
         "until": until,
         "temperatures": temperatures,
-        "plus_one": plus_one,
+        "plus_one": "not named" if plus_one and closed else plus_one,
         "expand": threshold,
         "random_seed": random_seed,
         "reweight": None if proposal is None else "auto",
@@ -178,6 +189,7 @@ def prepare(
         data=checked,
         space=space,
         plus_one=plus_one,
+        closed=closed,
         expand=threshold,
         max_parents=max_parents,
         plan=plan,
@@ -207,11 +219,11 @@ def _choose_sampler(sampler: str, n: int, order_bias: str, plus_one: bool) -> st
     return sampler
 
 
-def _read_growth(plus_one: Any, expand: Any, found_by_method: bool) -> tuple[bool, float | None]:
-    """Return whether parents from outside are allowed, and the probability from which on they become candidates."""
+def _read_growth(plus_one: Any, expand: Any, estimated: bool) -> tuple[bool, float | None]:
+    """Return whether parents from outside are allowed, and the probability at which they become candidates."""
     if plus_one not in (True, False, "auto"):
         raise ValueError(f"plus_one must be True, False or 'auto'; received {plus_one!r}")
-    allowed = found_by_method if plus_one == "auto" else bool(plus_one)
+    allowed = estimated if plus_one == "auto" else bool(plus_one)
     if expand is False or (expand == "auto" and not allowed):
         return allowed, None
     if expand is True or expand == "auto":

@@ -22,6 +22,7 @@ from gpn_bayes.assembling import (
 )
 from gpn_bayes.chain import Plan
 from gpn_bayes.checkpoint import CheckpointStore
+from gpn_bayes.costs import most_candidates
 from gpn_bayes.expanding import DRAWS_OF_ROUND, Round, expand
 from gpn_bayes.mcmc import exact_draws
 from gpn_bayes.mcmc.tables import ScoreTables
@@ -43,7 +44,7 @@ from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.prior import GraphPrior
 from gpn_bayes.scores.spreading import check_executor
 from gpn_bayes.space import FoundCandidates, SpaceContext, find_candidates
-from gpn_bayes.tabulating import ParentSpace, Tabulator, most_candidates, with_outsiders
+from gpn_bayes.tabulating import ParentSpace, Tabulator, with_outsiders
 
 
 def sample(
@@ -85,7 +86,7 @@ def sample(
         for categories; "bic", which is no marginal likelihood but close to one of many rows, for either.
     sampler : {"auto", "exact", "partition", "order"}
         "exact" draws independently and, unless the draws are weighted to another score, knows edge
-        probabilities without Monte Carlo error, for up to 17 variables;
+        probabilities without Monte Carlo error, for up to 17 variables (at 17 it takes a gigabyte);
         "partition" is MCMC under the uniform prior over DAGs; "order" is MCMC that favours DAGs with
         many orders, unless corrected. "auto" is exact for up to 16 variables, unless parents from outside the
         candidates are allowed, else partition.
@@ -118,15 +119,18 @@ def sample(
         Largest number of parents of a node. By default 5 for the "gp" score and no limit for others, except that
         scores of categories take as many as keep their time to minutes, and at least 3.
     candidates : dict, networkx.DiGraph, fitted estimator, str, list of str, or int, optional
-        Candidate parents of each variable, at most 20 each; or an estimate, whose edges make both their ends candidates
-        of each other; or how to find them, up to 12 each: "pc", "dual-pc", "greedy" (forward selection under the
-        score), "correlation", "distance-correlation", or several of these; or how many to begin with. By default
-        all others where these are at most 20, else "pc" and "greedy", or only "greedy" for "gp" and for categories, for
-        which other methods have no numbers. Parents that aren't candidates have probability zero, unless `plus_one`
-        lets them in.
+        Candidate parents of each variable, at most 20 each, by name: ``{"erk": ["mek", "pka"], "raf": []}`` gives raf
+        none, and leaves those not named with what they have by default. A graph names all there are: variables that
+        aren't in it, or have no edge to them, have none. Or an estimate, whose edges make both their ends candidates of
+        each other; or how to find them, up to 12 each: "pc", "dual-pc", "greedy" (forward selection under the score),
+        "correlation", "distance-correlation", or several of these; or how many to begin with.
+        By default the exact sampler takes all others, and MCMC too where they are at most 14 (20 for "gp"). Beyond,
+        those found by "pc" and "greedy", or only "greedy" for "gp" and for categories, for which other methods have no
+        numbers; they are filled up by the score, to 14 of up to 27 variables under "bge" and fewer where there are more
+        or scores take longer. Parents that aren't candidates have probability zero, unless `plus_one` lets them in.
     plus_one : bool or "auto"
-        Whether every variable may also have one parent that isn't among its candidates; "auto" where candidates are
-        found by a method or an estimate.
+        Whether every variable may also have one parent that isn't among its candidates; "auto" for those variables
+        whose candidates are found by a method or an estimate.
     expand : bool, float or "auto"
         Whether to draw in rounds before: parents from outside whose probability reaches 0.05, or the number given,
         become candidates, until a round finds no more. "auto" where `plus_one` is on.
@@ -273,7 +277,7 @@ def _expanded(
     """Return the space to draw from, after the rounds that let it grow."""
 
     def rebuild(lists: list[list[int]]) -> ParentSpace:
-        return with_outsiders(lists, run.prior, run.max_parents, tabulator.store.scorer, run.plus_one)
+        return with_outsiders(lists, run.prior, run.max_parents, tabulator.store.scorer, run.plus_one, run.closed)
 
     def draw_round(space: ParentSpace, number: int) -> np.ndarray:
         plan = run.plan._replace(

@@ -112,6 +112,7 @@ def forward_selection(
     start: Sequence[Iterable[int]] | None = None,
     limit: int = 12,
     margin: float = MARGIN,
+    at_least: int = 0,
     executor: Executor | None = None,
     progressbar: bool = True,
 ) -> list[list[int]]:
@@ -132,6 +133,9 @@ def forward_selection(
         Largest number of parents.
     margin : float, default 0
         A node stops when its best addition raises the score by no more than this.
+    at_least : int, default 0
+        Number of parents, those of the start included, up to which a node takes the best addition whatever it does to
+        the score.
     executor, progressbar
         As for `ScoreCache.fill`.
 
@@ -156,7 +160,8 @@ def forward_selection(
         improved = []
         for i, values in _scores(store, sets, executor, progressbar).items():
             place = int(np.argmax(values))
-            if values[place] > scores[i] + margin:
+            wanted = len(begun[i]) + len(added[i]) < at_least
+            if wanted or values[place] > scores[i] + margin:
                 scores[i] = float(values[place])
                 added[i].append(left[i].pop(place))
                 improved.append(i)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 
 import numpy as np
@@ -10,7 +10,6 @@ import numpy as np
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.cache import ScoreCache
-from gpn_bayes.scores.prior import GraphPrior
 from gpn_bayes.screening import distance_correlations, forward_selection, strongest
 from gpn_bayes.skeletons import Skeleton, check_dual_rows, dual_pc_skeleton, pc_skeleton
 
@@ -46,41 +45,72 @@ class SpaceContext:
     progressbar: bool = True
 
 
-def _skeleton_method(find: Callable[..., Skeleton]) -> Callable[[SpaceContext, GraphPrior, int], Lists]:
-    def method(context: SpaceContext, prior: GraphPrior, limit: int) -> Lists:
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """Which candidates to look for.
+
+    Attributes
+    ----------
+    allowed : ndarray of bool, shape (n, n)
+        Who may be a candidate of whom.
+    required : ndarray of bool, shape (n, n)
+        Who is one anyway.
+    limit : int
+        How many candidates a node will keep.
+    at_least : int
+        How many forward selection finds even where the score favours fewer.
+    """
+
+    allowed: np.ndarray
+    required: np.ndarray
+    limit: int
+    at_least: int = 0
+
+
+Method = Callable[[SpaceContext, Wanted], Lists]
+
+
+def _skeleton_method(find: Callable[..., Skeleton]) -> Method:
+    def method(context: SpaceContext, wanted: Wanted) -> Lists:
         statistics = _statistics(context.data)
         found = find(statistics.correlation, statistics.n, ALPHA)
-        return strongest(found.strengths, found.adjacent & ~prior.forbidden, len(prior.names))
+        return strongest(found.strengths, found.adjacent & wanted.allowed, len(wanted.allowed))
 
     return method
 
 
-def _by_correlation(context: SpaceContext, prior: GraphPrior, limit: int) -> Lists:
-    return strongest(np.abs(_statistics(context.data).correlation), ~prior.forbidden, limit)
+def _by_correlation(context: SpaceContext, wanted: Wanted) -> Lists:
+    return strongest(np.abs(_statistics(context.data).correlation), wanted.allowed, wanted.limit)
 
 
-def _by_distance_correlation(context: SpaceContext, prior: GraphPrior, limit: int) -> Lists:
+def _by_distance_correlation(context: SpaceContext, wanted: Wanted) -> Lists:
     if not isinstance(context.data, Dataset):
         raise ValueError("distance correlations need the rows; received SufficientStatistics")
-    return strongest(distance_correlations(context.data.numeric("a distance")), ~prior.forbidden, limit)
+    return strongest(distance_correlations(context.data.numeric("a distance")), wanted.allowed, wanted.limit)
 
 
-def _by_score(context: SpaceContext, prior: GraphPrior, limit: int) -> Lists:
+def _by_score(context: SpaceContext, wanted: Wanted) -> Lists:
     """Return what forward selection adds to the required parents; slow scores choose among few."""
     if context.store.scorer.closed_form or not _numeric(context.data):
-        pools = strongest(np.zeros(prior.forbidden.shape), ~prior.forbidden, len(prior.names))
+        pools = strongest(np.zeros(wanted.allowed.shape), wanted.allowed, len(wanted.allowed))
     elif isinstance(context.data, Dataset):
-        pools = _by_distance_correlation(context, prior, POOL)
+        pools = _by_distance_correlation(context, replace(wanted, limit=POOL))
     else:
-        pools = _by_correlation(context, prior, POOL)
-    required = [np.flatnonzero(column).tolist() for column in prior.required.T]
+        pools = _by_correlation(context, replace(wanted, limit=POOL))
+    required = [np.flatnonzero(column).tolist() for column in wanted.required.T]
     return forward_selection(
-        context.store, pools, required, limit, executor=context.executor, progressbar=context.progressbar
+        context.store,
+        pools,
+        required,
+        wanted.limit,
+        at_least=wanted.at_least,
+        executor=context.executor,
+        progressbar=context.progressbar,
     )
 
 
 # Each returns for every node its candidates, strongest first.
-_METHODS: dict[str, Callable[[SpaceContext, GraphPrior, int], Lists]] = {
+_METHODS: dict[str, Method] = {
     "pc": _skeleton_method(pc_skeleton),
     "dual-pc": _skeleton_method(dual_pc_skeleton),
     "greedy": _by_score,
@@ -90,7 +120,7 @@ _METHODS: dict[str, Callable[[SpaceContext, GraphPrior, int], Lists]] = {
 METHODS = tuple(_METHODS)
 
 
-def ranked_candidates(methods: Sequence[str], context: SpaceContext, prior: GraphPrior, limit: int) -> Lists:
+def ranked_candidates(methods: Sequence[str], context: SpaceContext, wanted: Wanted) -> Lists:
     """Return for every node what the methods find, strongest first: the first of each method, then the second ….
 
     Parameters
@@ -99,12 +129,11 @@ def ranked_candidates(methods: Sequence[str], context: SpaceContext, prior: Grap
         Some of `METHODS`.
     context : SpaceContext
         The data and the score.
-    prior : GraphPrior
-        Forbidden edges aren't found; forward selection starts from the required ones.
-    limit : int
-        How many candidates a node will keep. Independence tests may find more.
+    wanted : Wanted
+        What to look for. Independence tests may find more than the limit; forward selection starts from what is
+        required.
     """
-    found = [_METHODS[method](context, prior, limit) for method in methods]
+    found = [_METHODS[method](context, wanted) for method in methods]
     return [_merge(own) for own in zip(*found, strict=True)]
 
 

@@ -1,13 +1,14 @@
 """From scores to the samplers' tables: all parent sets of a search space, computed or looked up, prior included."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from math import comb
 
 import numpy as np
 
+from gpn_bayes.costs import MAX_OUTSIDE
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES, members_of
 from gpn_bayes.mcmc.tables import ScoreTables, build_tables
 from gpn_bayes.progress import progress_bar
@@ -17,12 +18,8 @@ from gpn_bayes.scores.prior import GraphPrior
 
 # Closed-form scores are stored up to here; beyond, computing them again is quicker than reading them.
 _MAX_STORED_CLOSED_FORM = 200_000
-# So many scores of sets with a parent from outside are worth their time where a score takes milliseconds, and so many
-# their memory, 20 bytes each, where it doesn't.
+# Scores of sets with a parent from outside that are worth their time where each takes milliseconds.
 _MAX_SLOW_OUTSIDE = 100_000
-_MAX_OUTSIDE = 42_000_000
-# Beyond, a table of all subsets takes longer than it is worth.
-_MOST_CANDIDATES = 14
 
 ParentSet = tuple[int, ...]
 
@@ -59,21 +56,15 @@ class ParentSpace:
         return min([len(self.lists[node]), *limits])
 
 
-def most_candidates(n: int) -> int:
-    """Return how many candidates each of n nodes can have beside parents from outside, as far as memory goes.
-
-    Examples
-    --------
-    >>> most_candidates(40), most_candidates(100), most_candidates(256)
-    (14, 12, 9)
-    """
-    return min(_MOST_CANDIDATES, int(np.log2(_MAX_OUTSIDE / n**2)))
-
-
 def with_outsiders(
-    lists: list[list[int]], prior: GraphPrior, max_parents: int | None, scorer: Scorer, wanted: bool
+    lists: list[list[int]],
+    prior: GraphPrior,
+    max_parents: int | None,
+    scorer: Scorer,
+    wanted: bool,
+    closed: Collection[int] = (),
 ) -> ParentSpace:
-    """Return a space in which every node may have one parent more, of all that aren't its candidates.
+    """Return a space in which nodes may have one parent more, of all that aren't their candidates.
 
     Sets with such a parent are kept smaller where there would be too many of them.
 
@@ -89,6 +80,8 @@ def with_outsiders(
         The score, which takes milliseconds unless it has a closed form.
     wanted : bool
         Whether to; otherwise no one has outsiders.
+    closed : collection of int
+        Nodes that have none even so.
     """
     n = len(lists)
     if not wanted or max_parents == 0:
@@ -96,12 +89,13 @@ def with_outsiders(
     outsiders = [
         [j for j in range(n) if j != i and j not in own and not prior.forbidden[j, i]] for i, own in enumerate(lists)
     ]
-    # These have no local bit left for a guest.
-    outsiders = [others if len(own) < MAX_CANDIDATES else [] for own, others in zip(lists, outsiders, strict=True)]
+    for i, own in enumerate(lists):
+        if i in closed or len(own) == MAX_CANDIDATES:  # the latter have no local bit left for a guest
+            outsiders[i] = []
     stored = sum(len(others) << len(own) for own, others in zip(lists, outsiders, strict=True))
-    if stored > _MAX_OUTSIDE:
+    if stored > MAX_OUTSIDE:
         raise ValueError(
-            f"parents from outside the candidates take at most {_MAX_OUTSIDE} scores; received candidates that ask for "
+            f"parents from outside the candidates take at most {MAX_OUTSIDE} scores; received candidates that ask for "
             f"{stored}: name fewer, or use plus_one=False"
         )
     largest = max(map(len, lists)) + 1 if max_parents is None else max_parents

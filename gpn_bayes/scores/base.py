@@ -108,8 +108,9 @@ class Scorer(ABC):
 
     A subclass implements `score_sets`, and `_table` where it can do better than one set at a time; it sets
     `closed_form` where a whole table takes no time worth storing it for, and `default_max_parents` where the scores of
-    large parent sets would take too long to compute them unasked. It sets `discrete` where it takes columns as
-    categories, whose codes are no numbers. It says in `assumptions`, in whole sentences, what readers of the answers
+    large parent sets would take too long to compute them unasked. `seconds_per_set` is roughly the time that a closed
+    form takes, by which search spaces are chosen. It sets `discrete` where it takes columns as categories, whose codes
+    are no numbers. It says in `assumptions`, in whole sentences, what readers of the answers
     should know that it takes for granted, and where that includes normal noise, `residuals` returns this noise to be
     checked. Where scores are slow, `proposal` returns a quicker scorer, and `cost` tells how much longer large sets
     take. Other processes get it pickled.
@@ -147,6 +148,7 @@ class Scorer(ABC):
     discrete = False
     default_max_parents: int | None = None
     assumptions: tuple[str, ...] = ()
+    seconds_per_set = 5e-8
 
     def __init__(self, score: Score, names: Sequence[str], data_fingerprint: str) -> None:
         self.names = tuple(names)

@@ -1,0 +1,77 @@
+"""What a run costs, estimated before it starts, and what is decided by it: the sampler and the search space.
+
+All estimates are CPU seconds of one 2-core machine, of default runs (4 chains of 3,000 draws, 10 n steps each) on 500
+rows of linear data. Only their ratios matter.
+
+The exact sampler took 0.3 s for 12 variables, 1.6 s for 14, 8 s for 16 and 22 s for 17, where it holds 1 GB. MCMC over
+17 variables takes 17 s, so "auto" changes over after 16.
+
+MCMC over tables of all other variables took 14 s with 14 candidates a node, 26 s with 15, about 100 s with 17 and 470 s
+with 19: sums over "sets that contain m" are tabulated up to 14, and computed by running through the table beyond. And
+with 19 candidates, most of which have nothing to do with the node, chains that were limited to 3 parents a node did
+not agree, while those over 10 candidates that were found did. So a node keeps all others while they are at most 14.
+
+Beyond, candidates are found, and every node may have one parent more from outside them. That leaves out the DAGs in
+which a node has two parents from outside: with only those candidates that tests and the score favour, 10 to 35 % of
+the posterior of 14 to 16 variables, and up to 0.1 of an edge's probability. With lists filled up to 14 it was none of
+the posterior for 16 variables, at most 4 % for 17 and 8 % for 18, and 0.02 of an edge's probability; chains took no
+more than twice as long. So the lists are filled up with the best of the rest, as far as the tables stay quick.
+"""
+
+import numpy as np
+
+from gpn_bayes.kernels.subsets import MAX_CANDIDATES
+from gpn_bayes.mcmc.tables import MAX_TABULATED
+from gpn_bayes.scores.base import Scorer
+
+AUTO_EXACT_NODES = 16
+# Sets with a parent from outside, at 20 bytes each.
+MAX_OUTSIDE = 42_000_000
+# Sorting the scores of a set among those of its table, and summing them.
+_TABULATING_SECONDS = 4e-7
+# Tables that are filled up may take so long.
+_FILLING_SECONDS = 3.0
+
+
+def keeps_all(others: int, n: int, scorer: Scorer) -> bool:
+    """Return whether MCMC is best off with all allowed others as a node's candidates.
+
+    Parameters
+    ----------
+    others : int
+        How many other variables may be parents of the node.
+    n : int
+        Number of variables.
+    scorer : Scorer
+        The score. One without a closed form keeps all others of up to 21 variables: which parent sets are worth a
+        score is decided elsewhere.
+    """
+    return others <= MAX_TABULATED if scorer.closed_form else n - 1 <= MAX_CANDIDATES
+
+
+def most_candidates(n: int) -> int:
+    """Return how many candidates each of n nodes can have beside parents from outside, as far as memory goes.
+
+    Examples
+    --------
+    >>> most_candidates(40), most_candidates(100), most_candidates(256)
+    (14, 12, 9)
+    """
+    return min(MAX_TABULATED, int(np.log2(MAX_OUTSIDE / n**2)))
+
+
+def filled_up_to(n: int, scorer: Scorer) -> int:
+    """Return how many candidates each of n nodes gets at least where they are found; 0 for slow scores.
+
+    Examples
+    --------
+    >>> from gpn_bayes.scores import BGe
+    >>> [filled_up_to(n, BGe().bind(np.random.default_rng(1).normal(size=(9, n)))) for n in (18, 26, 40, 100)]
+    [14, 14, 12, 9]
+    """
+    if not scorer.closed_form:
+        return 0
+    # A table with an outsider is made of one that has the outsider as a candidate, of which half is used.
+    seconds = _TABULATING_SECONDS + 2 * scorer.seconds_per_set
+    sizes = range(min(most_candidates(n), n - 1) + 1)
+    return max((k for k in sizes if n * (n - k) * 2**k * seconds <= _FILLING_SECONDS), default=0)
