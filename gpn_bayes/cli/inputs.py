@@ -173,7 +173,10 @@ def read_names(given: str, names: Sequence[str], option: str) -> list[str]:
 
 
 def read_candidates(given: str | None, names: Sequence[str]) -> dict[str, list[str]] | str | int | None:
-    """Return the candidate parents of each variable from a CSV file of edges, the name of a method, or a number."""
+    """Return the candidate parents of variables from a CSV file of edges, the name of a method, or a number.
+
+    A line without a parent names a child that has no candidates.
+    """
     if given is None:
         return None
     if is_whole(given):
@@ -185,10 +188,15 @@ def read_candidates(given: str | None, names: Sequence[str]) -> dict[str, list[s
     from gpn_bayes.space import candidate_lists
 
     candidates: dict[str, list[str]] = {}
-    for parent, child in read_pairs(path, names, "--candidates"):
-        candidates.setdefault(child, []).append(parent)
+    pairs = read_pairs(path, [*names, ""], "--candidates")
     with _naming("--candidates", path):
-        candidate_lists(candidates, GraphPrior(names))
+        for parent, child in pairs:
+            if not child:
+                raise ValueError(f"every line must name a child; one has the parent {parent!r} alone")
+            candidates.setdefault(child, []).extend([parent] if parent else [])
+        # Whether those of the others suffice can only be told with the data.
+        if any(candidates.values()):
+            candidate_lists({name: candidates.get(name, []) for name in names}, GraphPrior(names))
     return candidates
 
 
