@@ -9,6 +9,7 @@ import pandas as pd
 
 from gpn_bayes.data.grid import Grid, read_grid
 from gpn_bayes.data.recognising import SEPARATORS, decode, find_separator, records
+from gpn_bayes.extras import installed_by
 
 _ZIPPED = b"PK\x03\x04"  # how an .xlsx file begins, whatever it is called
 
@@ -47,8 +48,10 @@ def is_parquet(path: Path) -> bool:
 
 def read_parquet(path: Path) -> pd.DataFrame:
     """Return the table of a Parquet file."""
+    with installed_by("parquet"):
+        import pyarrow  # noqa: F401 (pandas reads by it)
     try:
-        return pd.read_parquet(path)
+        return pd.read_parquet(path, engine="pyarrow")
     except (OSError, ValueError) as error:
         raise ValueError(f"{path.name} can't be read as Parquet: {_first_line(error)}") from None
 
