@@ -205,7 +205,7 @@ class _PlainBar:
         self._lines = lines
         self._done = 0.0
         self._started = monotonic()
-        # Where and when the part begins that tells the speed.
+        # Where and when the part began that the speed is estimated from.
         self._before, self._since = 0.0, self._started
 
     def advance(self, step: float) -> None:
@@ -213,9 +213,9 @@ class _PlainBar:
         self._done += step
         if monotonic() - self._started < _HEAD_START:
             self._before, self._since = self._done, monotonic()
-        self._lines.show(self._told)
+        self._lines.show(self._line)
 
-    def _told(self) -> str:
+    def _line(self) -> str:
         seconds = monotonic() - self._started
         share = min(self._done / self._total, 1.0) if self._total > 0 else 1.0
         left = ""

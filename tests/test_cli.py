@@ -214,7 +214,7 @@ def test_demo_answers_the_question(options, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "found"),
     [
         (["--draws", "201"], "with --draws 200 instead of 201"),
         (["--seed", "2", "--tune", "60"], "with --seed 1 instead of 2, --tune 50 instead of 60"),
@@ -223,6 +223,7 @@ def test_demo_answers_the_question(options, tmp_path, capsys):
         (["--score", "gp"], "with --score bge instead of gp"),
         (["--sampler", "exact"], "with --sampler partition instead of exact"),
         (["--sampler", "order", "--order-bias", "correct"], "with --sampler partition instead of order"),
+        (["--reweight", "none", "--chains", "3"], "with --chains 4 instead of 3"),
         (["--max-parents", "2"], "with no --max-parents instead of 2"),
         (["--until", "converged"], "with no --until instead of converged"),
         (["--plus-one", "--expand", "0.1"], "with --no-plus-one instead of --plus-one"),
@@ -233,9 +234,19 @@ def test_demo_answers_the_question(options, tmp_path, capsys):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_the_folder_of_another_run_is_refused(options, told, results, table, capsys):
+def test_the_folder_of_another_run_is_refused(options, found, results, table, capsys):
     out = results["partition"]
-    check_refused(capsys, out, [table, "--out", out, *QUICK, *options], f"holds another run, {told}: choose another")
+    check_refused(capsys, out, [table, "--out", out, *QUICK, *options], f"holds another run, {found}: choose another")
+
+
+def test_settings_that_are_kept_in_other_words_are_shown_as_options(table, tmp_path, capsys):
+    order = (table, "--sampler", "order", "--draws", 20, "--tune", 0)
+    assert call(capsys, "run", *order, "--plus-one", "--out", tmp_path / "out", "-q")[0] == 0
+    for options, found in (
+        (["--plus-one", "--order-bias", "correct"], "with --order-bias keep instead of correct"),
+        (["--plus-one", "--expand", "0"], "with --expand 0.05 instead of 0"),
+    ):
+        check_refused(capsys, tmp_path, [*order, *options, "--out", tmp_path / "out"], f"another run, {found}: choose")
 
 
 def test_the_folder_of_other_data_is_refused(frame, results, tmp_path, capsys):

@@ -148,15 +148,15 @@ def _differences(known: dict[str, Any], run: "PreparedRun") -> str:
     if "data_fingerprint" in names:
         return f"on other data, {len(known['variables'])} variables and {known['rows']} rows"
     other_space = known["candidates"] != json.loads(json.dumps(run.space.parameters))
-    told = _prior_differences(theirs["prior"], ours["prior"]) if "prior" in names else []
+    found = _prior_differences(theirs["prior"], ours["prior"]) if "prior" in names else []
     # Candidates that are named leave out what the prior forbids.
-    if other_space and not (told and isinstance(known["candidates"], list)):
-        told.append("other --candidates")
+    if other_space and not (found and isinstance(known["candidates"], list)):
+        found.append("other --candidates")
     names -= {"prior"} | _consequences(names, theirs, ours, other_space, run.scorer.default_max_parents)
     first = ("version", "score", "sampler")
     ordered = [name for name in first if name in names] + sorted(names.difference(first))
-    told = [_told(name, theirs.get(name), ours.get(name)) for name in ordered] + told
-    return f"with {', '.join(told) or 'other settings'}"
+    found = [_described(name, theirs.get(name), ours.get(name)) for name in ordered] + found
+    return f"with {', '.join(found) or 'other settings'}"
 
 
 def _consequences(
@@ -183,19 +183,19 @@ def _consequences(
 
 
 def _prior_differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
-    told = []
+    found = []
     if theirs["kind"] != ours["kind"]:
-        told.append(f"--prior {theirs['kind']} instead of {ours['kind']}")
+        found.append(f"--prior {theirs['kind']} instead of {ours['kind']}")
     if theirs["log_odds"] != ours["log_odds"]:
-        told.append("other edge probabilities in --prior")
+        found.append("other edge probabilities in --prior")
     if theirs["required"] != ours["required"]:
-        told.append("other --required edges")
+        found.append("other --required edges")
     if theirs["forbidden"] != ours["forbidden"]:
-        told.append("other --forbidden edges or --tiers")
-    return told
+        found.append("other --forbidden edges or --tiers")
+    return found
 
 
-def _told(name: str, theirs: Any, ours: Any) -> str:
+def _described(name: str, theirs: Any, ours: Any) -> str:
     """Return a setting of a known run, and what it is in this one, in words of the command line."""
     if name == "version":
         return f"gpn_bayes {theirs} instead of {ours}"
@@ -219,8 +219,10 @@ def _score(label: str) -> str:
     return label.partition("(")[0].lower()
 
 
-def _order_bias(kept: str) -> str:
-    return {"kept": "keep", "corrected": "correct"}[kept]
+def _order_bias(setting: str) -> str:
+    from gpn_bayes.report.origin import ORDER_BIAS
+
+    return ORDER_BIAS[setting]
 
 
 def _expand(threshold: float | None) -> str:

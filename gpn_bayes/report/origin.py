@@ -15,7 +15,8 @@ _PACKAGES = ("numpy", "scipy", "numba", "pymc", "arviz")
 _DEFAULTS = {"max_parents": None, "until": None, "temperatures": 1, "random_seed": None}
 # What settings hold for other parts of a report.
 _SHOWN_ELSEWHERE = ("assumptions", "data_flags")
-_ORDER_BIAS = {"kept": "keep", "corrected": "correct"}
+# How a setting was typed, by how it is kept.
+ORDER_BIAS = {"kept": "keep", "corrected": "correct"}
 
 
 def origin_of(post: "GraphPosterior") -> dict[str, Any]:
@@ -106,7 +107,7 @@ def _call(settings: dict[str, Any], names: tuple[str, ...]) -> str | None:
     given |= {name: edges for name, edges in named.items() if edges}
     given |= {} if settings.get("reweight") or not score.startswith("GP(") else {"reweight": None}
     given |= {"missing": "drop"} if settings.get("missing") else {}
-    given |= {"order_bias": _ORDER_BIAS[settings["order_bias"]]} if settings.get("order_bias") else {}
+    given |= {"order_bias": ORDER_BIAS[settings["order_bias"]]} if settings.get("order_bias") else {}
     lines = ",\n    ".join([f"score=gpn.scores.{score}", *(f"{name}={value!r}" for name, value in given.items())])
     return f"import gpn_bayes as gpn\n\npost = gpn.sample(\n    df,\n    {lines},\n)"
 
