@@ -246,5 +246,8 @@ def _check_counts(**given: Any) -> None:
 
 
 def _run_key(settings: dict[str, Any], scorer: Scorer, space: SearchSpace) -> str:
-    text = json.dumps([settings, scorer.score_fingerprint, space.parameters], sort_keys=True, default=str)
+    # What tiers forbid is among the forbidden edges; runs of version 0.1.0 didn't name the tiers.
+    prior = {name: value for name, value in settings["prior"].items() if name != "tiers"}
+    known = [{**settings, "prior": prior}, scorer.score_fingerprint, space.parameters]
+    text = json.dumps(known, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]

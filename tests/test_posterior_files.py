@@ -234,6 +234,7 @@ def table_for(score):
 PRIORS = {
     "uniform": {},
     "knowledge": {"prior": "fair", "required": [("x", "y")], "forbidden": [("z", "x")]},
+    "tiers": {"tiers": [["y"], ["x", "z"]]},
     "table": {"prior": np.array([[0, 0.9, 0.3], [0.2, 0, 0.4], [0.1, 0.6, 0]])},
 }
 

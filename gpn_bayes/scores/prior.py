@@ -126,7 +126,9 @@ class GraphPrior:
             edges[role] = np.zeros((n, n), dtype=np.int8)
             for parent, child in parameters[role]:
                 edges[role][parent, child] = parent != child
-        prior = cls(names, parameters["kind"], float(parameters["edge_penalty"]), **edges)
+        numbers = parameters.get("tiers")
+        tiers = None if numbers is None else dict(zip(names, numbers, strict=True))
+        prior = cls(names, parameters["kind"], float(parameters["edge_penalty"]), **edges, tiers=tiers)
         if parameters["log_odds"] is not None:
             object.__setattr__(prior, "_log_odds", np.array(parameters["log_odds"], dtype=float).reshape(n, n))
         return prior
