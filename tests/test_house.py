@@ -94,11 +94,11 @@ def test_nobody_imports_the_compiled_packages_by_bare_names(path):
             "gpn_bayes.scores",
             (
                 "gpn_bayes.scores", "gpn_bayes.kernels", "gpn_bayes.data", "gpn_bayes.graphs",
-                "gpn_bayes.checking", "gpn_bayes.storage", "gpn_bayes.progress",
+                "gpn_bayes.checking", "gpn_bayes.extras", "gpn_bayes.storage", "gpn_bayes.progress",
             ),
         ),
         # Protocols don't know of connections, nor connections of protocols.
-        ("gpn_bayes.secure", ("gpn_bayes.secure", "gpn_bayes.checking")),
+        ("gpn_bayes.secure", ("gpn_bayes.secure", "gpn_bayes.checking", "gpn_bayes.extras")),
         ("gpn_bayes.wire", ("gpn_bayes.wire",)),
         # Pictures and curves are delegates: see below.
         (

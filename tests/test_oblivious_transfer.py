@@ -7,10 +7,10 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from nacl import bindings
 
+from gpn_bayes.extras import installed_by
 from gpn_bayes.secure import oblivious_transfer
 from gpn_bayes.secure.base_transfer import receive_base, send_base
 from gpn_bayes.secure.blocks import TweakableHash, colours, random_blocks, where_set
-from gpn_bayes.secure.extras import installed_by
 from gpn_bayes.secure.link import ProtocolError, memory_links
 from gpn_bayes.secure.oblivious_transfer import TransferReceiver, TransferSender
 from tests.parties import LEAST_P, Noted, both, p_uniform

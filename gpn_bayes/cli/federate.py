@@ -12,8 +12,8 @@ import typer
 from gpn_bayes.cli import screen
 from gpn_bayes.cli.options import Quiet
 from gpn_bayes.cli.run import INTERRUPTED
+from gpn_bayes.extras import installed_by
 from gpn_bayes.files import write_whole
-from gpn_bayes.secure.extras import installed_by
 
 if TYPE_CHECKING:
     from gpn_bayes.federated.config import ClientConfig

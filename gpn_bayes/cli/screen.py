@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from gpn_bayes.advice import in_options
+from gpn_bayes.extras import MissingPackage
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,7 +51,7 @@ def plain_messages() -> Iterator[None]:
         warnings.showwarning = show  # type: ignore[assignment]
         try:
             yield
-        except ValueError as error:
+        except (ValueError, MissingPackage) as error:
             tell("error", str(error))
             raise typer.Exit(2) from None
         except ConnectionError as error:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from gpn_bayes.extras import installed_by
+
 MAX_VARIABLES = 256
 # What stands for a missing value in a CSV file. Unlike to pandas, "None" doesn't: it is a level, as of pain.
 _MISSING = (
@@ -45,8 +47,10 @@ def read_file(path: Path, texts: Sequence[str] = ()) -> pd.DataFrame:
     if not path.is_file():
         raise ValueError(f"the data file must exist; {str(path)!r} is not a file")
     if path.suffix.lower() in (".parquet", ".pq"):
+        with installed_by("parquet"):
+            import pyarrow  # noqa: F401 (pandas reads by it)
         try:
-            return pd.read_parquet(path)
+            return pd.read_parquet(path, engine="pyarrow")
         except (OSError, ValueError) as error:
             raise ValueError(f"{path.name} can't be read as Parquet: {_first_line(error)}") from None
     if path.stat().st_size == 0:

@@ -19,7 +19,7 @@ Examples
 from importlib import import_module
 from typing import Any
 
-from gpn_bayes.secure.extras import installed_by
+from gpn_bayes.extras import installed_by
 
 _NAMES = {
     "AllData": "gpn_bayes.federated.baselines",

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
+from gpn_bayes.extras import installed_by
 from gpn_bayes.private.protocol import Learned, learn
 from gpn_bayes.private.settings import Settings
 from gpn_bayes.private.tables import PartyTable
-from gpn_bayes.secure.extras import installed_by
 from gpn_bayes.secure.link import ProtocolError
 from gpn_bayes.secure.randomisers import RandomiserPool
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from gpn_bayes.checking import check_count
+from gpn_bayes.extras import installed_by
 from gpn_bayes.private.product_plan import (
     Block,
     Bundle,
@@ -25,7 +26,6 @@ from gpn_bayes.private.product_plan import (
     plan_answers,
     plan_bundles,
 )
-from gpn_bayes.secure.extras import installed_by
 from gpn_bayes.secure.link import Link
 from gpn_bayes.secure.paillier import Integer, PrivateKey, check_key_bits, read_public_key
 from gpn_bayes.secure.parts import receive_in_parts, send_in_parts

@@ -8,6 +8,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from gpn_bayes.data import Dataset, SufficientStatistics
+from gpn_bayes.extras import installed_by
 from gpn_bayes.kernels.gp import LOWEST_THETA
 from gpn_bayes.kernels.gp_modes import HIGHEST_LOG_SIGMA, LOWEST_LOG_SIGMA, LOWEST_LOG_THETA
 from gpn_bayes.kernels.priors import log_prior
@@ -65,7 +66,7 @@ class GP(Score):
         Normal prior of the mean: mean and standard deviation, or ``pm.Normal.dist(mean, sd)``.
     posterior : {"independence", "nuts"}
         Where the bridge estimator's draws of the hyperparameters come from: a compiled independence sampler, or PyMC's
-        NUTS.
+        NUTS, which needs the extra ``gpn_bayes[nuts]``.
     dense : bool, default False
         Whether to write the covariance matrix out in any case, to check the quicker form.
     seed : int, default 0
@@ -136,6 +137,9 @@ class GP(Score):
     def _bind(self, data: Dataset | SufficientStatistics) -> "GPScorer":
         if not isinstance(data, Dataset):
             raise ValueError("the Gaussian-process score needs the rows; received SufficientStatistics")
+        if self.estimator == "bridge" and self.posterior == "nuts":
+            with installed_by("nuts"):
+                import nutpie  # noqa: F401 (its absence is reported before any score)
         return GPScorer(self, data)
 
     def pymc_model(self, data: Any, node: str | int, parents: Sequence[str | int] = ()) -> Any:

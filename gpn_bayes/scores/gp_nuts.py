@@ -13,7 +13,6 @@ from typing import Any
 
 import numba
 import numpy as np
-import nutpie
 import pymc as pm
 import pytensor.tensor as pt
 from pytensor.gradient import disconnected_type
@@ -21,7 +20,11 @@ from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch.basic import get_numba_type, numba_funcify, numba_njit
 
+from gpn_bayes.extras import installed_by
 from gpn_bayes.scores.gp_posterior import HyperPosterior, Modes
+
+with installed_by("nuts"):
+    import nutpie
 
 # Chains start near the best modes; at least two, so that they can be compared.
 _FEWEST_CHAINS, _MOST_CHAINS = 2, 4

@@ -9,8 +9,8 @@ import os
 
 import numpy as np
 
+from gpn_bayes.extras import installed_by
 from gpn_bayes.secure.blocks import BLOCK_BYTES, WORD
-from gpn_bayes.secure.extras import installed_by
 from gpn_bayes.secure.link import Link, ProtocolError
 
 with installed_by("private"):

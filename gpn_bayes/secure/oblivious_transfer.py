@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from gpn_bayes.extras import installed_by
 from gpn_bayes.secure.base_transfer import receive_base, send_base
 from gpn_bayes.secure.blocks import BLOCK_BYTES, WORD, TweakableHash, random_blocks
-from gpn_bayes.secure.extras import installed_by
 from gpn_bayes.secure.link import Link
 from gpn_bayes.secure.words import bits_of, pack, reduced, unpack
 

@@ -4,6 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
+class MissingPackage(ImportError):
+    """A package that one of the project's extras installs isn't there."""
+
+
 @contextmanager
 def installed_by(extra: str) -> Iterator[None]:
     """Turn a failed import into one line that names the extra.
@@ -13,7 +17,7 @@ def installed_by(extra: str) -> Iterator[None]:
     >>> with installed_by("private"):
     ...     import no_such_package
     Traceback (most recent call last):
-    ImportError: no_such_package must be installed; pip install "gpn_bayes[private]" does that
+    gpn_bayes.extras.MissingPackage: no_such_package must be installed; pip install "gpn_bayes[private]" does that
     """
     try:
         yield
@@ -21,4 +25,4 @@ def installed_by(extra: str) -> Iterator[None]:
         package = (error.name or "a package").partition(".")[0]
         if package == "gpn_bayes":
             raise
-        raise ImportError(f'{package} must be installed; pip install "gpn_bayes[{extra}]" does that') from None
+        raise MissingPackage(f'{package} must be installed; pip install "gpn_bayes[{extra}]" does that') from None
