@@ -3,7 +3,7 @@
 #
 # Which proteins act on which in a human T cell, and how sure can we be? We take 853 cells in which Sachs et al. (2005)
 # measured 11 proteins and lipids, and ask for the probability of every edge of the network between them. The page takes
-# about a minute on two cores, and a minute more when the package runs for the first time and compiles.
+# about half a minute on two cores, and a minute more when the package runs for the first time and compiles.
 
 # %%
 import networkx as nx
