@@ -194,6 +194,14 @@ def test_lines_between_nodes_side_by_side_stay_inside():
     assert len(lines) > 15 and not any(line.overlaps(legend) for line in lines)
 
 
+def test_arrowheads_at_a_node_stand_apart():
+    names = [*"abcdef", "x"]
+    ax = made_posterior(names, [(k, 6, 1.0) for k in range(6)]).plot_network()
+    heads = sorted(by_gid(ax, f"{name} -> x head")[0].get_xy()[:, 0].tolist() for name in names[:6])
+    ends = sorted((min(corners), max(corners)) for corners in heads)
+    assert all(before[1] <= after[0] for before, after in pairwise(ends))
+
+
 def test_layers_keep_to_the_room_and_tiers_apart():
     rng = np.random.default_rng(2)
     pairs = [(i, j) for i in range(24) for j in range(i + 1, 24) if rng.random() < 0.08]

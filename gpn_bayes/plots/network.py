@@ -23,6 +23,7 @@ from gpn_bayes.plots.placing import (
     strong_links,
     tier_label,
     tiers_of,
+    widened,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 TOLD, LIKELIER = 0.9, 2 / 3
 # In inches, at a scale of 1: around a name, the narrowest node, and from a line to the node it ends at.
 _PAD, _NARROWEST, _CLEAR = 0.08, 0.5, 0.025
-_SPACING = Spacing(gap=0.24, layers=(0.46, 1.3), inset=0.1, step=0.2, margin=0.12, heading=0.0)
+_SPACING = Spacing(gap=0.24, layers=(0.46, 1.3), inset=0.1, step=0.18, margin=0.12, heading=0.0)
 # Names are broken into lines of so many characters, in small axes of fewer; a word that is longer than all is too.
 _NAME_WIDTHS, _LONGEST_WORD = (18, 12), 30
 # New figures are this much wider than high, if the network lets them; widths that are tried, in inches.
@@ -188,8 +189,8 @@ class _Picture:
         """Place the nodes, with names of such a width, and return the scale at which they fit a box."""
         self.names = [lettering.wrapped(name, name_width, _LONGEST_WORD) for name in self.full_names]
         sizes = np.array([lettering.size_of(name, frames.FONT) for name in self.names]) + 2 * _PAD
-        self.sizes = np.maximum(sizes, [_NARROWEST, 0.0])
         spacing = _SPACING._replace(heading=self.heading + _SPACING.margin)
+        self.sizes = widened(np.maximum(sizes, [_NARROWEST, 0.0]), self.strong, spacing)
         self.placed: Placed = place_network(self.sizes, self.strong, self.averaged, spacing, box, self.tiers)
         return self.placed.scale(box)
 
@@ -198,6 +199,10 @@ class _Picture:
         if ax is None:
             return self._new_axes(explanation)
         ax.set_axis_off()
+        figure = ax.get_figure(root=True)
+        if figure is not None and (engine := figure.get_layout_engine()) is not None:
+            # Else the axes would have their final size only when they are drawn.
+            engine.execute(figure)
         legend = _legend(ax, *explanation)
         width, height = _inches(ax)
         above = max(height - legend, 0.3 * height)

@@ -17,6 +17,8 @@ STARTS = (0.1, 0.5, 0.9)
 _FEW_LINES = 20
 # Scales at which a box is tried to be filled, from the largest that is worth having.
 _SCALES = tuple(1.25 * 0.88**k for k in range(16))
+# Arrowheads at a node that are kept apart; where there are more, they come closer.
+_MOST_APART = 8
 # How much wider than need be a drawing may become, to fill a box.
 _MOST_SPREAD = 1.6
 
@@ -196,6 +198,25 @@ def strong_links(drawn: "Sequence[Link]", n: int, starts: Sequence[float]) -> "t
         if len(strong) <= 2 * n:
             break
     return start, strong
+
+
+def widened(sizes: np.ndarray, strong: "Sequence[Link]", spacing: Spacing) -> np.ndarray:
+    """Return the sizes of nodes that are wide enough for the arrowheads on one of their sides to stand apart.
+
+    Examples
+    --------
+    >>> from gpn_bayes.plots.network import Link
+    >>> spacing = Spacing(gap=1, layers=(1, 2), inset=0.1, step=0.5, margin=0.5, heading=0)
+    >>> widened(np.ones((4, 2)), [Link(parent, 3, 1.0, "told") for parent in range(3)], spacing)[:, 0].tolist()
+    [1.0, 1.0, 1.0, 1.2]
+    """
+    ends = np.zeros((2, len(sizes)), dtype=int)
+    for link in strong:
+        ends[0, link.parent] += 1
+        ends[1, link.child] += 1
+    most = np.minimum(ends.max(axis=0), _MOST_APART)
+    needed = 2 * spacing.inset + line_scale(strong) * spacing.step * np.maximum(most - 1, 0)
+    return np.stack([np.maximum(sizes[:, 0], needed), sizes[:, 1]], axis=1)
 
 
 def line_scale(strong: "Sequence[Link]") -> float:

@@ -19,6 +19,7 @@ from gpn_bayes.plots.placing import (
     strong_links,
     tier_label,
     tiers_of,
+    widened,
 )
 from gpn_bayes.report.compact import compact_places
 
@@ -60,7 +61,7 @@ def drawing_of(post: "GraphPosterior") -> dict[str, Any]:
     drawn = sorted(links(probabilities, SHOWN_FROM), key=lambda link: link.probability)
     start, strong = strong_links(drawn, len(post.names), STARTS)
     labels = [_lines(name) for name in post.names]
-    sizes = np.array([_size(lines) for lines in labels])
+    sizes = widened(np.array([_size(lines) for lines in labels]), strong, _SPACING)
     averaged, tiers = averaged_order(post), tiers_of(post)
     headings = [] if tiers is None else [_width(tier_label(tier)) for tier in np.unique(tiers)]
     spacing = _SPACING._replace(heading=max(headings, default=0.0) + _SPACING.margin)
