@@ -129,6 +129,7 @@ def prepare(
     if max_parents is None:
         max_parents = scorer.default_max_parents
     largest_exact = {"exact": exact_draws.MAX_NODES, "auto": 0 if plus_one is True else AUTO_EXACT_NODES}
+    steps_per_draw = 10 * n if thin == "auto" else int(thin)
     space = read_space(
         candidates,
         graph_prior,
@@ -136,6 +137,7 @@ def prepare(
         checked,
         scorer if proposal is None else proposal,
         exact=n <= largest_exact.get(sampler, 0),
+        steps=chains * (draws + tune) * steps_per_draw,
     )
     closed = space.named if plus_one == "auto" else frozenset()
     plus_one, threshold = _read_growth(plus_one, expand, space.estimated)
@@ -149,7 +151,7 @@ def prepare(
         sampler=sampler,
         draws=draws,
         tune=0 if exact else tune,
-        thin=1 if exact else 10 * n if thin == "auto" else int(thin),
+        thin=1 if exact else steps_per_draw,
         cores=min(cores or os.cpu_count() or 1, chains),
         temperatures=temperatures,
         until_converged=until is not None and not exact,

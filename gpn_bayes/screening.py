@@ -160,8 +160,8 @@ def forward_selection(
         improved = []
         for i, values in _scores(store, sets, executor, progressbar).items():
             place = int(np.argmax(values))
-            wanted = len(begun[i]) + len(added[i]) < at_least
-            if wanted or values[place] > scores[i] + margin:
+            too_few = len(begun[i]) + len(added[i]) < at_least
+            if values[place] > (-np.inf if too_few else scores[i] + margin):
                 scores[i] = float(values[place])
                 added[i].append(left[i].pop(place))
                 improved.append(i)

@@ -195,6 +195,7 @@ def read_space(
     data: Data | None = None,
     scorer: Scorer | None = None,
     exact: bool = False,
+    steps: int | None = None,
 ) -> SearchSpace:
     """Check what a user wants as candidates, before anything is computed.
 
@@ -220,6 +221,8 @@ def read_space(
         The score that DAGs will be drawn under.
     exact : bool
         Whether by the exact sampler, for which None stands for all others.
+    steps : int, optional
+        Steps that all chains take together: a short run isn't worth large tables.
 
     Raises
     ------
@@ -244,7 +247,7 @@ def read_space(
         return _estimated_space(candidates, prior)
     if isinstance(candidates, nx.DiGraph):
         return _graph_space(candidates, prior)
-    return _named_space(candidates, prior, data, scorer, exact)
+    return _named_space(candidates, prior, data, scorer, exact, steps)
 
 
 def find_candidates(space: SearchSpace, context: SpaceContext | None = None) -> FoundCandidates:
@@ -320,7 +323,12 @@ def _graph_space(graph: nx.DiGraph, prior: GraphPrior) -> SearchSpace:
 
 
 def _named_space(
-    candidates: Any, prior: GraphPrior, data: Data | None, scorer: Scorer | None, exact: bool
+    candidates: Any,
+    prior: GraphPrior,
+    data: Data | None,
+    scorer: Scorer | None,
+    exact: bool,
+    steps: int | None,
 ) -> SearchSpace:
     """Return the space of candidates by name; who isn't named has all others, or what the default method will find."""
     names, n = list(prior.names), len(prior.names)
@@ -338,7 +346,7 @@ def _named_space(
     limit = at_least = 0
     if None in known:
         assert data is not None and scorer is not None  # else everyone was kept
-        methods, at_least = default_methods(scorer, data), filled_up_to(n, scorer)
+        methods, at_least = default_methods(scorer, data), filled_up_to(n, scorer, steps)
         check_methods(methods, scorer, data)
         limit = max(_method_limit(n), at_least)
     by_default = "+".join(methods) or ALL_OTHERS

@@ -138,6 +138,22 @@ def test_constraints_reach_the_sampler(table, tmp_path, capsys):
     assert settings["max_parents"] == 2 and settings["prior"]["kind"] == "fair"
 
 
+def test_candidates_of_those_not_named_stay_as_they_are(table, tmp_path, capsys):
+    (tmp_path / "pairs.csv").write_text("parent,child\nmek,erk\nIL 6,erk\n,akt\n", encoding="utf-8")
+    out = tmp_path / "out"
+    code, _, messages = call(
+        capsys, "run", table, "--out", out, "--draws", 20, "--quiet", "--candidates", tmp_path / "pairs.csv"
+    )
+    assert code == 0
+    assert "--candidates: 4 of 6 variables aren't named; their candidates: all others" in messages
+    post = gpn.load(out / "posterior.nc")
+    p = post.edge_probabilities()
+    assert p["akt"].sum() == 0 and p["erk"].drop(["mek", "IL 6"]).sum() == 0
+    assert (p.drop(columns=["akt", "erk"]).sum() > 0).all()
+    assert post.settings["candidates"]["not_named"] == 4
+    assert "not_named 4, not_named_method all others" in (out / "report.html").read_text("utf-8")
+
+
 def test_the_command_of_a_report_gives_the_same_networks(table, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copy(table, "-my cells.csv")

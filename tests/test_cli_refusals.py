@@ -85,6 +85,7 @@ def test_bad_options_are_refused_before_anything_is_written(options, expected, t
         ("--forbidden", "", "is empty"),
         ("--candidates", "parent,child\na,b\na\n", "line 3 of 'extra.csv' has 1, not 2"),
         ("--candidates", "parent,child\na,a\n", "its own candidate parent"),
+        ("--candidates", "parent,child\na,\n", "every line must name a child; 'extra.csv' has one with parent 'a'"),
         ("--prior", ",a,b\na,,.5\nb,.5,\n", "need the variables as rows and columns"),
         ("--prior", ",a,b,c\na,,.5,x\nb,.5,,.5\nc,.5,.5,\n", "must be numbers; received 'x'"),
         ("--prior", "parent,child,probability\na,b,1.5\n", "between 0 and 1"),

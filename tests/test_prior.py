@@ -259,15 +259,26 @@ def test_a_prior_as_a_user_describes_it():
 
 def test_candidates_are_all_others_unless_named():
     assert candidate_lists(None, GraphPrior(NAMES)) == [[1, 2], [0, 2], [0, 1]]
-    assert candidate_lists({"a": ["c"], "c": "b"}, GraphPrior(NAMES)) == [[2], [], [1]]
-    assert candidate_lists({0: [2, 1]}, GraphPrior(NAMES)) == [[1, 2], [], []]
+    assert candidate_lists({"a": ["c"], "c": "b"}, GraphPrior(NAMES)) == [[2], [0, 2], [1]]
+    assert candidate_lists({0: [2]}, GraphPrior(NAMES)) == [[2], [0, 2], [0, 1]]
+    assert candidate_lists({}, GraphPrior(NAMES)) == candidate_lists(None, GraphPrior(NAMES))
+
+
+def test_an_empty_list_names_no_candidates():
+    assert candidate_lists({"a": [], "c": ()}, GraphPrior(NAMES)) == [[], [0, 2], []]
+
+
+def test_a_graph_names_the_candidates_of_all():
     cyclic = nx.DiGraph([("a", "b"), ("b", "a")])
+    assert candidate_lists(cyclic, GraphPrior(NAMES)) == [[1], [0], []]
+    cyclic.add_node("c")
     assert candidate_lists(cyclic, GraphPrior(NAMES)) == [[1], [0], []]
 
 
 def test_required_edges_join_the_space_and_forbidden_ones_leave_it():
     prior = GraphPrior(NAMES, required=[("a", "c")], forbidden=[("b", "a")])
-    assert candidate_lists({"a": ["b"], "b": ["a"]}, prior) == [[], [0], [0]]
+    assert candidate_lists({"a": ["b"], "b": ["a"], "c": []}, prior) == [[], [0], [0]]
+    assert candidate_lists({"b": ["a"]}, prior) == [[2], [0], [0, 1]]
     assert candidate_lists(None, prior, max_parents=1) == [[2], [0, 2], [0, 1]]
     assert candidate_lists(None, GraphPrior(NAMES), max_parents=0) == [[1, 2], [0, 2], [0, 1]]
 

@@ -169,7 +169,7 @@ def test_constraints_hold_in_every_draw(sampler):
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_candidates_are_the_only_parents(sampler):
-    candidates = {"v1": ["v2", "v3"], "v2": ["v1"], "v5": ["v1", "v4"]}
+    candidates = {"v1": ["v2", "v3"], "v2": ["v1"], "v3": [], "v4": [], "v5": ["v1", "v4"]}
     post = quick(table(LINEAR), sampler=sampler, candidates=candidates, required=[("v4", "v3")])
     for graph in post.graphs():
         allowed = {(p, c) for c, parents in candidates.items() for p in parents} | {("v4", "v3")}

@@ -91,12 +91,12 @@ def test_the_strongest_come_first_and_only_those_allowed():
     assert strongest(strengths, allowed, 1) == [[2], [0], [0]]
 
 
-def plain_selection(scorer, node, pool, start, limit, margin):
+def plain_selection(scorer, node, pool, start, limit, margin, at_least):
     chosen = list(start)
     while len(chosen) < limit:
         now = scorer.local(node, chosen)
         gains = {j: scorer.local(node, [*chosen, j]) - now for j in pool if j not in chosen}
-        if not gains or max(gains.values()) <= margin:
+        if not gains or (len(chosen) >= at_least and max(gains.values()) <= margin):
             break
         chosen.append(max(gains, key=gains.__getitem__))
     return chosen[len(start) :]
@@ -109,18 +109,19 @@ def linear_data(n=12, n_rows=200, seed=1):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"margin": 3.0}, {"margin": -4.0}, {"limit": 2}, {"limit": 0}, {"start": [[(i + 1) % 12] for i in range(12)]}],
+    [
+        {}, {"margin": 3.0}, {"margin": -4.0}, {"limit": 2}, {"limit": 0}, {"at_least": 5}, {"at_least": 11},
+        {"start": [[(i + 1) % 12] for i in range(12)]}, {"at_least": 4, "start": [[(i + 1) % 12] for i in range(12)]},
+    ],
     ids=str,
-)
+)  # fmt: skip
 def test_forward_selection_is_that_of_the_plain_statement(settings):
     scorer = BGe().bind(linear_data()[1])
     pools = [[j for j in range(12) if j != i and (i + j) % 5] for i in range(12)]
     found = forward_selection(ScoreCache(scorer), pools, **settings, progressbar=False)
-    full = {"start": [[]] * 12, "limit": 12, "margin": 0.0} | settings
-    expected = [
-        plain_selection(scorer, i, pools[i], full["start"][i], full["limit"], full["margin"]) for i in range(12)
-    ]
-    assert found == expected
+    full = {"start": [[]] * 12, "limit": 12, "margin": 0.0, "at_least": 0} | settings
+    starts = full.pop("start")
+    assert found == [plain_selection(scorer, i, pools[i], starts[i], **full) for i in range(12)]
 
 
 def test_forward_selection_finds_markov_blankets():
@@ -177,7 +178,9 @@ def test_impossible_scores_are_not_chosen():
             return found._replace(values=np.array([-np.inf if parents else 0.0 for parents in parent_sets]))
 
     scorer = Picky(SlowScore(), BGe().bind(data))
-    assert forward_selection(ScoreCache(scorer), [[1], [0], *[[]] * 10], progressbar=False) == [[]] * 12
+    pools = [[1], [0], *[[]] * 10]
+    assert forward_selection(ScoreCache(scorer), pools, progressbar=False) == [[]] * 12
+    assert forward_selection(ScoreCache(scorer), pools, at_least=1, progressbar=False) == [[]] * 12
 
 
 def test_forward_selection_of_a_hundred_variables_takes_little_time():

@@ -10,14 +10,17 @@ import pytest
 
 import gpn_bayes as gpn
 from gpn_bayes import graphs, preparing, simulate
+from gpn_bayes.costs import filled_up_to
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES
+from gpn_bayes.mcmc.tables import MAX_TABULATED
 from gpn_bayes.scores import BGe, GraphPrior
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.screening import distance_correlations, forward_selection, strongest
 from gpn_bayes.skeletons import dual_pc_skeleton, pc_skeleton
-from gpn_bayes.space import DEFAULT_CANDIDATES, SpaceReport, candidate_lists, find_candidates, read_space
+from gpn_bayes.space import DEFAULT_CANDIDATES, NotNamed, SpaceReport, candidate_lists, find_candidates, read_space
 from gpn_bayes.space_methods import ALPHA, METHODS, POOL, SpaceContext
+from gpn_bayes.tabulating import with_outsiders
 from tests.test_screening import SlowScore
 
 N = 25
@@ -87,21 +90,122 @@ def test_many_candidates_are_cut_to_the_strongest_of_each_method():
     assert found.report.cut
 
 
-def test_by_default_small_networks_have_all_and_large_ones_what_is_found():
-    assert found_by(None).lists == found_by("pc+greedy").lists
-    assert found_by(None).report.method == "pc+greedy"
-    few = GraphPrior(NAMES[: MAX_CANDIDATES + 1])
-    found = found_by(None, few, DATA[NAMES[: MAX_CANDIDATES + 1]])
-    assert found.report.method == "all others"
-    assert found.lists[3] == [j for j in range(MAX_CANDIDATES + 1) if j != 3]
+def method_for(n, score=None, **settings):
+    """Return how the candidates of the first n variables come about by default."""
+    context = context_of(DATA[NAMES[:n]], score)
+    space = read_space(None, GraphPrior(NAMES[:n]), None, context.data, context.store.scorer, **settings)
+    assert (None in space.known) == (space.source != "all others") == space.estimated
+    return space.source
 
 
-def test_the_default_holds_the_true_parents():
-    lists = found_by(None).lists
+def test_by_default_all_others_are_candidates_while_a_step_stays_cheap():
+    assert [method_for(n) for n in (3, MAX_TABULATED + 1)] == ["all others"] * 2
+    assert [method_for(n) for n in (MAX_TABULATED + 2, MAX_CANDIDATES + 1, N)] == ["pc+greedy"] * 3
+    assert [method_for(n, exact=True) for n in (MAX_TABULATED + 2, 17)] == ["all others"] * 2
+
+
+def test_slow_scores_keep_all_others_of_up_to_21_variables():
+    assert [method_for(n, SlowScore()) for n in (MAX_TABULATED + 2, MAX_CANDIDATES + 1)] == ["all others"] * 2
+    assert method_for(MAX_CANDIDATES + 2, SlowScore()) == "greedy"
+
+
+@pytest.mark.parametrize(
+    ("sampler", "n", "chosen"),
+    [
+        ("auto", 16, ("exact", "all others")), ("exact", 17, ("exact", "all others")),
+        ("auto", 17, ("partition", "pc+greedy")), ("partition", 15, ("partition", "all others")),
+        ("partition", 16, ("partition", "pc+greedy")), ("order", 17, ("order", "pc+greedy")),
+    ],
+)  # fmt: skip
+def test_the_sampler_decides_on_the_space(sampler, n, chosen):
+    run = preparing.prepare(DATA[NAMES[:n]], sampler=sampler)
+    assert (run.settings["sampler"], run.space.source) == chosen
+    assert run.plus_one == (chosen[1] != "all others")
+
+
+def test_what_is_found_by_default_is_filled_up_by_the_score():
+    found = found_by(None)
+    size = filled_up_to(N, BGe().bind(DATA))
+    assert found.report.sizes == (size,) * N
+    assert size > max(map(len, found_by("pc+greedy").lists))
+    pools = [[j for j in range(N) if j != i] for i in range(N)]
+    store = ScoreCache(BGe().bind(DATA))
+    ranked = forward_selection(store, pools, limit=size, at_least=size, progressbar=False)
+    for own, best, favoured in zip(found.lists, ranked, found_by("pc+greedy").lists, strict=True):
+        assert set(favoured) <= set(own)
+        # The rest are the best by the score, as far as there is room.
+        assert set(own) - set(favoured) <= set(best)
+
+
+def test_a_node_with_few_allowed_parents_keeps_them_all():
+    """Tiers leave the first variables with few others, which no method needs to choose from."""
+    prior = GraphPrior(NAMES, tiers=[NAMES[:6], NAMES[6:]])
+    lists = found_by(None, prior).lists
+    assert [lists[i] for i in range(6)] == [[j for j in range(6) if j != i] for i in range(6)]
+    assert {len(own) for own in lists[6:]} == {filled_up_to(N, BGe().bind(DATA))}
+
+
+def test_the_methods_find_the_true_parents():
+    lists = found_by("pc+greedy").lists
     truth = graphs.as_adjacency(DAG, NAMES)
     assert np.mean([i in lists[j] for i, j in np.argwhere(truth)]) > 0.97
-    # Negative control: the lists are no way near holding everyone.
+    # Negative control: the lists are nowhere near holding everyone.
     assert np.mean(list(map(len, lists))) < N / 2
+
+
+# Variables that aren't named
+
+
+def test_variables_not_named_have_their_default():
+    few = GraphPrior(NAMES[:5])
+    found = found_by({"v2": ["v1"], "v3": []}, few, DATA[NAMES[:5]])
+    assert found.lists == [[1, 2, 3, 4], [0], [], [0, 1, 2, 4], [0, 1, 2, 3]]
+    assert found.report.method == "given"
+    assert found.report.not_named == NotNamed(3, 5, "all others")
+    assert found.report.parameters["not_named"] == 3 and found.report.parameters["not_named_method"] == "all others"
+    assert str(found.report).endswith("; 3 of 5 variables aren't named; their candidates: all others")
+    assert found_by({name: ["v1"] if name != "v1" else [] for name in NAMES[:5]}, few).report.not_named is None
+
+
+def test_variables_not_named_are_found_where_all_others_are_too_many():
+    named = {"v2": ["v1"], "v3": []}
+    found, default = found_by(named), found_by(None)
+    assert found.lists[1:3] == [[0], []]
+    assert found.lists[3:] == default.lists[3:] and found.lists[0] == default.lists[0]
+    assert found.report.not_named == NotNamed(N - 2, N, "pc+greedy")
+    assert found.report.cut.keys().isdisjoint(named)
+
+
+def test_a_graph_leaves_no_default_to_anyone():
+    found = found_by(nx.DiGraph([("v1", "v2")]))
+    assert found.lists == [[], [0], *[[]] * (N - 2)]
+    assert found.report.not_named == NotNamed(N - 2, N, "none")
+    whole = nx.DiGraph([("v1", "v2")])
+    whole.add_nodes_from(NAMES)
+    assert found_by(whole).report.not_named is None
+
+
+def test_only_variables_not_named_take_parents_from_outside_unless_asked():
+    named = {"v2": ["v1"], "v3": []}
+    run = preparing.prepare(DATA, candidates=named)
+    assert run.plus_one and run.closed == {1, 2} and run.settings["plus_one"] == "not named"
+    asked = preparing.prepare(DATA, candidates=named, plus_one=True)
+    assert asked.plus_one and not asked.closed and asked.settings["plus_one"] is True
+    assert run.key != asked.key
+    lists = found_by(named).lists
+    space = with_outsiders(lists, run.prior, None, run.scorer, True, run.closed)
+    assert [space.outsiders[1], space.outsiders[2]] == [[], []]
+    assert all(len(own) + len(others) == N - 1 for own, others in zip(lists[3:], space.outsiders[3:], strict=True))
+
+
+def test_sampling_keeps_to_what_was_named():
+    named = {"v2": ["v1"], "v3": []}
+    post = quick(named)
+    edges = post.edge_probabilities()
+    assert edges["v3"].sum() == 0 and edges["v2"].drop("v1").sum() == 0
+    assert (edges.drop(columns=["v2", "v3"]) > 0).any().sum() > N / 2
+    told = post.settings["candidates"]
+    assert told["not_named"] == N - 2 and told["not_named_method"] == "pc+greedy" and told["plus_one"] is True
 
 
 @pytest.mark.parametrize("k", [1, 3, np.int64(5)])
@@ -159,7 +263,7 @@ def test_required_edges_are_always_there_and_forbidden_ones_never(candidates):
         assert set(np.flatnonzero(prior.required[:, j])) <= set(own)
         assert not set(np.flatnonzero(prior.forbidden[:, j])) & set(own)
         assert own == sorted(set(own))
-        assert len(own) <= (2 if candidates == 2 else DEFAULT_CANDIDATES)
+        assert len(own) <= {2: 2, None: MAX_TABULATED}.get(candidates, DEFAULT_CANDIDATES)
     assert len(required) > 5
 
 
@@ -246,8 +350,7 @@ REFUSED = [
         {"v1": NAMES[1:]},
         "at most 20 candidate parents a node are supported; 'v1' has 24: name fewer with candidates={child: [parents]}",
     ),
-    ({}, NONE_LEFT),
-    ({"v1": []}, NONE_LEFT),
+    (dict.fromkeys(NAMES, ()), NONE_LEFT),
     (nx.empty_graph(NAMES, nx.DiGraph), NONE_LEFT),
     (estimator(adjacency_=np.zeros((N, N))), NONE_LEFT),
     (Unfitted(), "an estimator must be fitted to give candidates; Unfitted isn't: call fit first"),
@@ -279,7 +382,7 @@ def test_bad_candidates_are_refused_before_anything_is_computed(candidates, mess
 
 def test_forbidding_all_that_was_named_leaves_nothing():
     with pytest.raises(ValueError, match=f"^{NONE_LEFT}$"):
-        candidate_lists({"v1": ["v2"]}, GraphPrior(NAMES, forbidden=[("v2", "v1")]))
+        candidate_lists(nx.DiGraph([("v2", "v1")]), GraphPrior(NAMES, forbidden=[("v2", "v1")]))
 
 
 def test_too_many_required_edges_are_refused():

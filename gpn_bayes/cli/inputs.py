@@ -103,7 +103,10 @@ def read_names(given: str, names: Sequence[str], option: str) -> list[str]:
 
 
 def read_candidates(given: str | None, names: Sequence[str]) -> dict[str, list[str]] | str | int | None:
-    """Return the candidate parents of each variable from a CSV file of edges, the name of a method, or a number."""
+    """Return the candidate parents of variables from a CSV file of edges, the name of a method, or a number.
+
+    A line without a parent names a child that has no candidates.
+    """
     if given is None:
         return None
     if is_whole(given):
@@ -112,8 +115,12 @@ def read_candidates(given: str | None, names: Sequence[str]) -> dict[str, list[s
     if not path.is_file() and not path.suffix:
         return given
     candidates: dict[str, list[str]] = {}
-    for parent, child in read_pairs(path, names, "--candidates"):
-        candidates.setdefault(child, []).append(parent)
+    for parent, child in read_pairs(path, [*names, ""], "--candidates"):
+        if not child:
+            raise ValueError(
+                f"--candidates: every line must name a child; {path.name!r} has one with parent {parent!r}"
+            )
+        candidates.setdefault(child, []).extend([parent] if parent else [])
     return candidates
 
 

@@ -100,8 +100,9 @@ def run_file(
     candidates: Annotated[
         str | None,
         typer.Option(
-            help="CSV file parent,child: all edges to consider, at most 20 a child; or how to find them: pc, dual-pc, "
-            "greedy, correlation, distance-correlation, joined by +; or how many.",
+            help="CSV file parent,child: the candidates of each child it names, at most 20, none if the parent is left "
+            "empty; or how to find them: pc, dual-pc, greedy, correlation, distance-correlation, joined by +; or how "
+            "many.",
             show_default=False,
             rich_help_panel=KNOWLEDGE,
         ),
@@ -118,7 +119,7 @@ def run_file(
     expand: Annotated[
         float | None,
         typer.Option(
-            help="Probability from which on such a parent becomes a candidate, 0.05 by default; 0 for never.",
+            help="Probability at which such a parent becomes a candidate, 0.05 by default; 0 for never.",
             show_default=False,
             rich_help_panel=KNOWLEDGE,
         ),
@@ -240,6 +241,8 @@ def _carry_out(job: _Job) -> "GraphPosterior":
     run = prepare(job.data, **job.options)
     folder = ResultFolder(job.out)
     ours = folder.check(run)
+    if run.space.not_named is not None:
+        screen.note(f"--candidates: {run.space.not_named}")
     if folder.finished:
         screen.note(f"{job.out} holds this run, finished; nothing was computed again")
     elif ours:

@@ -1,0 +1,91 @@
+"""The space that MCMC has by default: what it keeps of the posterior, and that draws from it agree with exact ones."""
+
+import numpy as np
+import pytest
+
+import gpn_bayes as gpn
+from gpn_bayes import costs, preparing, sampling
+from gpn_bayes.mcmc.exact_posterior import ExactPosterior, exact_probabilities
+from gpn_bayes.mcmc.tables import build_tables
+from gpn_bayes.scores.cache import ScoreCache
+from gpn_bayes.space import SpaceContext, find_candidates
+from gpn_bayes.tabulating import ParentSpace, Tabulator
+from tests.draws import assert_edges_agree
+
+
+def simulated(n, score="bge", parents=1.5, seed=1, rows=500):
+    dag = gpn.simulate.random_dag(n, edges_per_node=parents, random_seed=seed)
+    simulate = gpn.simulate.linear if score == "bge" else gpn.simulate.discrete
+    return simulate(dag, n_rows=rows, random_seed=seed)
+
+
+@pytest.fixture
+def narrow(monkeypatch):
+    """Make all others too many where they are more than 9, as 14 are in earnest."""
+    monkeypatch.setattr(costs, "MAX_TABULATED", 9)
+
+
+def space_of(data, score, **settings) -> ParentSpace:
+    """Return the space that chains would draw from, after it has grown."""
+    run = preparing.prepare(data, score=score, sampler="partition", draws=300, tune=100, random_seed=1, **settings)
+    store = ScoreCache(run.scorer)
+    found = find_candidates(run.space, SpaceContext(run.data, store, progressbar=False))
+    return sampling._expanded(run, found, Tabulator(store, run.prior, progressbar=False), None, False)[0]
+
+
+def exact_over(scorer, space: ParentSpace | None = None) -> ExactPosterior:
+    """Sum over all DAGs, or over those of a space."""
+    n = len(scorer.names)
+    others = [[j for j in range(n) if j != i] for i in range(n)]
+    masks = np.arange(1 << (n - 1))
+    scores = [scorer.table(i, own) for i, own in enumerate(others)]
+    if space is not None:
+        for i, own in enumerate(others):
+            outside = sum((masks >> bit & 1) * (j not in space.lists[i]) for bit, j in enumerate(own))
+            scores[i][outside > bool(space.outsiders[i])] = -np.inf
+    return exact_probabilities(build_tables(others, scores))
+
+
+@pytest.mark.parametrize("score", ["bge", "bdeu"])
+@pytest.mark.parametrize("parents", [1, 2])
+def test_lists_that_are_filled_up_lose_next_to_nothing(score, parents, narrow):
+    """Twelve variables, of which each has nine candidates and one of two others from outside."""
+    data = simulated(12, score, parents)
+    scorer = gpn.scores.by_name(score).bind(data)
+    everything = exact_over(scorer)
+
+    def lost(space):
+        kept = exact_over(scorer, space)
+        return 1 - np.exp(kept.log_z - everything.log_z), np.abs(
+            kept.edge_probabilities - everything.edge_probabilities
+        ).max()
+
+    share, error = lost(space_of(data, score))
+    assert share < 0.05 and error < 0.02
+    # Negative control: candidates that the methods favour, and no more, leave a good part of the posterior out.
+    share, error = lost(space_of(data, score, candidates="greedy", expand=False))
+    assert share > 0.1 and error > 0.02
+
+
+def test_draws_from_the_default_space_agree_with_the_exact_posterior(narrow):
+    data = simulated(12)
+    exact = gpn.sample(data, sampler="exact", draws=1, random_seed=1, progressbar=False)
+    expected = exact.edge_probabilities().to_numpy()
+    settings = {"sampler": "partition", "draws": 1000, "tune": 300, "random_seed": 1, "progressbar": False}
+    post = gpn.sample(data, **settings)
+    assert post.settings["candidates"]["method"] == "pc+greedy"
+    assert_edges_agree(post, expected)
+    with pytest.raises(AssertionError):
+        assert_edges_agree(gpn.sample(data, candidates="pc+greedy", plus_one=False, **settings), expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("parents", [1, 2])
+@pytest.mark.parametrize("n", [14, 15, 16, 17])
+def test_default_chains_agree_with_the_exact_sampler(n, parents, seed):
+    data = simulated(n, parents=parents, seed=seed)
+    exact = gpn.sample(data, sampler="exact", draws=1, random_seed=1, progressbar=False)
+    post = gpn.sample(data, sampler="partition", random_seed=1, progressbar=False)
+    assert post.settings["candidates"]["method"] == ("all others" if n <= 15 else "pc+greedy")
+    assert_edges_agree(post, exact.edge_probabilities().to_numpy())
