@@ -34,6 +34,9 @@ _STEP_SECONDS = 8e-6
 # Filling lists up may take this share of the time of the chains, and this time at most.
 _FILLING_SHARE = 0.12
 _FILLING_SECONDS = 3.0
+# Tables as large as they may grow take this time at most, if all of them did, and hold this many candidates.
+_GROWING_SECONDS = 2.0
+_MOST_GROWN = 16
 
 
 def keeps_all(others: int, n: int, scorer: Scorer) -> bool:
@@ -85,8 +88,25 @@ def filled_up_to(n: int, scorer: Scorer, steps: int | None = None) -> int:
     """
     if not scorer.closed_form:
         return 0
-    # A table with an outsider is made of one that has the outsider as a candidate, of which half is used.
-    seconds = _TABULATING_SECONDS + 2 * scorer.seconds_per_set
-    most = _FILLING_SECONDS if steps is None else min(_FILLING_SECONDS, _FILLING_SHARE * _STEP_SECONDS * steps)
-    sizes = range(min(most_candidates(n), n - 1) + 1)
-    return max((k for k in sizes if n * (n - k) * 2**k * seconds <= most), default=0)
+    seconds = _FILLING_SECONDS if steps is None else min(_FILLING_SECONDS, _FILLING_SHARE * _STEP_SECONDS * steps)
+    return _largest(n, scorer, most_candidates(n), seconds)
+
+
+def grown_up_to(n: int, scorer: Scorer) -> int:
+    """Return how many candidates each of n nodes has at most when draws have shown which ones are missing.
+
+    Examples
+    --------
+    >>> from gpn_bayes.scores import BGe
+    >>> [grown_up_to(n, BGe().bind(np.random.default_rng(1).normal(size=(9, n)))) for n in (18, 20, 22, 40)]
+    [16, 15, 14, 14]
+    """
+    memory = most_candidates(n)
+    return max(memory, _largest(n, scorer, _MOST_GROWN, _GROWING_SECONDS)) if scorer.closed_form else memory
+
+
+def _largest(n: int, scorer: Scorer, most: int, seconds: float) -> int:
+    """Return the largest number of candidates of which tables, with every outsider, take no more than some seconds."""
+    per_set = _TABULATING_SECONDS + scorer.seconds_per_set
+    sizes = range(min(most, n - 1) + 1)
+    return max((k for k in sizes if n * (n - k) * 2**k * per_set <= seconds), default=0)

@@ -169,8 +169,8 @@ class Tabulator:
         beside = np.full((len(others), len(table)), -np.inf)
         if space.limit_beside(i) >= 0:
             for row, j in zip(beside, others, strict=True):
-                scores = scorer.table(i, [*own, j], space.limit_beside(i) + 1)
-                row[:] = (scores + self.prior.log_table(i, [*own, j]))[len(table) :]
+                scores = scorer.table_with(i, own, j, space.limit_beside(i) + 1)
+                row[:] = scores + self.prior.log_table(i, [*own, j])[len(table) :]
         return table, beside
 
     def _look_up(self, space: ParentSpace, i: int) -> tuple[np.ndarray, np.ndarray]:

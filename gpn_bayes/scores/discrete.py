@@ -92,6 +92,17 @@ class DiscreteScorer(Scorer):
         table[masks_of(places)] = values
         return table
 
+    def table_with(self, node: int, candidates: Sequence[int], other: int, max_parents: int) -> np.ndarray:
+        """Return the scores of all subsets of the candidates with one further parent; see `Scorer.table_with`."""
+        table = np.full(1 << len(candidates), -np.inf)
+        limit = min(max_parents - 1, len(candidates))
+        if limit >= 0:
+            places = _subsets(len(candidates), limit)
+            members = _members(places, np.array(candidates, dtype=np.int64))
+            # All sets begin with the same parent, by which the rows are divided once.
+            table[masks_of(places)] = self.score_padded(node, np.insert(members, 0, other, axis=1))
+        return table
+
     def scores_up_to(self, node: int, candidates: Sequence[int], max_parents: int) -> tuple[np.ndarray, np.ndarray]:
         """Return all sets of at most so many of the candidates, and their scores; see `Scorer.scores_up_to`."""
         chosen = np.array(sorted(candidates), dtype=np.int64)
@@ -100,9 +111,13 @@ class DiscreteScorer(Scorer):
 
     def _walk(self, node: int, candidates: np.ndarray, max_parents: int) -> tuple[np.ndarray, np.ndarray]:
         """Return all sets, as places in the candidates, and their scores."""
-        count = sum(comb(len(candidates), size) for size in range(max_parents + 1))
-        places = subsets_up_to(len(candidates), max_parents, count)
+        places = _subsets(len(candidates), max_parents)
         return places, self.score_padded(node, _members(places, candidates))
+
+
+def _subsets(candidates: int, largest: int) -> np.ndarray:
+    """Return all sets of at most so many of the candidates, as places, then -1."""
+    return subsets_up_to(candidates, largest, sum(comb(candidates, size) for size in range(largest + 1)))
 
 
 def _affordable_parents(n: int, distinct_rows: int) -> int | None:
