@@ -7,7 +7,6 @@ import numpy as np
 from gpn_bayes.data import Dataset
 from gpn_bayes.data.flags import Flag, grouped
 from gpn_bayes.scores.base import Scorer
-from gpn_bayes.scores.blas_threads import one_blas_thread
 
 # Rows beyond the number of parents that the tests need.
 _FEWEST_ROWS = 30
@@ -23,7 +22,6 @@ _SPOILT = frozenset({"sentinel", "identifier", "codes", "binary", "outliers"})
 _SPOILING = frozenset({"sentinel", "identifier"})
 
 
-@one_blas_thread
 def residual_flags(
     scorer: Scorer, data: Dataset, parents: Sequence[tuple[int, ...]], known: Collection[Flag] = ()
 ) -> tuple[Flag, ...]:

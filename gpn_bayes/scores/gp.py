@@ -13,6 +13,7 @@ from gpn_bayes.kernels.gp_modes import HIGHEST_LOG_SIGMA, LOWEST_LOG_SIGMA, LOWE
 from gpn_bayes.kernels.priors import log_prior
 from gpn_bayes.scores.assumptions import ADDITIVE, CURVED, EVEN_NOISE, PAIRWISE, SMOOTH
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
+from gpn_bayes.scores.blas_threads import one_blas_thread
 from gpn_bayes.scores.bridge import bridge_estimate
 from gpn_bayes.scores.gp_basis import MANY_ROWS, Basis
 from gpn_bayes.scores.gp_dense import LARGEST_DENSE, DensePosterior
@@ -205,6 +206,7 @@ class GPScorer(Scorer):
         """What the score takes for granted."""
         return (SMOOTH, PAIRWISE if self.score.kernel == "interaction" else ADDITIVE, EVEN_NOISE, CURVED)
 
+    @one_blas_thread
     def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> np.ndarray:
         """Return the posterior mean of the noise, at the highest mode of the hyperparameters."""
         from gpn_bayes.scores.gp_components import noise
