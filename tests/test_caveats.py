@@ -39,7 +39,7 @@ def with_ethnicity() -> pd.DataFrame:
 
 
 EXAMPLES = {
-    "missing codes": (with_missing_codes, "sentinel", "c: -999 in 3 rows (the first is row 4), far from its other"),
+    "missing codes": (with_missing_codes, "sentinel", "c: -999 in 3 rows (the first is row 4); its other values are"),
     "row numbers": (with_row_numbers, "identifier", "row: a different whole number in every row (1 to 200, in row"),
     "ethnicity": (with_ethnicity, "codes", "ethnicity: only the whole numbers 0, 1, 2 and 3, read as amounts. If"),
 }

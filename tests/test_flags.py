@@ -98,7 +98,7 @@ def test_a_look_at_a_large_table_is_quick():
 def test_sentinels(value):
     (flag,) = flags_of(replaced("b", value, [7, 40, 99]))
     assert (flag.kind, flag.columns) == ("sentinel", ("b",))
-    assert flag.message.startswith(f"b: {value} in 3 rows (the first is row 8), far from its other values (")
+    assert flag.message.startswith(f"b: {value} in 3 rows (the first is row 8); its other values are ")
 
 
 def test_sentinels_among_nonnegative_numbers_and_codes():
@@ -110,6 +110,8 @@ def test_sentinels_among_nonnegative_numbers_and_codes():
     table = clean().assign(answer=np.where(np.arange(300) % 50 == 3, 9, survey))
     assert kinds_of(table) == [("sentinel", ("answer",)), ("codes", ("answer",))]
     assert "1, 2, 3, 4 and 5, read as amounts" in flags_of(table)[1].message
+    wide = clean().assign(b=np.random.default_rng(1).normal(0, 40, 300))
+    assert kinds_of(wide) == [] and kinds_of(replaced("b", -9, [7, 40, 99], wide)) == [("sentinel", ("b",))]
     both = replaced("b", 999, [5, 6], replaced("b", -999, [7, 8]))
     assert flags_of(both)[0].message.startswith("b: -999 and 999 in 4 rows (the first is row 6)")
 

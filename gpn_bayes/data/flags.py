@@ -17,19 +17,25 @@ _DESCRIBED = 3
 _FEWEST_ROWS = 10
 
 # Values that often stand for a missing one.
-_SENTINELS = frozenset(
-    sign * float(value)
-    for sign in (1, -1)
-    for value in (99, 88, 77, 98, 97, 999, 998, 997, 888, 777, 9999, 9998, 9997, 8888, 7777, 99999, 999999, 9999999)
-) | {9.0, -1.0, -7.0, -8.0, -9.0}
-# How far a sentinel is from all other values at least, in their standard deviations: further where its sign isn't a
-# hint, and further still for 9, which small counts reach.
-_SENTINEL_GAP, _NEGATIVE_GAP, _NINE_GAP = 2.0, 1.0, 2.5
+_SENTINELS = [
+    *(
+        sign * float(value)
+        for sign in (1, -1)
+        for value in (77, 88, 97, 98, 99, 777, 888, 997, 998, 999, 7777, 8888, 9997, 9998, 9999, 99999, 999999, 9999999)
+    ),
+    *(-1.0, -7.0, -8.0, -9.0, 9.0),
+]
+# How far a sentinel is from all other values at least, in their standard deviations: further for numbers of one digit,
+# unless their sign gives them away, and further still for 9, which small counts reach.
+_SENTINEL_GAP, _ONE_DIGIT_GAP, _NINE_GAP = 1.0, 2.0, 2.5
+# Among measurements that hardly repeat, one that does so this many times, and this many times as often as any other,
+# needs not be far.
+_FEWEST_REPEATS, _REPEATS_TO_OTHERS = 3, 5
 
 _MOST_CODES = 6
 # Whole numbers that may well be Poisson counts or rounded normal measurements are no codes: p-value of the test, and
 # how many rows it must expect of a value.
-_MISFIT, _FEWEST_EXPECTED = 0.01, 5.0
+_MISFIT, _FEWEST_EXPECTED = 0.003, 5.0
 
 # Robust standard deviations from the median, more where few rows give them, and the share of a column beyond which it
 # has two clusters rather than outliers.
@@ -141,7 +147,7 @@ def data_flags(data: Dataset, numbers: bool) -> tuple[Flag, ...]:
     >>> [(flag.kind, flag.columns) for flag in data_flags(table, numbers=True)]
     [('sentinel', ('v2',)), ('identifier', ('v1',))]
     >>> print(data_flags(table, numbers=True)[0].message)
-    v2: -999 in 6 rows (the first is row 12), far from its other values (2.4 to 7.17). If this stands for a missing
+    v2: -999 in 5 rows (the first is row 10); its other values are 2.29 to 7.87. If this stands for a missing
     value, remove those rows or fill them in.
     """
     if data.n_rows < _FEWEST_ROWS:
@@ -203,12 +209,14 @@ def _column(data: Dataset, place: int, numbers: bool) -> _Column:
 
 
 def _sentinels(column: _Column) -> np.ndarray:
-    """Tell which distinct values probably stand for missing ones: known to do so, repeated, and far from the rest."""
+    """Tell which distinct values probably stand for missing ones: known to do so, repeated, and unlike the rest."""
     found = np.zeros(len(column.distinct), dtype=bool)
     if column.is_text or len(column.distinct) < 4:
         return found
-    below = _leading(column.distinct, column.counts)
-    above = _leading(column.distinct[::-1], column.counts[::-1])
+    known = np.isin(column.distinct, _SENTINELS) & (column.counts > 1)
+    if not known.any() or known.all():
+        return found
+    below, above = int(np.argmin(known)), int(np.argmin(known[::-1]))
     for count in range(below, 0, -1):
         if _is_far(column, slice(count, len(found) - above), column.distinct[count - 1]):
             found[:count] = True
@@ -217,13 +225,9 @@ def _sentinels(column: _Column) -> np.ndarray:
         if _is_far(column, slice(found.sum(), len(found) - count), column.distinct[-count]):
             found[len(found) - count :] = True
             break
-    return found
-
-
-def _leading(distinct: np.ndarray, counts: np.ndarray) -> int:
-    """Return how many of the first values are known to stand for missing ones, and repeated."""
-    pairs = enumerate(zip(distinct, counts, strict=True))
-    return next((place for place, (value, count) in pairs if value not in _SENTINELS or count < 2), 0)
+    most = int(column.counts[~known].max())
+    often = _FEWEST_REPEATS if most == 1 else max(_FEWEST_REPEATS, _REPEATS_TO_OTHERS * most)
+    return found | (known & (column.counts >= often))
 
 
 def _is_far(column: _Column, others: slice, value: float) -> bool:
@@ -234,9 +238,11 @@ def _is_far(column: _Column, others: slice, value: float) -> bool:
     mean = np.average(distinct, weights=counts)
     spread = np.sqrt(np.average((distinct - mean) ** 2, weights=counts))
     gap = max(distinct[0] - value, value - distinct[-1])
+    if abs(value) > 9:
+        return bool(gap > _SENTINEL_GAP * spread)
     if value < 0 <= distinct[0]:
-        return bool(gap > max(_NEGATIVE_GAP * spread, 1.0))
-    return bool(gap > (_NINE_GAP if value == 9 else _SENTINEL_GAP) * spread)
+        return bool(gap > max(_SENTINEL_GAP * spread, 1.0))
+    return bool(gap > (_NINE_GAP if value == 9 else _ONE_DIGIT_GAP) * spread)
 
 
 def _sentinel_flag(columns: list[_Column], sentinels: list[np.ndarray], numbers: bool) -> Flag | None:
@@ -245,9 +251,10 @@ def _sentinel_flag(columns: list[_Column], sentinels: list[np.ndarray], numbers:
         if chosen.any():
             values = _listed([f"{value:g}" for value in column.distinct[chosen]])
             rows, first = int(column.counts[chosen].sum()), int(np.argmax(column.holds(chosen))) + 1
-            others = column.distinct[~chosen]
-            place = f"in {rows} rows (the first is row {first})"
-            seen.append((column.name, f"{values} {place}, far from its other values ({_range(others)})"))
+            others = _range(column.distinct[~chosen])
+            seen.append(
+                (column.name, f"{values} in {rows} rows (the first is row {first}); its other values are {others}")
+            )
     advice = "If this stands for a missing value, remove those rows or fill them in."
     if not numbers:
         advice = "If this stands for a missing value, know that it counts here as a category like any other."
