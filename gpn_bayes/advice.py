@@ -12,7 +12,7 @@ _OPTIONS = {
     name: _RENAMED.get(name, f"--{name.replace('_', '-')}")
     for name in (
         "candidates", "chains", "cores", "draws", "expand", "max_parents", "missing", "order_bias", "plus_one", "prior",
-        "random_seed", "random_state", "reweight", "sampler", "temperatures", "thin", "tune", "until",
+        "random_seed", "random_state", "reweight", "sampler", "score", "temperatures", "thin", "tune", "until",
     )
 }  # fmt: skip
 _NAMES = "|".join(_OPTIONS)

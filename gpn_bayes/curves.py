@@ -1,6 +1,7 @@
 """Fitted functions: how a variable depends on each of its parents, averaged over the parent sets that were drawn."""
 
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -11,6 +12,7 @@ from scipy.special import ndtr
 from gpn_bayes.checking import check_count, check_share
 from gpn_bayes.data import Dataset, SufficientStatistics, check_known, read_data
 from gpn_bayes.posterior.graph_posterior import GraphPosterior
+from gpn_bayes.scores import from_label
 from gpn_bayes.scores.blas_threads import one_blas_thread
 from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.gp import GP, GPScorer
@@ -174,6 +176,10 @@ def _gp_of(post: GraphPosterior, score: Any) -> GP:
         raise ValueError(f"curves need Gaussian processes; the posterior is under {label}: give one as score=")
     if isinstance(post.scorer, DagScorer) and isinstance(post.scorer.score, GP):
         return post.scorer.score
+    with suppress(ValueError):
+        known = from_label(label)
+        if isinstance(known, GP):
+            return known
     raise ValueError(
         f"curves need the score's settings, which this posterior doesn't have; give it as score= ({label})"
     )

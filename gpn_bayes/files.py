@@ -61,7 +61,7 @@ def new_file(path: str | os.PathLike[str], overwrite: bool = False) -> Path:
     return target
 
 
-def write_whole(path: Path, content: str | bytes | memoryview) -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file so that under its name it is always complete; text as UTF-8.
 
     Raises

@@ -271,6 +271,8 @@ def test_other_scores_are_asked_for():
     with pytest.raises(ValueError, match="^score must be a gpn_bayes.scores.GP; received BGe"):
         post.curves("y", score=gpn.scores.BGe())
     post.scorer = None
+    pd.testing.assert_frame_equal(post.curves("y"), linear.curves("y", score=GP()))
+    post.settings["score"] = "GP(theta={'distribution': 'LogNormal', 'parameters': [0.5, 0.75]})"
     with pytest.raises(ValueError, match="^curves need the score's settings, which this posterior doesn't have; give"):
         post.curves("y")
 

@@ -82,7 +82,7 @@ def test_files_are_read(frame, tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"method": "kmeans"}, "^method must be one of mean, quantile; received 'kmeans'$"),
+        ({"method": "kmeans"}, "^method must be one of mean, quantile; received 'kmeans'"),
         ({"levels": 3}, "^the mean cuts a column into 2 levels; received levels = 3: use method='quantile'$"),
         ({"levels": 1}, "^levels must be a whole number, 2 or more; received 1$"),
         ({"levels": 2.0}, "^levels must be a whole number, 2 or more; received 2.0$"),

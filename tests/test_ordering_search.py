@@ -240,7 +240,7 @@ def test_an_interruption_keeps_the_best_so_far(monkeypatch):
 @pytest.mark.parametrize(
     ("setting", "told"),
     [
-        ({"variant": "aobs"}, "variant must be one of obs, asobs; received 'aobs'"),
+        ({"variant": "aobs"}, "variant must be one of obs, asobs; received 'aobs': did you mean 'asobs'?"),
         ({"moves": ("swap",)}, "moves must be one of insertion, swap; received ('swap',)"),
         ({"sets": "some"}, "sets must be one of all, anytime; received 'some'"),
         ({"sets_per_variable": 0}, "sets_per_variable must be a whole number, 1 or more; received 0"),

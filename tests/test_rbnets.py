@@ -357,7 +357,7 @@ def test_progress_is_shown_when_asked_for(capsys, progress_at_once):
         ({"refresh": 0}, "refresh must be a whole number, 1 or more; received 0"),
         ({"hidden": (8, 0)}, "each of the hidden layers must be a whole number, 1 or more; received 0"),
         ({"hidden": 8}, "hidden must be a sequence of numbers of units; received 8"),
-        ({"exploration": "greedy"}, "exploration must be one of ucb, epsilon-greedy, random; received 'greedy'"),
+        ({"exploration": "none"}, "exploration must be one of ucb, epsilon-greedy, random; received 'none'"),
         ({"c": -1}, "c must be finite and 0 or more; received -1"),
         ({"c": np.inf}, "c must be finite and 0 or more; received inf"),
         ({"learning_rate": float("nan")}, "learning_rate must be finite and 0 or more; received nan"),

@@ -297,4 +297,4 @@ def test_a_run_with_options_goes_on_and_is_told_in_its_report(tmp_path, capsys):
     assert code == 0, messages  # no such cell: the same table
     code, _, messages = call(capsys, "run", *options[:-5], "--draws", 20, "--quiet")
     assert code == 2
-    assert "holds another run (other data)" in messages
+    assert "holds another run, on other data" in messages

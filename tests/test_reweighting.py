@@ -15,12 +15,13 @@ import pandas as pd
 import pytest
 
 import gpn_bayes as gpn
-from gpn_bayes import assembling, graphs, sampling
+from gpn_bayes import graphs, sampling
 from gpn_bayes.checkpoint import CheckpointStore
 from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.preparing import prepare
 from gpn_bayes.reweighting import smooth, weigh
 from gpn_bayes.scores.cache import ScoreCache, ScoreRecord
+from gpn_bayes.scores.dag_scorer import DagScorer
 from tests.draws import DAGS, NULL, assert_same_draws, quick, table
 from tests.rough_scores import Noisy, deviate, edge_probabilities
 
@@ -159,7 +160,7 @@ def test_only_the_drawn_sets_are_scored_and_the_scores_are_the_accurate_ones():
     assert sorted(run.scorer.scored) == sorted(drawn)
     assert len(drawn) < len(run.proposal.scored) == 4 * 7
     prior = gpn.scores.GraphPrior.read("fair", post.names, (), (), None)
-    accurate, rough = (assembling._dag_scorer(scorer, prior) for scorer in (run.scorer, run.proposal))
+    accurate, rough = (DagScorer.of(scorer, prior, run.data) for scorer in (run.scorer, run.proposal))
     np.testing.assert_allclose(post.log_score[0], [accurate(dag) for dag in post.adjacency[0]])
     np.testing.assert_allclose(post.stats["proposal_log_score"][0], [rough(dag) for dag in post.adjacency[0]])
     np.testing.assert_allclose(

@@ -96,6 +96,10 @@ class Diagnostics:
     (False, 'poor', 1.21, 0.25, 0.96)
     >>> chains.heading
     'Sampling has not converged.'
+    >>> chains.summary
+    "4 chains don't agree; largest gap 0.62 (raf -> mek); R-hat 1.210, 35 effective draws of the log score."
+    >>> chains.data_verdict, chains.data_heading
+    ('clear', 'Checks of the data found nothing unusual.')
     >>> for warning in chains.warnings():
     ...     print(warning)
     The chains disagree (R-hat 1.21, largest gap 0.62 for raf -> mek): draw longer, with a larger tune and thin.

@@ -126,7 +126,7 @@ def save(post: GraphPosterior, path: str | os.PathLike[str], overwrite: bool = F
         name, dataset = stored_data.to_xarray(post.data)
         tree[name] = xr.DataTree(dataset)
     # Made in memory: HDF5 itself crashes the process when it can't write, on a full disk.
-    write_whole(target, tree.to_netcdf(engine="h5netcdf", encoding=encoding))
+    write_whole(target, bytes(tree.to_netcdf(engine="h5netcdf", encoding=encoding)))
 
 
 def load(path: str | os.PathLike[str]) -> GraphPosterior:
