@@ -345,7 +345,7 @@ def test_a_stranger_is_refused(files, tmp_path):
         ({"--order": "x,x"}, "an order must list every variable once; 'x' appears more than once"),
         ({"--cert": "nothing.pem"}, "the files of certificates and keys must exist; 'nothing.pem' is not a file"),
         ({"--address": "here"}, "--address must be host:port; received 'here'"),
-        ({"--score": "bic"}, "score must be one of exact, paper; received 'bic'"),
+        ({"--score": "bic"}, "--score must be one of exact, paper; received 'bic'"),
     ],
 )
 def test_what_is_told_before_anyone_is_called(files, capsys, changed, message):
