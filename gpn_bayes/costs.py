@@ -1,15 +1,15 @@
 """What a run costs, estimated before it starts, and what is decided by it: the sampler and the search space.
 
-All times are CPU seconds of one 2-core machine, of default runs (4 chains of 3,000 draws, 10 n steps before each) on 500
-rows of linear data. Only their ratios matter.
+All times are CPU seconds of one 2-core machine, of default runs (4 chains of 3,000 draws, 10 n steps before each) on
+500 rows of linear data. Only their ratios matter.
 
 The exact sampler took 0.3 s for 12 variables, 1.6 s for 14, 8 s for 16 and 22 s for 17, where it holds 1 GB. MCMC over
 17 variables takes about 20 s, so "auto" changes over after 16.
 
 MCMC with all other variables as candidates took 14 s with 14 candidates per node, 26 s with 15, about 100 s with 17 and
 470 s with 19, as drawing a parent set runs through the table of all sets. And with 19 candidates, most of which have
-nothing to do with the node, chains that were limited to 3 parents per node did not agree, while those over 10 candidates
-that were found did. So a node keeps all others while they are at most 14.
+nothing to do with the node, chains that were limited to 3 parents per node did not agree, while those over 10
+candidates that were found did. So a node keeps all others while they are at most 14.
 
 Beyond, candidates are found, and every node may have one further parent from outside them. That leaves out the DAGs in
 which a node has two parents from outside. With only those candidates that tests and the score favour, these were 10 to
