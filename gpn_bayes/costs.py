@@ -1,21 +1,22 @@
 """What a run costs, estimated before it starts, and what is decided by it: the sampler and the search space.
 
-All estimates are CPU seconds of one 2-core machine, of default runs (4 chains of 3,000 draws, 10 n steps each) on 500
-rows of linear data. Only their ratios matter.
+All times are CPU seconds of one 2-core machine, of default runs (4 chains of 3,000 draws, 10 n steps before each) on
+500 rows of linear data. Only their ratios matter.
 
 The exact sampler took 0.3 s for 12 variables, 1.6 s for 14, 8 s for 16 and 22 s for 17, where it holds 1 GB. MCMC over
-17 variables takes 17 s, so "auto" changes over after 16.
+17 variables takes about 20 s, so "auto" changes over after 16.
 
-MCMC over tables of all other variables took 14 s with 14 candidates a node, 26 s with 15, about 100 s with 17 and 470 s
-with 19: sums over "sets that contain m" are tabulated up to 14, and computed by running through the table beyond. And
-with 19 candidates, most of which have nothing to do with the node, chains that were limited to 3 parents a node did
-not agree, while those over 10 candidates that were found did. So a node keeps all others while they are at most 14.
+MCMC with all other variables as candidates took 14 s with 14 candidates per node, 26 s with 15, about 100 s with 17 and
+470 s with 19, as drawing a parent set runs through the table of all sets. And with 19 candidates, most of which have
+nothing to do with the node, chains that were limited to 3 parents per node did not agree, while those over 10
+candidates that were found did. So a node keeps all others while they are at most 14.
 
-Beyond, candidates are found, and every node may have one parent more from outside them. That leaves out the DAGs in
-which a node has two parents from outside: with only those candidates that tests and the score favour, 10 to 35 % of
-the posterior of 14 to 16 variables, and up to 0.1 of an edge's probability. With lists filled up to 14 it was none of
-the posterior for 16 variables, at most 4 % for 17 and 8 % for 18, and 0.02 of an edge's probability; chains took no
-more than twice as long. So the lists are filled up with the best of the rest, as far as the tables stay quick.
+Beyond, candidates are found, and every node may have one further parent from outside them. That leaves out the DAGs in
+which a node has two parents from outside. With only those candidates that tests and the score favour, these were 10 to
+35 % of the posterior of 14 to 16 variables, and edge probabilities were off by up to 0.1. With lists filled up to 14 by
+the score, and up to 16 where draws show that a node needs more, they were 0.5 % of the posterior of 17 variables and
+2 % of that of 18, and edge probabilities were off by up to 0.003; chains took up to twice as long. So the lists are
+filled up with the best of the rest, as far as their tables take a small share of the run.
 """
 
 import numpy as np
@@ -108,5 +109,6 @@ def grown_up_to(n: int, scorer: Scorer) -> int:
 def _largest(n: int, scorer: Scorer, most: int, seconds: float) -> int:
     """Return the largest number of candidates of which tables, with every outsider, take no more than some seconds."""
     per_set = _TABULATING_SECONDS + scorer.seconds_per_set
-    sizes = range(min(most, n - 1) + 1)
+    # With all others but one as candidates, and that one as the parent from outside, no parent set is left out.
+    sizes = range(min(most, n - 2) + 1)
     return max((k for k in sizes if n * (n - k) * 2**k * per_set <= seconds), default=0)
