@@ -94,8 +94,10 @@ class Diagnostics:
     ... )
     >>> chains.ok, chains.verdict, chains["r_hat"], chains.weight_share, round(chains.gap_limit, 2)
     (False, 'poor', 1.21, 0.25, 0.96)
-    >>> chains.heading
-    'Sampling has not converged.'
+    >>> chains.heading, chains.summary[:21]
+    ('Sampling has not converged.', "4 chains don't agree;")
+    >>> post.diagnostics().data_verdict, post.diagnostics().data_heading
+    ('flagged', 'Checks of the data raised 2 flags.')
     >>> for warning in chains.warnings():
     ...     print(warning)
     The chains disagree (R-hat 1.21, largest gap 0.62 for raf -> mek): draw longer, with a larger tune and thin.
