@@ -34,6 +34,7 @@ def linear_residuals(values: np.ndarray, node: int, parents: tuple[int, ...]) ->
     >>> linear_residuals(np.column_stack([x, 2 * x + [0, 1, 0, -1]]), 1, (0,)).round(1).tolist()
     [-0.6, 0.8, 0.2, -0.4]
     """
-    centred = values - values.mean(axis=0)
-    y, x = centred[:, node], centred[:, list(parents)]
+    chosen = values[:, [node, *parents]]
+    chosen = chosen - chosen.mean(axis=0)
+    y, x = chosen[:, 0], chosen[:, 1:]
     return y - x @ np.linalg.lstsq(x, y, rcond=None)[0] if parents else y
