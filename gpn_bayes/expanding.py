@@ -15,6 +15,8 @@ DRAWS_OF_ROUND = 200
 # less probable by this factor.
 THRESHOLD = 0.05
 _MUCH_LESS = 0.1
+# A node has more candidates than usual where it would otherwise have two parents from outside with this probability.
+_LEFT_OUT = 0.002
 # A space is stable when a round takes in no more than this share of it: edges at the threshold come and go by chance.
 _STABLE = 0.01
 
@@ -39,6 +41,7 @@ def expand(
     rebuild: Callable[[list[list[int]]], ParentSpace],
     threshold: float,
     limit: int,
+    most: int,
     required: np.ndarray,
 ) -> tuple[ParentSpace, list[Round]]:
     """Take parents from outside into the candidates until a round finds hardly any more.
@@ -54,7 +57,9 @@ def expand(
     threshold : float
         The probability from which on a parent is taken in.
     limit : int
-        Candidates that a node has at most; the most probable outsiders come first.
+        Candidates that a node usually has at most; the most probable outsiders come first.
+    most : int
+        Candidates that a node has at most where it would otherwise have two parents from outside too often.
     required : ndarray of bool, shape (n, n)
         Edges that stay in the space.
 
@@ -69,7 +74,7 @@ def expand(
     while len(rounds) < MAX_ROUNDS:
         dags = draw(space, len(rounds))
         probabilities = graphs.unpack(dags, len(space.lists)).mean(axis=0)
-        lists, done = _take_in(space, np.where(required, 1.0, probabilities), threshold, limit)
+        lists, done = _take_in(space, np.where(required, 1.0, probabilities), threshold, limit, most)
         rounds.append(done)
         if done.added > 0:
             space = rebuild(lists)
@@ -79,20 +84,26 @@ def expand(
 
 
 def _take_in(
-    space: ParentSpace, probabilities: np.ndarray, threshold: float, limit: int
+    space: ParentSpace, probabilities: np.ndarray, threshold: float, limit: int, most: int
 ) -> tuple[list[list[int]], Round]:
     lists, added, dropped, no_room = [], 0, 0, 0
     for i, (own, others) in enumerate(zip(space.lists, space.outsiders, strict=True)):
         chances = probabilities[:, i]
         staying = sorted(own, key=lambda j: chances[j])
+        room = most if _left_out(chances[list(others)]) > _LEFT_OUT else max(limit, len(own))
         for j in sorted((j for j in others if chances[j] >= threshold), key=lambda j: -chances[j]):
-            if len(staying) >= limit and chances[staying[0]] < _MUCH_LESS * chances[j]:
+            if len(staying) >= room and chances[staying[0]] < _MUCH_LESS * chances[j]:
                 staying.pop(0)
                 dropped += 1
-            if len(staying) < limit:
+            if len(staying) < room:
                 staying.append(j)
                 added += 1
             else:
                 no_room += 1
         lists.append(sorted(staying))
     return lists, Round(added, dropped, no_room)
+
+
+def _left_out(chances: np.ndarray) -> float:
+    """Return about how probable two parents from outside are, as if each came independently of the others."""
+    return float(chances.sum() ** 2 - (chances**2).sum()) / 2

@@ -22,7 +22,7 @@ from gpn_bayes.assembling import (
 )
 from gpn_bayes.chain import Plan
 from gpn_bayes.checkpoint import CheckpointStore
-from gpn_bayes.costs import grown_up_to
+from gpn_bayes.costs import grown_up_to, most_candidates
 from gpn_bayes.expanding import DRAWS_OF_ROUND, Round, expand
 from gpn_bayes.mcmc import exact_draws
 from gpn_bayes.mcmc.tables import ScoreTables
@@ -294,8 +294,9 @@ def _expanded(
     space = rebuild(found.lists)
     if run.expand is None or not any(space.outsiders):
         return space, []
-    limit = grown_up_to(len(found.lists), tabulator.store.scorer)
-    return expand(space, draw_round, rebuild, run.expand, limit, run.prior.required)
+    n, scorer = len(found.lists), tabulator.store.scorer
+    limits = most_candidates(n), grown_up_to(n, scorer)
+    return expand(space, draw_round, rebuild, run.expand, *limits, run.prior.required)
 
 
 def _run_chains(

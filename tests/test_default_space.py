@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gpn_bayes as gpn
-from gpn_bayes import costs, preparing, sampling
+from gpn_bayes import costs, expanding, preparing, sampling
 from gpn_bayes.mcmc.exact_posterior import ExactPosterior, exact_probabilities
 from gpn_bayes.mcmc.tables import build_tables
 from gpn_bayes.scores.cache import ScoreCache
@@ -57,7 +57,19 @@ def test_the_default_space_keeps_nearly_all_of_the_posterior(score, parents, nar
     assert kept.log_z - everything.log_z > np.log(0.99)
     np.testing.assert_allclose(kept.edge_probabilities, everything.edge_probabilities, rtol=0, atol=0.005)
     # Negative control: lists that only grow, and aren't filled up by the score, leave more out.
-    assert exact_over(scorer, space_of(data, score, candidates="greedy")).log_z - everything.log_z < np.log(0.98)
+    unfilled = exact_over(scorer, space_of(data, score, candidates="greedy"))
+    assert everything.log_z - unfilled.log_z > 1.5 * (everything.log_z - kept.log_z)
+
+
+def test_only_nodes_that_leave_much_out_have_more_candidates_than_usual():
+    """Two outsiders of 0.3 leave about 9 % out, two of 0.03 hardly anything; neither finds a candidate to replace."""
+    lists, outsiders = [[1, 2], [0, 2]], [[3, 4], [3, 4]]
+    space = ParentSpace(lists, outsiders, max_parents=None, max_with_outsider=None)
+    probabilities = np.full((5, 5), 0.2)
+    probabilities[3:, 0], probabilities[3:, 1] = 0.3, 0.03
+    grown, done = expanding._take_in(space, probabilities, threshold=0.02, limit=2, most=3)
+    assert list(map(len, grown[:2])) == [3, 2]
+    assert (done.added, done.dropped, done.no_room) == (1, 0, 3)
 
 
 def test_draws_from_the_default_space_agree_with_the_exact_posterior(narrow):
