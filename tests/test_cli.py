@@ -203,11 +203,12 @@ def test_identical_columns_are_a_warning(frame, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("options", [["--max-parents", 1], ["--score", "bge", "--max-parents", 2]], ids=["gp", "bge"])
-def test_demo_answers_the_question(options, tmp_path, capsys):
-    code, shown, _ = call(capsys, "demo", "--out", tmp_path / "demo", "--draws", 50, *options, "-q")
+def test_demo_answers_the_question(options, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, shown, _ = call(capsys, "demo", "--draws", 50, *options, "-q")
     assert code == 0
     assert shown.startswith(f"\n11 variables, 853 rows  score {'BGe' if 'bge' in options else 'GP'}")
-    post = gpn.load(tmp_path / "demo" / "posterior.nc")
+    post = gpn.load(tmp_path / "gpn-bayes-demo" / "posterior.nc")
     direct, path = post.edge_probability("erk", "akt"), post.path_probability("erk", "pka")
     assert shown.splitlines()[-1] == f"Paper's question: P(erk -> akt) = {direct}, P(erk ~> pka) = {path}"
 

@@ -40,8 +40,9 @@ def folder_option(help_text: str) -> Any:
     return typer.Option(help=help_text, parser=_read_folder, metavar="<path>")
 
 
-def _read_folder(text: str) -> Path:
-    if not text.strip():  # as a path it would be the current folder, which nobody asked for
+def _read_folder(text: str | Path) -> Path:
+    """Return the path of a folder; a default arrives as a path already."""
+    if not str(text).strip():  # as a path it would be the current folder, which nobody asked for
         raise typer.BadParameter("a folder must have a name; received ''")
     return Path(text)
 
