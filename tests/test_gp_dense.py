@@ -1,5 +1,6 @@
 """The dense Gaussian-process posterior against scipy, differences, the low-rank form, and data made for it."""
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import combinations
 from pathlib import Path
@@ -254,6 +255,17 @@ def test_blas_keeps_to_one_thread_until_the_last_leaves():
         first.close()
         assert blas_threads() == {1}
         second.close()
+        assert blas_threads() == before
+
+
+def test_blas_keeps_to_one_thread_whichever_thread_enters_and_leaves():
+    with threadpool_limits(limits=2, user_api="blas"), ThreadPoolExecutor(1) as other:
+        before = blas_threads()
+        with one_blas_thread:
+            assert blas_threads() == {1}
+        other.submit(one_blas_thread.__enter__).result()
+        assert blas_threads() == {1}
+        one_blas_thread.__exit__()
         assert blas_threads() == before
 
 

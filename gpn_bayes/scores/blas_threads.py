@@ -4,7 +4,7 @@ import threading
 from contextlib import ContextDecorator
 from functools import cached_property
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 
 class _OneBlasThread(ContextDecorator):
@@ -20,11 +20,20 @@ class _OneBlasThread(ContextDecorator):
 
     @cached_property
     def _controller(self) -> ThreadpoolController:
+        # A controller knows the libraries loaded by now, and SciPy brings a BLAS of its own, which compiled code uses.
+        import scipy.linalg.cython_blas  # noqa: F401, PLC0415
+
         return ThreadpoolController()
+
+    @staticmethod
+    def _take_control() -> None:
+        """Let this thread set the limit: threadpoolctl silently ignores all but the first that did."""
+        OpenBLASController.clear_controlling_thread(force=True)
 
     def __enter__(self) -> None:
         with self._lock:
             if self._inside == 0:
+                self._take_control()
                 self._limit = self._controller.limit(limits=1, user_api="blas")
             self._inside += 1
 
@@ -32,6 +41,7 @@ class _OneBlasThread(ContextDecorator):
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
+                self._take_control()
                 self._limit.restore_original_limits()
 
 
