@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Many variables, and a cluster
 #
-# Can I still ask for probabilities when there are dozens of variables, and where does more than one machine help? Sixty
-# variables with the linear score take some ten seconds on a laptop. Gaussian-process scores take longer, and can be
+# Can I still ask for probabilities when there are dozens of variables, and where does more than one machine help? Forty
+# variables with the linear score take some twenty seconds on a laptop. Gaussian-process scores take longer, and can be
 # computed anywhere. The page takes about half a minute on two cores, and a minute more when the package runs for the
 # first time.
 
@@ -16,17 +16,17 @@ from dask.distributed import Client, SubprocessCluster
 
 import gpn_bayes as gpn
 
-truth = gpn.simulate.random_dag(60, edges_per_node=1, random_seed=1)
+truth = gpn.simulate.random_dag(40, edges_per_node=1, random_seed=1)
 data = gpn.simulate.linear(truth, n_rows=1000, random_seed=1)
 
 # %% [markdown]
-# ## Sixty variables
+# ## Forty variables
 #
-# There are 3,540 possible edges, and far too many parent sets to score them all. So every variable first gets a short
+# There are 1,560 possible edges, and far too many parent sets to score them all. So every variable first gets a short
 # list of candidates, by tests and by the score itself. A candidate that was missed isn't lost: each variable may have
 # one parent from outside its list, and what is drawn that way joins the list in the next round.
 #
-# Two settings matter. `prior="fair"`, since the uniform prior favours dense networks, and sixty variables give it much
+# Two settings matter. `prior="fair"`, since the uniform prior favours dense networks, and forty variables give it much
 # room to do so. And `until="converged"`, which runs until the chains agree.
 
 # %%
@@ -42,7 +42,7 @@ print(*[done["added"] for done in space["rounds"]])
 ax = post.plot_network(threshold=0.5)
 
 # %% [markdown]
-# It is wide: scroll to the right. Nobody reads 3,540 numbers; ask for what you need:
+# It is wide: scroll to the right. Nobody reads 1,560 numbers; ask for what you need:
 
 # %%
 hub = max(post.names, key=lambda name: post.edge_probabilities().loc[name].sum())
@@ -57,7 +57,7 @@ blanket[blanket > 0.5].round(2)
 
 # %%
 real = np.array([[truth.has_edge(parent, child) for child in post.names] for parent in post.names])
-off = ~np.eye(60, dtype=bool)
+off = ~np.eye(40, dtype=bool)
 pairs = pd.DataFrame({"probability": post.edge_probabilities().to_numpy()[off], "real": real[off]})
 pairs["bin"] = pd.cut(pairs["probability"], [0, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 1], include_lowest=True)
 bins = pairs.groupby("bin", observed=True)
