@@ -10,8 +10,8 @@ HERE = Path(__file__).resolve().parent
 OUT = HERE / "html"
 # What users get in their hands without importing it by a short name.
 FURTHER = (
-    "gpn_bayes.bootstrapping",
-    "gpn_bayes.curves",
+    "gpn_bayes.estimators.bootstrapping",
+    "gpn_bayes.posterior.curves",
     "gpn_bayes.estimators.independence",
     "gpn_bayes.posterior",
     "gpn_bayes.report",

@@ -19,23 +19,23 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_MODULES = (
-    "datasets",
-    "estimators",
-    "federated",
-    "graphs",
-    "metrics",
-    "plots",
-    "private",
-    "scores",
-    "simulate",
-)
+_MODULES = {
+    "datasets": "gpn_bayes.datasets",
+    "estimators": "gpn_bayes.estimators",
+    "federated": "gpn_bayes.federated",
+    "graphs": "gpn_bayes.graphs",
+    "metrics": "gpn_bayes.graphs.metrics",
+    "plots": "gpn_bayes.plots",
+    "private": "gpn_bayes.private",
+    "scores": "gpn_bayes.scores",
+    "simulate": "gpn_bayes.simulate",
+}
 # The reference shows them in this order.
 _NAMES = {
-    "sample": "gpn_bayes.sampling",
+    "sample": "gpn_bayes.sampling.sample",
     "GraphPosterior": "gpn_bayes.posterior",
     "load": "gpn_bayes.posterior",
-    "bootstrap": "gpn_bayes.bootstrapping",
+    "bootstrap": "gpn_bayes.estimators.bootstrapping",
     "Dataset": "gpn_bayes.data",
     "SufficientStatistics": "gpn_bayes.data",
 }
@@ -44,7 +44,7 @@ __all__ = ["__version__", *_MODULES, *_NAMES]
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return import_module(f"gpn_bayes.{name}")
+        return import_module(_MODULES[name])
     if name in _NAMES:
         return getattr(import_module(_NAMES[name]), name)
     raise AttributeError(f"module 'gpn_bayes' has no attribute {name!r}")

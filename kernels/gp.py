@@ -3,7 +3,7 @@
 With additive squared-exponential kernels and a normal mean, the covariance of a node given its parents is
 C = sum_i K_theta_i + s^2 1 1' + sigma^2 I. On the rows, K_theta is U B B' U' with orthonormal functions U that are free
 of theta and a small lower triangular matrix B(theta), tabulated as polynomials in log theta (see
-`gpn_bayes.scores.gp_basis`). The smoother the process, the fewer of the functions are needed. So
+`gpn_bayes.scores.gp.basis`). The smoother the process, the fewer of the functions are needed. So
 C = Phi Phi' + sigma^2 I with Phi = (U_1 B_1, …, s 1), and of the rows only U_i'U_j, U_i'1 and U_i'y are needed.
 """
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gpn_bayes.federated.channel import Channel
+from gpn_bayes.federated.interface import Channel
 
 FOLDER = Path(__file__).parent / "reference" / "notears"
 REFERENCES = {2: "lin_d10_K2_n256_s0", 8: "lin_d10_K8_n256_s0", 64: "lin_d10_K64_n256_s0_tol"}

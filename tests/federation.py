@@ -15,11 +15,12 @@ import pandas as pd
 import pytest
 
 from gpn_bayes.data import Dataset, read_part
-from gpn_bayes.federated.channel import Channel, MemoryChannel, Participant
-from gpn_bayes.federated.client import take_part
-from gpn_bayes.federated.config import ClientConfig, CoordinatorConfig, read_client, read_coordinator
+from gpn_bayes.federated.channel import MemoryChannel
+from gpn_bayes.federated.interface import Channel, Participant
+from gpn_bayes.federated.processes.client import take_part
+from gpn_bayes.federated.processes.config import ClientConfig, CoordinatorConfig, read_client, read_coordinator
+from gpn_bayes.federated.processes.setup_files import write_parties
 from gpn_bayes.federated.programs import Program
-from gpn_bayes.federated.setup_files import write_parties
 from gpn_bayes.secure.key_exchange import Signer
 from gpn_bayes.wire import federation_pb2 as messages
 from gpn_bayes.wire.dialler import Refused

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import multivariate_normal
 
-from gpn_bayes.scores.gp_basis import Basis
-from gpn_bayes.scores.gp_posterior import LowRankPosterior, Modes
-from gpn_bayes.scores.gp_priors import HyperPriors
+from gpn_bayes.scores.gp.basis import Basis
+from gpn_bayes.scores.gp.low_rank import LowRankPosterior, Modes
+from gpn_bayes.scores.gp.priors import HyperPriors
 
 REFERENCE = Path(__file__).parent / "reference" / "gp"
 _ENTRIES = [entry for entry in json.loads((REFERENCE / "gp_truth.json").read_text())["scores"] if entry["parents"]]

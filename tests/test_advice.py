@@ -10,7 +10,7 @@ import pytest
 import typer
 
 import gpn_bayes.cli
-from gpn_bayes.advice import in_both, in_options
+from gpn_bayes._util.cli_wording import in_both, in_options
 from gpn_bayes.cli import inputs
 from gpn_bayes.data.problems import argument
 from gpn_bayes.data.reading import ReadSettings

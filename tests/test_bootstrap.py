@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 import gpn_bayes as gpn
-from gpn_bayes import bootstrapping, graphs, metrics, simulate
-from gpn_bayes.bootstrapping import BootstrapResult
-from gpn_bayes.estimators import PC
+from gpn_bayes import graphs, metrics, simulate
+from gpn_bayes.estimators import PC, bootstrapping
 from gpn_bayes.estimators.base import GraphEstimator
+from gpn_bayes.estimators.bootstrapping import BootstrapResult
 from gpn_bayes.posterior.queries import GraphQueries
 
 DATA = simulate.linear(nx.DiGraph([("a", "b"), ("b", "c"), ("d", "c")]), 80, random_seed=1)

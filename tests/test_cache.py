@@ -14,7 +14,7 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
-from gpn_bayes.scores import spreading
+from gpn_bayes.scores import workers
 from gpn_bayes.scores.base import ScoreBatch
 from gpn_bayes.scores.cache import ScoreCache, ScoreRecord
 
@@ -179,7 +179,7 @@ def test_batches_hold_one_node_and_do_not_depend_on_the_executor():
 
 
 def test_batches_in_flight_are_bounded(monkeypatch):
-    monkeypatch.setattr(spreading, "MAX_IN_FLIGHT", 6)
+    monkeypatch.setattr(workers, "MAX_IN_FLIGHT", 6)
     outstanding, peaks, guard = [0], [0], threading.Lock()
 
     class Watching(Executor):
@@ -239,7 +239,7 @@ def test_interrupt_or_failure_keeps_earlier_batches(path, error):
 
 
 def test_batches_that_finished_next_to_a_failing_one_are_kept(path, monkeypatch):
-    monkeypatch.setattr(spreading, "_FIRST_IN_FLIGHT", 80)
+    monkeypatch.setattr(workers, "_FIRST_IN_FLIGHT", 80)
 
     class Inline(Executor):
         """Finishes every batch before the next is sent."""

@@ -15,7 +15,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from gpn_bayes.checkpoint import Checkpoint, CheckpointStore
+from gpn_bayes.sampling.checkpoint import Checkpoint, CheckpointStore
 from gpn_bayes.scores.cache import ScoreCache
 
 RNG_STATE = np.random.default_rng(5).bit_generator.state

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpn_bayes import storage
+from gpn_bayes._util import sqlite
 from tests.command_line import call
 
 ROWS = "a,b,c\n" + "".join(f"{i % 7},{(i % 7) * 2 + i % 3},{i % 5}\n" for i in range(60))
@@ -31,14 +31,14 @@ def undisturbed(data, tmp_path, capsys) -> bytes:
 def test_a_run_that_finds_the_disk_full_goes_on_when_there_is_room(data, undisturbed, tmp_path, capsys, monkeypatch):
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
-        connect = storage._connect
+        connect = sqlite._connect
 
         def small(file):
             connection = connect(file)
             connection.execute("PRAGMA max_page_count=40")  # SQLite says of it what it says of a full disk
             return connection
 
-        patch.setattr(storage, "_connect", small)
+        patch.setattr(sqlite, "_connect", small)
         code, shown, messages = call(capsys, "run", data, "--out", out, *OPTIONS)
     assert code == 2 and shown == ""
     assert messages == f"error: a file must be writable; '{out / 'run.sqlite'}' isn't: database or disk is full{KEPT}"

@@ -19,7 +19,7 @@ import pytest
 import gpn_bayes as gpn
 from gpn_bayes.scores import GP, BGe
 from gpn_bayes.scores.cache import ScoreCache
-from gpn_bayes.scores.spreading import WorkersLost
+from gpn_bayes.scores.workers import WorkersLost
 from tests.cluster_scores import Logged, computed, read_logs, scored_by_threads
 from tests.command_line import call
 from tests.dask_cluster import ENVIRONMENT, TIME_LIMIT, DaskCluster, wait_for
@@ -270,7 +270,7 @@ def test_the_extra_is_named_where_it_is_missing(table, tmp_path, capsys, monkeyp
 
 
 def test_nothing_loads_dask_unasked():
-    code = "import sys, gpn_bayes.sampling, gpn_bayes.cli; print([x for x in sys.modules if 'distributed' in x])"
+    code = "import sys, gpn_bayes.sampling.sample, gpn_bayes.cli; print([x for x in sys.modules if 'distributed' in x])"
     run = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, check=True)
     assert run.stdout == "[]\n"
 

@@ -7,7 +7,7 @@ from gpn_bayes import graphs
 from gpn_bayes.posterior import GraphPosterior
 from gpn_bayes.posterior.diagnostics import chance_gap, diagnose, have_converged
 from gpn_bayes.posterior.estimate import ess_of
-from gpn_bayes.sampling import run_warnings
+from gpn_bayes.sampling.sample import run_warnings
 
 TIMES = 40
 NODES = 10

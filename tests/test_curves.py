@@ -9,13 +9,13 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import gpn_bayes as gpn
 from gpn_bayes import graphs
-from gpn_bayes.curves import fitted_curves
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.posterior import GraphPosterior
+from gpn_bayes.posterior.curves import fitted_curves
 from gpn_bayes.scores import GP, GraphPrior
 from gpn_bayes.scores.dag_scorer import DagScorer
-from gpn_bayes.scores.gp_components import components
-from gpn_bayes.scores.laplace import log_masses
+from gpn_bayes.scores.gp.components import components
+from gpn_bayes.scores.gp.laplace import log_masses
 
 NAMES = ("x", "z", "y")
 ROWS = 60
@@ -241,7 +241,7 @@ def test_curves_keep_linear_algebra_to_one_thread(monkeypatch):
         seen.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
         return components(*arguments)
 
-    monkeypatch.setattr("gpn_bayes.curves.components", spy)
+    monkeypatch.setattr("gpn_bayes.posterior.curves.components", spy)
     with threadpool_limits(2, user_api="blas"):
         posterior(["x", "xz"]).curves("y")
     assert set(seen) == {1}

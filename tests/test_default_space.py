@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 
 import gpn_bayes as gpn
-from gpn_bayes import costs, expanding, preparing, sampling
+from gpn_bayes.candidates import costs, growth
+from gpn_bayes.candidates.parent_space import ParentSpace
+from gpn_bayes.candidates.spaces import SpaceContext, find_candidates
 from gpn_bayes.mcmc.exact_posterior import ExactPosterior, exact_probabilities
 from gpn_bayes.mcmc.tables import build_tables
+from gpn_bayes.sampling import options
+from gpn_bayes.sampling import sample as sampling
+from gpn_bayes.sampling.score_tables import Tabulator
 from gpn_bayes.scores.cache import ScoreCache
-from gpn_bayes.space import SpaceContext, find_candidates
-from gpn_bayes.tabulating import ParentSpace, Tabulator
 from tests.draws import assert_edges_agree
 
 
@@ -27,7 +30,7 @@ def narrow(monkeypatch):
 
 def space_of(data, score, **settings) -> ParentSpace:
     """Return the space that chains would draw from, after it has grown."""
-    run = preparing.prepare(data, score=score, sampler="partition", draws=300, tune=100, random_seed=1, **settings)
+    run = options.prepare(data, score=score, sampler="partition", draws=300, tune=100, random_seed=1, **settings)
     store = ScoreCache(run.scorer)
     found = find_candidates(run.space, SpaceContext(run.data, store, progressbar=False))
     return sampling._expanded(run, found, Tabulator(store, run.prior, progressbar=False), None, False)[0]
@@ -67,7 +70,7 @@ def test_only_nodes_that_leave_much_out_have_more_candidates_than_usual():
     space = ParentSpace(lists, outsiders, max_parents=None, max_with_outsider=None)
     probabilities = np.full((5, 5), 0.2)
     probabilities[3:, 0], probabilities[3:, 1] = 0.3, 0.03
-    grown, done = expanding._take_in(space, probabilities, threshold=0.02, limit=2, most=3)
+    grown, done = growth._take_in(space, probabilities, threshold=0.02, limit=2, most=3)
     assert list(map(len, grown[:2])) == [3, 2]
     assert (done.added, done.dropped, done.no_room) == (1, 0, 3)
 

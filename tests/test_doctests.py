@@ -72,7 +72,7 @@ def has_example(public: Public) -> bool:
 
 
 def test_modules_are_found():
-    assert {"gpn_bayes.sampling", "gpn_bayes.kernels.bge", "gpn_bayes.mcmc.tables"} <= set(MODULES)
+    assert {"gpn_bayes.sampling.sample", "gpn_bayes.kernels.bge", "gpn_bayes.mcmc.tables"} <= set(MODULES)
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -121,7 +121,7 @@ def test_the_walk_finds_methods_wherever_they_come_from(reference):
         "gpn_bayes.SufficientStatistics.of",  # a class method
         "gpn_bayes.GraphPosterior.weights",  # a cached property
         "gpn_bayes.GraphPosterior.plot_network",  # of a class without a page
-        "gpn_bayes.bootstrapping.BootstrapResult.summary",
+        "gpn_bayes.estimators.bootstrapping.BootstrapResult.summary",
         "gpn_bayes.estimators.NOTEARS.log_score",
         "gpn_bayes.metrics.shd",  # of a module without a list of names
     } <= found

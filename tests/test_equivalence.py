@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chisquare
 
 from gpn_bayes import graphs
-from gpn_bayes.equivalence import (
+from gpn_bayes.graphs.equivalence import (
     consistent_extension,
     count_extensions,
     meek_closure,

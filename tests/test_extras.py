@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from gpn_bayes import scores
+from gpn_bayes._util.extras import MissingPackage
 from gpn_bayes.data import Dataset
-from gpn_bayes.extras import MissingPackage
 from tests.command_line import call
 from tests.running import STRICT_PYTHON
 

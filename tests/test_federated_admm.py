@@ -8,12 +8,12 @@ from scipy.optimize import minimize
 
 from gpn_bayes import graphs, metrics, simulate
 from gpn_bayes.estimators import DYNOTEARS, NOTEARS
-from gpn_bayes.federated import FederatedNOTEARS, building, consensus
-from gpn_bayes.federated.consensus import consensus_rounds
-from gpn_bayes.federated.linear_participant import LinearParticipant
-from gpn_bayes.federated.network_participant import NetworkParticipant
-from gpn_bayes.federated.settings import Settings
-from gpn_bayes.federated.shared_models import LinearModel, NetworkModel
+from gpn_bayes.federated import FederatedNOTEARS
+from gpn_bayes.federated.notears import building, consensus
+from gpn_bayes.federated.notears.consensus import consensus_rounds
+from gpn_bayes.federated.notears.participants import LinearParticipant, NetworkParticipant
+from gpn_bayes.federated.notears.settings import Settings
+from gpn_bayes.federated.notears.shared_models import LinearModel, NetworkModel
 from gpn_bayes.kernels.acyclicity import exponential
 from gpn_bayes.simulate import svar
 from tests.federated import PlainChannel, asked, reference, split, two_clients_allowed

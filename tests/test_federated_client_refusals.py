@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from gpn_bayes.data import read_part
-from gpn_bayes.federated.client import take_part
 from gpn_bayes.federated.plan import Plan
-from gpn_bayes.federated.programs import PROGRAMS
-from gpn_bayes.federated.requests import Request
-from gpn_bayes.federated.session import ClientSession
-from gpn_bayes.federated.translation import (
+from gpn_bayes.federated.processes.client import take_part
+from gpn_bayes.federated.processes.translation import (
     key_to_message,
     plan_to_message,
     task_to_message,
 )
+from gpn_bayes.federated.programs import PROGRAMS
+from gpn_bayes.federated.requests import Request
+from gpn_bayes.federated.session import ClientSession
 from gpn_bayes.wire import federation_pb2 as messages
 from gpn_bayes.wire.server import Server
 from tests.federation import (
@@ -116,7 +116,7 @@ def test_a_client_refuses_what_a_coordinator_must_not_send(tmp_path, caplog):
 
 
 def test_a_client_gives_up_on_a_coordinator_that_talks_nonsense(tmp_path, monkeypatch):
-    monkeypatch.setattr("gpn_bayes.federated.client._PAUSE", 0.0)
+    monkeypatch.setattr("gpn_bayes.federated.processes.client._PAUSE", 0.0)
     parties = new_parties(tmp_path)
     plan = parties.coordinator().plan("run 7")
     with pytest.raises(

@@ -8,10 +8,11 @@ from scipy.optimize import least_squares
 
 from gpn_bayes import simulate
 from gpn_bayes.data import read_part
-from gpn_bayes.federated import FederatedNOTEARS, building
+from gpn_bayes.federated import FederatedNOTEARS
 from gpn_bayes.federated.channel import MemoryChannel
-from gpn_bayes.federated.consensus import consensus_rounds
-from gpn_bayes.federated.settings import Settings
+from gpn_bayes.federated.notears import building
+from gpn_bayes.federated.notears.consensus import consensus_rounds
+from gpn_bayes.federated.notears.settings import Settings
 from tests.federated import PlainChannel, WatchedChannel
 
 D = 4

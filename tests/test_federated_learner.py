@@ -10,11 +10,11 @@ import gpn_bayes as gpn
 from gpn_bayes import graphs, simulate
 from gpn_bayes.data import read_part
 from gpn_bayes.estimators import NOTEARS
-from gpn_bayes.federated import FederatedNOTEARS, building, learner, notears_program
-from gpn_bayes.federated.consensus import consensus_rounds
-from gpn_bayes.federated.linear_participant import LinearParticipant
-from gpn_bayes.federated.network_participant import NetworkParticipant
-from gpn_bayes.federated.settings import Settings
+from gpn_bayes.federated import FederatedNOTEARS
+from gpn_bayes.federated.notears import building, learner, program
+from gpn_bayes.federated.notears.consensus import consensus_rounds
+from gpn_bayes.federated.notears.participants import LinearParticipant, NetworkParticipant
+from gpn_bayes.federated.notears.settings import Settings
 from tests.federated import PlainChannel, ReplayedChannel, asked, reference, split
 
 CHAIN = nx.DiGraph([("a", "b"), ("b", "c")])
@@ -117,17 +117,17 @@ def test_both_sides_go_on_after_a_restart(model):
 
 def test_as_a_program_for_processes(chain, fitted):
     parts = [read_part(table) for table in (chain[:60], chain[60:100], chain[100:])]
-    channel = PlainChannel([notears_program.notears_participant(part, {"threshold": 0.3}) for part in parts])
-    found = notears_program.coordinate_notears(channel, parts[0].names, {"threshold": 0.3})
+    channel = PlainChannel([program.notears_participant(part, {"threshold": 0.3}) for part in parts])
+    found = program.coordinate_notears(channel, parts[0].names, {"threshold": 0.3})
     assert found["raw_weights"] == pytest.approx(fitted.raw_weights_, abs=1e-6)
     assert (found["adjacency"] == fitted.adjacency_).all()
     assert found["names"].tolist() == ["a", "b", "c"]
     assert found["history"].shape == (fitted.rounds_, 4)
     assert found["state"] == "converged"
-    series = notears_program.notears_participant(parts[0], {"model": "dynamic", "lags": 2})
+    series = program.notears_participant(parts[0], {"model": "dynamic", "lags": 2})
     assert series.answer("rows", {}) == {"rows": 58}
     with pytest.raises(ValueError, match="^settings must be known; received 'lamda'$"):
-        notears_program.notears_participant(parts[0], {"lamda": 1})
+        program.notears_participant(parts[0], {"lamda": 1})
 
 
 # The manners of a learner

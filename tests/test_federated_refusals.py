@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from gpn_bayes.data import read_part
-from gpn_bayes.federated.coordinator import coordinate
-from gpn_bayes.federated.programs import PROGRAMS
-from gpn_bayes.federated.session import ClientSession
-from gpn_bayes.federated.translation import (
+from gpn_bayes.federated.processes.coordinator import coordinate
+from gpn_bayes.federated.processes.translation import (
     key_to_message,
     keys_from_message,
     plan_from_message,
     request_from_message,
 )
+from gpn_bayes.federated.programs import PROGRAMS
+from gpn_bayes.federated.session import ClientSession
 from gpn_bayes.secure.key_exchange import fingerprint
 from gpn_bayes.wire import federation_pb2 as messages
 from gpn_bayes.wire.certificates import new_authority, new_party

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from gpn_bayes.data import read_part
-from gpn_bayes.federated.channel import MemoryChannel, Participant
-from gpn_bayes.federated.client_store import ClientStore
+from gpn_bayes.federated.channel import MemoryChannel
 from gpn_bayes.federated.combining import RoundSum
-from gpn_bayes.federated.coordinator_store import CoordinatorStore
+from gpn_bayes.federated.interface import Participant
 from gpn_bayes.federated.packing import pack, unpack
 from gpn_bayes.federated.plan import Plan
+from gpn_bayes.federated.processes.client_store import ClientStore
+from gpn_bayes.federated.processes.coordinator_store import CoordinatorStore
 from gpn_bayes.federated.requests import Request
 from gpn_bayes.federated.session import ClientSession
 from gpn_bayes.secure.key_exchange import Signer, fingerprint

@@ -9,9 +9,9 @@ import pytest
 
 import gpn_bayes as gpn
 from gpn_bayes.data import read_part
-from gpn_bayes.federated.client import take_part
-from gpn_bayes.federated.config import read_client, read_coordinator
-from gpn_bayes.federated.coordinator import coordinate
+from gpn_bayes.federated.processes.client import take_part
+from gpn_bayes.federated.processes.config import read_client, read_coordinator
+from gpn_bayes.federated.processes.coordinator import coordinate
 from gpn_bayes.federated.programs import PROGRAMS
 from tests.command_line import call
 from tests.federation import DESCENT, Background, Parties, clients_in_threads, in_memory, tables
@@ -198,7 +198,7 @@ def test_clients_that_were_not_told_the_end_are_told_after_a_restart(tmp_path, m
         raise RuntimeError("killed")
 
     with monkeypatch.context() as patch:
-        patch.setattr("gpn_bayes.federated.grpc_channel.GrpcChannel.end", die)
+        patch.setattr("gpn_bayes.federated.processes.grpc_channel.GrpcChannel.end", die)
         coordinator = Background(coordinate, parties.coordinator())
         clients = [Background(take_part, parties.client(name), read_part(PARTS[name])) for name in NAMES]
         with pytest.raises(RuntimeError, match="^killed$"):
@@ -304,7 +304,7 @@ def test_a_missing_package_names_the_extra(monkeypatch, tmp_path, capsys):
     def missing(*arguments):
         raise ModuleNotFoundError("No module named 'grpc'", name="grpc")
 
-    monkeypatch.setattr("gpn_bayes.federated.setup_files.write_parties", missing)
+    monkeypatch.setattr("gpn_bayes.federated.processes.setup_files.write_parties", missing)
     code, _, told = call(capsys, "federate", "certs", "--out", tmp_path, "--clients", "a,b,c")
     assert (code, told) == (2, 'error: grpc must be installed; pip install "gpn_bayes[federated]" does that\n')
     monkeypatch.setattr("gpn_bayes.federated.import_module", missing)

@@ -9,8 +9,8 @@ import pytest
 import gpn_bayes as gpn
 from gpn_bayes import graphs, simulate
 from gpn_bayes.data import Dataset, data_flags
-from gpn_bayes.residuals import residual_flags
 from gpn_bayes.scores import GP, BGe
+from gpn_bayes.scores.residuals import residual_flags
 
 NAMES = ["a", "b", "c", "d", "e"]
 

@@ -11,12 +11,12 @@ from scipy import integrate, optimize
 import gpn_bayes as gpn
 from gpn_bayes.kernels.gp import new_workspace
 from gpn_bayes.kernels.gp_modes import LOWEST_LOG_THETA, hessian_at
-from gpn_bayes.preparing import prepare
+from gpn_bayes.sampling.options import prepare
 from gpn_bayes.scores import GP
-from gpn_bayes.scores.gp_dense import LARGEST_DENSE, DensePosterior
-from gpn_bayes.scores.gp_posterior import Modes
-from gpn_bayes.scores.gp_priors import HyperPriors
-from gpn_bayes.scores.laplace import laplace_estimate
+from gpn_bayes.scores.gp.dense import LARGEST_DENSE, DensePosterior
+from gpn_bayes.scores.gp.laplace import laplace_estimate
+from gpn_bayes.scores.gp.low_rank import Modes
+from gpn_bayes.scores.gp.priors import HyperPriors
 
 FOLDER = Path(__file__).parent / "reference" / "gp"
 DATA = pd.read_csv(FOLDER / "fourier_n4_N100_seed101.csv")

@@ -8,8 +8,8 @@ import pytest
 from arviz_stats.base import array_stats
 
 from gpn_bayes.kernels.markov import effective_size, independence_chain
-from gpn_bayes.scores.bridge import bridge_estimate, bridge_of_ratios
-from gpn_bayes.scores.importance import importance_estimate
+from gpn_bayes.scores.gp.bridge import bridge_estimate, bridge_of_ratios
+from gpn_bayes.scores.gp.importance import importance_estimate
 from tests.hyper_posteriors import KNOWN, KnownPosterior, estimates_of_reference, reference_posterior
 
 TARGET = 0.02
@@ -213,7 +213,7 @@ def test_the_independence_chain_visits_proposals_in_proportion_to_their_weights(
 @pytest.mark.slow
 def test_nuts_and_the_independence_sampler_agree(estimates):
     pytest.importorskip("pymc")
-    from gpn_bayes.scores.gp_nuts import nuts_draws
+    from gpn_bayes.scores.gp.nuts import nuts_draws
 
     _, errors, found = estimates
     z = []

@@ -11,15 +11,15 @@ import pytest
 from scipy.stats import invgamma, multivariate_normal
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes.kernels import gp_dense
-from gpn_bayes.scores.blas_threads import one_blas_thread
-from gpn_bayes.scores.gp_basis import Basis
-from gpn_bayes.scores.gp_dense import LARGEST_DENSE, DensePosterior
-from gpn_bayes.scores.gp_posterior import LowRankPosterior
-from gpn_bayes.scores.gp_priors import HyperPriors
-from gpn_bayes.scores.importance import importance_estimate
-from gpn_bayes.scores.laplace import laplace_estimate
-from gpn_bayes.scores.mode_search import first_inverse
+from gpn_bayes.scores.gp.basis import Basis
+from gpn_bayes.scores.gp.dense import LARGEST_DENSE, DensePosterior
+from gpn_bayes.scores.gp.importance import importance_estimate
+from gpn_bayes.scores.gp.laplace import laplace_estimate
+from gpn_bayes.scores.gp.low_rank import LowRankPosterior
+from gpn_bayes.scores.gp.mode_search import first_inverse
+from gpn_bayes.scores.gp.priors import HyperPriors
 
 PRIORS = HyperPriors()
 REFERENCE = Path(__file__).parent / "reference" / "gp" / "fourier_n4_N100_seed101.csv"

@@ -8,7 +8,7 @@ from scipy import stats
 
 from gpn_bayes import datasets
 from gpn_bayes.kernels.gp import log_likelihood, log_likelihood_and_gradient, new_workspace
-from gpn_bayes.scores.gp_basis import Basis
+from gpn_bayes.scores.gp.basis import Basis
 
 
 def standardise(values):

@@ -7,11 +7,11 @@ import pytest
 from arviz_stats.base import array_stats
 from scipy.stats import multivariate_t
 
-from gpn_bayes.scores import gp_nuts
-from gpn_bayes.scores.gp_basis import Basis
-from gpn_bayes.scores.gp_nuts import nuts_draws
-from gpn_bayes.scores.gp_posterior import LowRankPosterior, Modes
-from gpn_bayes.scores.gp_priors import HyperPriors
+from gpn_bayes.scores.gp import nuts as gp_nuts
+from gpn_bayes.scores.gp.basis import Basis
+from gpn_bayes.scores.gp.low_rank import LowRankPosterior, Modes
+from gpn_bayes.scores.gp.nuts import nuts_draws
+from gpn_bayes.scores.gp.priors import HyperPriors
 
 
 class Normal:

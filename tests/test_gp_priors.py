@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from gpn_bayes.kernels.priors import add_prior_gradient, draw_prior, log_drawn_density, log_prior
-from gpn_bayes.scores.gp_priors import HyperPriors
+from gpn_bayes.scores.gp.priors import HyperPriors
 
 ROOT = Path(__file__).resolve().parents[1]
 RULE = "must have a continuous prior of one positive number with constant parameters, unnamed and in no model"
@@ -223,7 +223,7 @@ def test_pairs_need_no_pymc_and_pickles_neither(pm, tmp_path):
     (tmp_path / "priors").write_bytes(pickle.dumps(priors))
     code = (
         "import pickle, sys; from pathlib import Path\n"
-        "from gpn_bayes.scores.gp_priors import HyperPriors\n"
+        "from gpn_bayes.scores.gp.priors import HyperPriors\n"
         "HyperPriors((2, 2), (3, 3)).for_parents(2)\n"
         f"tables = pickle.loads(Path({str(tmp_path / 'priors')!r}).read_bytes()).for_parents(2)\n"
         "assert 'pymc' not in sys.modules and 'pytensor' not in sys.modules\n"

@@ -5,10 +5,10 @@ import pytest
 from scipy import stats
 
 from gpn_bayes import datasets
-from gpn_bayes.scores.gp_basis import Basis
-from gpn_bayes.scores.gp_dense import DensePosterior
-from gpn_bayes.scores.gp_posterior import LowRankPosterior
-from gpn_bayes.scores.gp_priors import HyperPriors
+from gpn_bayes.scores.gp.basis import Basis
+from gpn_bayes.scores.gp.dense import DensePosterior
+from gpn_bayes.scores.gp.low_rank import LowRankPosterior
+from gpn_bayes.scores.gp.priors import HyperPriors
 
 DEFAULTS = HyperPriors()
 # The dense form is off by 6e-11 or less at the points tried here; the low-rank form, made for 1e-6, by 8e-7.
@@ -25,7 +25,7 @@ def pm():
 
 @pytest.fixture(scope="module")
 def gp_pymc(pm):
-    from gpn_bayes.scores import gp_pymc
+    from gpn_bayes.scores.gp import pymc_model as gp_pymc
 
     return gp_pymc
 

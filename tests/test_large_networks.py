@@ -10,11 +10,14 @@ import pytest
 from scipy.special import logsumexp
 
 import gpn_bayes as gpn
-from gpn_bayes import graphs, preparing, sampling
-from gpn_bayes.checkpoint import CheckpointStore
-from gpn_bayes.costs import most_candidates
+from gpn_bayes import graphs
+from gpn_bayes.candidates.costs import most_candidates
+from gpn_bayes.candidates.parent_space import ParentSpace, with_outsiders
+from gpn_bayes.sampling import options
+from gpn_bayes.sampling import sample as sampling
+from gpn_bayes.sampling.checkpoint import CheckpointStore
+from gpn_bayes.sampling.score_tables import Tabulator
 from gpn_bayes.scores import GraphPrior
-from gpn_bayes.tabulating import ParentSpace, Tabulator, with_outsiders
 from tests.draws import assert_same_draws
 
 REFERENCE = Path(__file__).parent / "reference" / "bge"
@@ -143,7 +146,7 @@ def test_a_run_that_has_not_converged_goes_on_at_a_larger_thinning(monkeypatch):
         checks.append(log_scores.shape)
         return len(checks) == 7
 
-    monkeypatch.setattr("gpn_bayes.running.have_converged", judge)
+    monkeypatch.setattr("gpn_bayes.sampling.run_chains.have_converged", judge)
     post = quick(until="converged", draws=100, tune=10, thin=3, chains=2)
     # Four looks on the way, then one at the end of each of three extensions.
     assert [shape[1] for shape in checks] == [25, 50, 75, 100, 100, 100, 100]
@@ -151,7 +154,7 @@ def test_a_run_that_has_not_converged_goes_on_at_a_larger_thinning(monkeypatch):
 
 
 def test_a_run_that_never_converges_says_so(monkeypatch):
-    monkeypatch.setattr("gpn_bayes.running.have_converged", lambda parents, log_scores, planned: False)
+    monkeypatch.setattr("gpn_bayes.sampling.run_chains.have_converged", lambda parents, log_scores, planned: False)
     with pytest.warns(UserWarning, match="not converged: 2 chains"):
         post = quick(until="converged", draws=20, tune=0, thin=1, chains=2)
     assert post.settings["converged"] is False and post.settings["thin"] == 32
@@ -248,7 +251,7 @@ def test_too_many_sets_with_an_outsider_are_refused_or_kept_small():
 
 
 def test_tables_of_nodes_that_did_not_change_are_kept(monkeypatch):
-    run = preparing.prepare(FIVE, candidates=CORE, plus_one=True, sampler="partition")
+    run = options.prepare(FIVE, candidates=CORE, plus_one=True, sampler="partition")
     from gpn_bayes.scores.cache import ScoreCache
 
     tabulator = Tabulator(ScoreCache(run.scorer), run.prior, progressbar=False)

@@ -7,7 +7,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from nacl import bindings
 
-from gpn_bayes.extras import installed_by
+from gpn_bayes._util.extras import installed_by
 from gpn_bayes.secure import oblivious_transfer
 from gpn_bayes.secure.base_transfer import receive_base, send_base
 from gpn_bayes.secure.blocks import TweakableHash, colours, random_blocks, where_set

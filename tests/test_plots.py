@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgba
 
 import gpn_bayes as gpn
-from gpn_bayes.bootstrapping import BootstrapResult
+from gpn_bayes.estimators.bootstrapping import BootstrapResult
 from gpn_bayes.plots import layout, palette
 from gpn_bayes.plots.network import links
 from tests.draws import NAMES

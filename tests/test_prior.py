@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 from gpn_bayes import graphs
+from gpn_bayes.candidates.spaces import candidate_lists
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES
 from gpn_bayes.mcmc.exact_posterior import exact_probabilities
 from gpn_bayes.mcmc.tables import build_tables
 from gpn_bayes.scores import GraphPrior
-from gpn_bayes.space import candidate_lists
 
 NAMES = ["a", "b", "c"]
 TABLE = np.array([[0.0, 0.9, 0.3], [0.2, 0.0, 0.5], [0.05, 0.6, 0.0]])

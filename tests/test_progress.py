@@ -10,8 +10,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from gpn_bayes import progress
-from gpn_bayes.progress import progress_bar, status_line
+from gpn_bayes._util import progress
+from gpn_bayes._util.progress import progress_bar, status_line
 
 
 @pytest.fixture

@@ -15,11 +15,12 @@ import pandas as pd
 import pytest
 
 import gpn_bayes as gpn
-from gpn_bayes import graphs, sampling
-from gpn_bayes.checkpoint import CheckpointStore
+from gpn_bayes import graphs
 from gpn_bayes.posterior.score_noise import drawn_sets
-from gpn_bayes.preparing import prepare
-from gpn_bayes.reweighting import smooth, weigh
+from gpn_bayes.sampling import sample as sampling
+from gpn_bayes.sampling.checkpoint import CheckpointStore
+from gpn_bayes.sampling.options import prepare
+from gpn_bayes.sampling.reweighting import smooth, weigh
 from gpn_bayes.scores.cache import ScoreCache, ScoreRecord
 from gpn_bayes.scores.dag_scorer import DagScorer
 from tests.draws import DAGS, NULL, assert_same_draws, quick, table

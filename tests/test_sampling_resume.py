@@ -13,7 +13,7 @@ import pytest
 
 import gpn_bayes as gpn
 from gpn_bayes import graphs
-from gpn_bayes.checkpoint import CheckpointStore
+from gpn_bayes.sampling.checkpoint import CheckpointStore
 from tests.draws import LINEAR, NULL, assert_same_draws, quick, table
 
 SAMPLERS = ("exact", "partition", "order")

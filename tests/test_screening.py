@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from gpn_bayes import graphs, simulate
+from gpn_bayes.candidates.screening import distance_correlations, forward_selection, strongest
 from gpn_bayes.scores import BGe
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
 from gpn_bayes.scores.cache import ScoreCache
-from gpn_bayes.screening import distance_correlations, forward_selection, strongest
 
 
 def plain_distance_correlation(x, y):
@@ -42,7 +42,7 @@ def test_distance_correlations_are_those_of_the_plain_statement(rows):
 def test_blocks_of_rows_add_up(monkeypatch):
     values = np.random.default_rng(1).normal(size=(50, 3))
     whole = distance_correlations(values)
-    monkeypatch.setattr("gpn_bayes.screening._BLOCK", 7 * values.size)
+    monkeypatch.setattr("gpn_bayes.candidates.screening._BLOCK", 7 * values.size)
     np.testing.assert_allclose(distance_correlations(values), whole, rtol=1e-12, atol=1e-14)
 
 

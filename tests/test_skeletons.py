@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import norm
 
 from gpn_bayes import graphs, simulate
+from gpn_bayes.candidates.pc_skeleton import dual_pc_skeleton, pc_skeleton
 from gpn_bayes.kernels.partial_correlations import weakest_partials
-from gpn_bayes.skeletons import dual_pc_skeleton, pc_skeleton
 
 ALGORITHMS = {"pc": pc_skeleton, "dual-pc": dual_pc_skeleton}
 

@@ -9,18 +9,26 @@ import pandas as pd
 import pytest
 
 import gpn_bayes as gpn
-from gpn_bayes import graphs, preparing, simulate
-from gpn_bayes.costs import filled_up_to
+from gpn_bayes import graphs, simulate
+from gpn_bayes.candidates.costs import filled_up_to
+from gpn_bayes.candidates.methods import ALPHA, METHODS, POOL, SpaceContext
+from gpn_bayes.candidates.parent_space import with_outsiders
+from gpn_bayes.candidates.pc_skeleton import dual_pc_skeleton, pc_skeleton
+from gpn_bayes.candidates.screening import distance_correlations, forward_selection, strongest
+from gpn_bayes.candidates.spaces import (
+    DEFAULT_CANDIDATES,
+    NotNamed,
+    SpaceReport,
+    candidate_lists,
+    find_candidates,
+    read_space,
+)
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES
 from gpn_bayes.mcmc.tables import MAX_TABULATED
+from gpn_bayes.sampling import options
 from gpn_bayes.scores import BGe, GraphPrior
 from gpn_bayes.scores.cache import ScoreCache
-from gpn_bayes.screening import distance_correlations, forward_selection, strongest
-from gpn_bayes.skeletons import dual_pc_skeleton, pc_skeleton
-from gpn_bayes.space import DEFAULT_CANDIDATES, NotNamed, SpaceReport, candidate_lists, find_candidates, read_space
-from gpn_bayes.space_methods import ALPHA, METHODS, POOL, SpaceContext
-from gpn_bayes.tabulating import with_outsiders
 from tests.test_screening import SlowScore
 
 N = 25
@@ -118,7 +126,7 @@ def test_slow_scores_keep_all_others_of_up_to_21_variables():
     ],
 )  # fmt: skip
 def test_the_sampler_decides_on_the_space(sampler, n, chosen):
-    run = preparing.prepare(DATA[NAMES[:n]], sampler=sampler)
+    run = options.prepare(DATA[NAMES[:n]], sampler=sampler)
     assert (run.settings["sampler"], run.space.source) == chosen
     assert run.plus_one == (chosen[1] != "all others")
 
@@ -187,9 +195,9 @@ def test_a_graph_leaves_no_default_to_anyone():
 
 def test_only_variables_not_named_take_parents_from_outside_unless_asked():
     named = {"v2": ["v1"], "v3": []}
-    run = preparing.prepare(DATA, candidates=named)
+    run = options.prepare(DATA, candidates=named)
     assert run.plus_one and run.closed == {1, 2} and run.settings["plus_one"] == "not named"
-    asked = preparing.prepare(DATA, candidates=named, plus_one=True)
+    asked = options.prepare(DATA, candidates=named, plus_one=True)
     assert asked.plus_one and not asked.closed and asked.settings["plus_one"] is True
     assert run.key != asked.key
     lists = found_by(named).lists
@@ -376,7 +384,7 @@ REFUSED = [
 @pytest.mark.parametrize(("candidates", "message"), REFUSED, ids=[message[-40:] for _, message in REFUSED])
 def test_bad_candidates_are_refused_before_anything_is_computed(candidates, message):
     with pytest.raises(ValueError) as error:
-        preparing.prepare(DATA, candidates=candidates)
+        options.prepare(DATA, candidates=candidates)
     assert str(error.value) == message
 
 
@@ -390,7 +398,7 @@ def test_too_many_required_edges_are_refused():
     message = "at most 20 candidate parents a node are supported; 'v25' has 21 required ones"
     for candidates in ("correlation", {"v1": ["v2"]}):
         with pytest.raises(ValueError) as error:
-            preparing.prepare(DATA, prior=prior, candidates=candidates)
+            options.prepare(DATA, prior=prior, candidates=candidates)
         assert str(error.value) == message
 
 
@@ -414,7 +422,7 @@ def test_too_many_required_edges_are_refused():
 )
 def test_methods_that_the_data_do_not_allow_are_refused(data, candidates, message):
     with pytest.raises(ValueError) as error:
-        preparing.prepare(data, candidates=candidates)
+        options.prepare(data, candidates=candidates)
     assert str(error.value) == message
 
 
@@ -462,15 +470,15 @@ def test_sampling_stays_within_the_space(candidates, tmp_path):
 
 def test_runs_are_told_apart_by_what_was_asked_for():
     keys = [
-        preparing.prepare(DATA, candidates=candidates, random_seed=1).key
+        options.prepare(DATA, candidates=candidates, random_seed=1).key
         for candidates in (None, 8, "pc", "greedy", {"v1": ["v2"]}, {"v1": ["v3"]})
     ]
     assert len(set(keys)) == len(keys)
-    assert keys[2] == preparing.prepare(DATA, candidates=["pc"], random_seed=1).key
+    assert keys[2] == options.prepare(DATA, candidates=["pc"], random_seed=1).key
 
 
 def test_a_run_that_found_its_space_goes_on_where_it_stopped(tmp_path, monkeypatch):
-    from gpn_bayes.checkpoint import CheckpointStore
+    from gpn_bayes.sampling.checkpoint import CheckpointStore
 
     # From a cache as well: single scores and whole tables differ in the last digit.
     whole = quick("pc+greedy", cache=tmp_path / "whole.sqlite")

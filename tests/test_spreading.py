@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from gpn_bayes.scores import GP, BGe, spreading
+from gpn_bayes.scores import GP, BGe
 from gpn_bayes.scores import cache as cache_module
-from gpn_bayes.scores import gp as gp_module
+from gpn_bayes.scores import workers as spreading
 from gpn_bayes.scores.cache import ScoreCache
-from gpn_bayes.scores.spreading import Batch, WorkersLost, spread
+from gpn_bayes.scores.gp import score as gp_module
+from gpn_bayes.scores.workers import Batch, WorkersLost, spread
 
 TABLE = np.random.default_rng(1).normal(size=(40, 4))
 BATCHES = [Batch(0, ((p,),)) for p in (1, 2, 3)] * 60

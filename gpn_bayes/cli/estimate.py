@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gpn_bayes._util.files import write_whole
 from gpn_bayes.cli import inputs, methods, screen
 from gpn_bayes.cli.folder import check_free
 from gpn_bayes.cli.options import (
@@ -22,7 +23,6 @@ from gpn_bayes.cli.options import (
     reads_table,
 )
 from gpn_bayes.cli.run import INTERRUPTED
-from gpn_bayes.files import write_whole
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -253,7 +253,7 @@ def _show(found: _Found) -> None:
 
 def _lines(edges: "pd.DataFrame", maximised: bool) -> list[list[str]]:
     """Return the rows of the table on screen."""
-    from gpn_bayes import metrics
+    from gpn_bayes.graphs import metrics
 
     lines = []
     for row in edges.to_dict("records"):

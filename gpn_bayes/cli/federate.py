@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gpn_bayes._util.extras import installed_by
+from gpn_bayes._util.files import write_whole
 from gpn_bayes.cli import inputs, screen
 from gpn_bayes.cli.options import Quiet, folder_option, reads_table
 from gpn_bayes.cli.run import INTERRUPTED
-from gpn_bayes.extras import installed_by
-from gpn_bayes.files import write_whole
 
 if TYPE_CHECKING:
-    from gpn_bayes.federated.config import ClientConfig
+    from gpn_bayes.federated.processes.config import ClientConfig
 
 app = typer.Typer(
     help="Learn from rows that several parties hold and don't share.",
@@ -41,8 +41,8 @@ def make_certificates(
     Whoever runs this has all keys. For real use every party makes its own.
     """
     with _plain_messages():
+        from gpn_bayes.federated.processes.setup_files import write_parties
         from gpn_bayes.federated.programs import find_program
-        from gpn_bayes.federated.setup_files import write_parties
 
         find_program(program)
 
@@ -64,9 +64,9 @@ def run_coordinator(
     Writes <program>.npz. Where it holds statistics, gpn.sample and the learners take it as data.
     """
     with _plain_messages(), _logging(quiet):
-        from gpn_bayes.federated.config import read_coordinator
-        from gpn_bayes.federated.coordinator import coordinate
-        from gpn_bayes.progress import status_line
+        from gpn_bayes._util.progress import status_line
+        from gpn_bayes.federated.processes.config import read_coordinator
+        from gpn_bayes.federated.processes.coordinator import coordinate
 
         told = read_coordinator(config)
         with status_line(not quiet) as tell:
@@ -102,8 +102,8 @@ def run_client(
     Options take the place of entries in the configuration.
     """
     with _plain_messages(), _logging(quiet):
-        from gpn_bayes.federated.client import take_part
-        from gpn_bayes.progress import status_line
+        from gpn_bayes._util.progress import status_line
+        from gpn_bayes.federated.processes.client import take_part
 
         told = _client_config(config, {
             "coordinator": coordinator, "certificate": cert, "key": key, "authority": authority, "state": state,
@@ -115,7 +115,7 @@ def run_client(
 
 
 def _client_config(config: Path | None, overrides: dict[str, Any]) -> "ClientConfig":
-    from gpn_bayes.federated.config import read_client
+    from gpn_bayes.federated.processes.config import read_client
 
     if config is None:
         if overrides["certificate"] is None:
@@ -127,7 +127,7 @@ def _client_config(config: Path | None, overrides: dict[str, Any]) -> "ClientCon
 def _sample(statistics: Path, options: dict[str, Any], quiet: bool) -> list[Path]:
     """Draw from the posterior of networks, given the statistics; return the files."""
     from gpn_bayes.cli.folder import edges_csv
-    from gpn_bayes.sampling import sample
+    from gpn_bayes.sampling.sample import sample
 
     settings: dict[str, Any] = {"score": "bge", "random_seed": 1, "progressbar": not quiet} | options
     post = sample(statistics, **settings)

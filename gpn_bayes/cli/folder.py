@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpn_bayes.files import write_whole
+from gpn_bayes._util.files import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from gpn_bayes.posterior import GraphPosterior
-    from gpn_bayes.preparing import PreparedRun
+    from gpn_bayes.sampling.options import PreparedRun
 
 FORMAT = "gpn_bayes run 1"
 # How each column of edges.csv is written, so that equal results are equal files.

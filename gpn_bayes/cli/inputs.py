@@ -20,7 +20,7 @@ Pair = tuple[str, str]
 def read_score(given: str) -> str:
     """Return the name of a score as `gpn_bayes.scores.by_name` takes it."""
     from gpn_bayes import scores
-    from gpn_bayes.checking import check_choice
+    from gpn_bayes._util.checks import check_choice
 
     check_choice("--score", given.lower(), scores.names())
     return given.lower()
@@ -184,8 +184,8 @@ def read_candidates(given: str | None, names: Sequence[str]) -> dict[str, list[s
     path = Path(given)
     if not path.is_file() and not path.suffix:
         return given
+    from gpn_bayes.candidates.spaces import candidate_lists
     from gpn_bayes.scores import GraphPrior
-    from gpn_bayes.space import candidate_lists
 
     candidates: dict[str, list[str]] = {}
     pairs = read_pairs(path, [*names, ""], "--candidates")
@@ -253,7 +253,7 @@ def _naming(option: str, path: Path | None) -> Iterator[None]:
 
 def _check_name(name: str, names: Sequence[str]) -> None:
     if name not in names:
-        from gpn_bayes.checking import did_you_mean
+        from gpn_bayes._util.checks import did_you_mean
 
         raise ValueError(f"every name must be one of the variables; {name!r} is not{did_you_mean(name, names)}")
 

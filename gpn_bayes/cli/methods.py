@@ -35,7 +35,7 @@ OPTIONS = {
 def find_method(method: str) -> "type[GraphEstimator]":
     """Return the learner that a method stands for."""
     from gpn_bayes import estimators
-    from gpn_bayes.checking import check_choice
+    from gpn_bayes._util.checks import check_choice
 
     check_choice("--method", method.lower(), tuple(METHODS))
     return getattr(estimators, METHODS[method.lower()])
@@ -95,7 +95,7 @@ def read_setting(text: str, own: Sequence[str], method: str) -> tuple[str, Any]:
     if name in OPTIONS:
         raise ValueError(f"--set is for settings without an option; {name!r} has {OPTIONS[name]}")
     if name not in own:
-        from gpn_bayes.checking import did_you_mean
+        from gpn_bayes._util.checks import did_you_mean
 
         rule = f"--method {method.lower()} has the settings {', '.join(own) or 'none'}"
         raise ValueError(f"{rule}; received {name!r}{did_you_mean(name, own)}")

@@ -231,9 +231,9 @@ def _read_address(text: str) -> tuple[str, int]:
 
 
 def _take_part(party: _Party, meet: Callable[[], "TlsLink"]) -> None:
+    from gpn_bayes._util.progress import progress_bar
     from gpn_bayes.private.meeting import learn_over_tls
     from gpn_bayes.private.protocol import make_pool
-    from gpn_bayes.progress import progress_bar
 
     started = perf_counter()
     _show_expectations(party)

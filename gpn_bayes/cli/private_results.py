@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpn_bayes._util.files import write_whole
 from gpn_bayes.cli import screen
-from gpn_bayes.files import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd

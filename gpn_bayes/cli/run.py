@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gpn_bayes._util.files import UnwritableError
 from gpn_bayes.cli import inputs, screen
 from gpn_bayes.cli.cluster import Cluster, read_cluster
 from gpn_bayes.cli.folder import ResultFolder
@@ -23,12 +24,11 @@ from gpn_bayes.cli.options import (
     reads_table,
 )
 from gpn_bayes.cli.retyping import retyped
-from gpn_bayes.files import UnwritableError
 
 if TYPE_CHECKING:
     from gpn_bayes.data import Dataset, SufficientStatistics
     from gpn_bayes.posterior import GraphPosterior
-    from gpn_bayes.preparing import PreparedRun
+    from gpn_bayes.sampling.options import PreparedRun
 
 INTERRUPTED = 130
 _GOES_ON = "; what is finished is kept, and the same command goes on from there"
@@ -252,7 +252,7 @@ def run_demo(
 
 def _carry_out(job: _Job) -> "GraphPosterior":
     """Do the run, or what is left of it, and show its summary."""
-    from gpn_bayes.preparing import prepare
+    from gpn_bayes.sampling.options import prepare
 
     run = prepare(job.data, **job.options)
     folder = ResultFolder(job.out)
@@ -288,10 +288,10 @@ def _carry_out(job: _Job) -> "GraphPosterior":
 
 def _finish(folder: ResultFolder, run: "PreparedRun", executor: Executor | None, job: _Job) -> "GraphPosterior":
     """Draw and write whatever isn't there yet; only the draws when Ctrl-C cut them short."""
-    from gpn_bayes.checkpoint import CheckpointStore
     from gpn_bayes.posterior import load
     from gpn_bayes.report import write_report
-    from gpn_bayes.sampling import draw
+    from gpn_bayes.sampling.checkpoint import CheckpointStore
+    from gpn_bayes.sampling.sample import draw
 
     if folder.drawn:
         post = load(folder.posterior)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from gpn_bayes.advice import in_options
-from gpn_bayes.extras import MissingPackage
+from gpn_bayes._util.cli_wording import in_options
+from gpn_bayes._util.extras import MissingPackage
 
 if TYPE_CHECKING:
     import pandas as pd

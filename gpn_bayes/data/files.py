@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from gpn_bayes._util.extras import installed_by
 from gpn_bayes.data.grid import Grid, read_grid
 from gpn_bayes.data.recognising import SEPARATORS, decode, find_separator, records
-from gpn_bayes.extras import installed_by
 
 _ZIPPED = b"PK\x03\x04"  # how an .xlsx file begins, whatever it is called
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpn_bayes.checking import check_choice, check_count
+from gpn_bayes._util.checks import check_choice, check_count
 from gpn_bayes.data.columns import Column, Source, read_column
 from gpn_bayes.data.files import FileTable, check_file, is_parquet, read_cells, read_parquet
 from gpn_bayes.data.levels import FEW_LEVELS, cut, labels

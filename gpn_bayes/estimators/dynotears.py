@@ -7,7 +7,7 @@ import networkx as nx
 import numpy as np
 
 from gpn_bayes import graphs, scores
-from gpn_bayes.checking import check_count, check_not_negative
+from gpn_bayes._util.checks import check_count, check_not_negative
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.lagged_data import LaggedData, lagged_graph, lagged_name, read_series
 from gpn_bayes.estimators.lagged_orders import OrderProblem, best_orders

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from gpn_bayes import graphs
-from gpn_bayes.checking import check_count
+from gpn_bayes._util.checks import check_count
+from gpn_bayes._util.progress import progress_bar
 from gpn_bayes.estimators.base import ScoreBasedEstimator
 from gpn_bayes.estimators.climbing import Climber
 from gpn_bayes.estimators.problem import Problem
 from gpn_bayes.kernels.hill_climbing import NO_MOVE
 from gpn_bayes.kernels.parent_sets import LEAST_GAIN
-from gpn_bayes.progress import progress_bar
 
 
 class HillClimbing(ScoreBasedEstimator):

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from gpn_bayes.checking import check_count
+from gpn_bayes._util.checks import check_count
+from gpn_bayes._util.progress import progress_bar
 from gpn_bayes.estimators.base import ScoreBasedEstimator
 from gpn_bayes.estimators.orders import check_required, orders_to_try, read_order
 from gpn_bayes.estimators.problem import Problem
 from gpn_bayes.kernels.parent_sets import LEAST_GAIN
-from gpn_bayes.progress import progress_bar
 
 
 class K2(ScoreBasedEstimator):

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes._util.progress import progress_bar
 from gpn_bayes.estimators.notears.order_search import OrderSearch, least_variance_order
 from gpn_bayes.kernels.lasso_orders import OrderState
 from gpn_bayes.kernels.regressions import Regressions
-from gpn_bayes.progress import progress_bar
 
 # From every start, the search goes on from its best order until so many random moves in a row led to none better.
 _PATIENCE = 20

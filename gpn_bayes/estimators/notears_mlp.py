@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from gpn_bayes import graphs
-from gpn_bayes.checking import check_count, check_not_negative
+from gpn_bayes._util.checks import check_count, check_not_negative
+from gpn_bayes._util.progress import progress_bar, shares
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.lagrangian import Round, augmented_lagrangian
@@ -16,7 +17,6 @@ from gpn_bayes.estimators.notears.dags import Removed, break_cycles, cut, order_
 from gpn_bayes.estimators.perceptrons import Perceptrons
 from gpn_bayes.estimators.quasi_newton import Function, Minimum, minimise
 from gpn_bayes.kernels.acyclicity import exponential
-from gpn_bayes.progress import progress_bar, shares
 from gpn_bayes.scores.prior import GraphPrior
 
 # Cycles are this weak when they are cut; the order of the variables is settled long before.

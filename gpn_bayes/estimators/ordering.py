@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gpn_bayes.checking import check_choice, check_count, check_seconds
+from gpn_bayes._util.checks import check_choice, check_count, check_seconds
+from gpn_bayes._util.progress import progress_bar
 from gpn_bayes.estimators.base import ScoreBasedEstimator
 from gpn_bayes.estimators.parent_sets import adjacency_of
 from gpn_bayes.estimators.pops import potentially_optimal_sets
@@ -15,7 +16,6 @@ from gpn_bayes.estimators.problem import Problem
 from gpn_bayes.estimators.set_search import anytime_parent_sets
 from gpn_bayes.kernels.ordering import OrderState, local_search, perturb, random_order, total_score
 from gpn_bayes.kernels.parent_sets import LEAST_GAIN, ParentSets, best_of_order
-from gpn_bayes.progress import progress_bar
 
 VARIANTS = ("obs", "asobs")
 MOVES = ("insertion", "swap")

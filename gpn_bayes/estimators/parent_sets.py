@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from gpn_bayes._util.progress import progress_bar
 from gpn_bayes.estimators.problem import Problem
 from gpn_bayes.kernels.parent_sets import ParentSets
-from gpn_bayes.progress import progress_bar
 
 # Members of each set, ascending, then -1; and the scores.
 ScoredSets = tuple[np.ndarray, np.ndarray]

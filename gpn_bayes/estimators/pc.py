@@ -7,8 +7,10 @@ from typing import Any, Self
 import networkx as nx
 import numpy as np
 
-from gpn_bayes import equivalence, graphs
-from gpn_bayes.checking import check_choice, check_count, check_share
+from gpn_bayes import graphs
+from gpn_bayes._util.blas_threads import one_blas_thread
+from gpn_bayes._util.checks import check_choice, check_count, check_share
+from gpn_bayes.candidates.pc_skeleton import Skeleton
 from gpn_bayes.data import Dataset, read_data
 from gpn_bayes.estimators.base import Data, GraphEstimator
 from gpn_bayes.estimators.independence import (
@@ -20,10 +22,9 @@ from gpn_bayes.estimators.independence import (
     GSquared,
 )
 from gpn_bayes.estimators.pc_orientation import COLLIDER_RULES, Orientation, orient
-from gpn_bayes.scores.blas_threads import one_blas_thread
+from gpn_bayes.graphs import equivalence
 from gpn_bayes.scores.categories import is_discrete
 from gpn_bayes.scores.prior import GraphPrior
-from gpn_bayes.skeletons import Skeleton
 
 TESTS = ("auto", "fisher-z", "g2", "hsic", "distance-correlation")
 NO_DAG = "no DAG has these edges and colliders: the tests contradict each other, and dag_ is None"

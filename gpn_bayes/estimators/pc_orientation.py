@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpn_bayes import equivalence, graphs
+from gpn_bayes import graphs
+from gpn_bayes.candidates.pc_skeleton import Skeleton
 from gpn_bayes.estimators.independence.base import BoundTest, neighbour_sets
-from gpn_bayes.skeletons import Skeleton
+from gpn_bayes.graphs import equivalence
 
 COLLIDER_RULES = ("majority", "conservative", "separating-set")
 # Larger sets don't vote where a pair would have more voters than this.

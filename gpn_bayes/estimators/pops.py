@@ -20,11 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes._util.progress import progress_bar
 from gpn_bayes.estimators.parent_sets import ScoredSets, gather, scored_nodes
 from gpn_bayes.estimators.problem import Problem
 from gpn_bayes.kernels.parent_sets import ParentSets
 from gpn_bayes.kernels.pops import Levels, Rules, best_below, extend
-from gpn_bayes.progress import progress_bar
 from gpn_bayes.scores.discrete import DiscreteBICScorer
 
 

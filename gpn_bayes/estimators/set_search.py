@@ -19,11 +19,11 @@ from math import prod
 import numpy as np
 
 from gpn_bayes import graphs
+from gpn_bayes._util.progress import progress_bar
 from gpn_bayes.estimators.climbing import Climber
 from gpn_bayes.estimators.parent_sets import ScoredSets, gather
 from gpn_bayes.estimators.problem import Problem
 from gpn_bayes.kernels.parent_sets import LEAST_GAIN, ParentSets, undominated
-from gpn_bayes.progress import progress_bar
 from gpn_bayes.scores.discrete import DiscreteBICScorer
 
 # So many sets are scored at a time. The more, the fewer calls, but the older the guesses.

@@ -19,14 +19,14 @@ Examples
 from importlib import import_module
 from typing import Any
 
-from gpn_bayes.extras import installed_by
+from gpn_bayes._util.extras import installed_by
 
 _NAMES = {
-    "AllData": "gpn_bayes.federated.baselines",
-    "Averaging": "gpn_bayes.federated.baselines",
-    "Best": "gpn_bayes.federated.baselines",
-    "FederatedNOTEARS": "gpn_bayes.federated.learner",
-    "Voting": "gpn_bayes.federated.baselines",
+    "AllData": "gpn_bayes.federated.notears.baselines",
+    "Averaging": "gpn_bayes.federated.notears.baselines",
+    "Best": "gpn_bayes.federated.notears.baselines",
+    "FederatedNOTEARS": "gpn_bayes.federated.notears.learner",
+    "Voting": "gpn_bayes.federated.notears.baselines",
     "secure_statistics": "gpn_bayes.federated.statistics",
 }
 __all__ = list(_NAMES)

@@ -1,70 +1,18 @@
-"""What a federated program sees of its clients: it sends a task to all, and gets the sums of their answers."""
+"""The channel to clients that are all in this process."""
 
 import secrets
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from gpn_bayes.federated.combining import RoundSum, Shapes
+from gpn_bayes.federated.interface import Channel, Participant
 from gpn_bayes.federated.plan import Plan
 from gpn_bayes.federated.requests import Request
 from gpn_bayes.federated.session import ClientSession
 from gpn_bayes.secure.key_exchange import Signer, fingerprint
 from gpn_bayes.wire.certificates import new_authority, new_party
-
-
-class Channel(ABC):
-    """The coordinator's view of its clients.
-
-    A program must be a deterministic function of its channel: one that was killed is run again, and asks again for the
-    sums that it has already had.
-
-    Attributes
-    ----------
-    clients : tuple of str
-        Their names.
-    """
-
-    clients: tuple[str, ...]
-
-    @abstractmethod
-    def sum(self, task: str, values: Mapping[str, ArrayLike], shapes: Shapes | None = None) -> dict[str, np.ndarray]:
-        """Send a task to all clients, and return the sums over the clients of the arrays that they answer.
-
-        Every call is a round; rounds are numbered from 0.
-
-        Parameters
-        ----------
-        task : str
-            What to do.
-        values : dict of str to array
-            What the clients need for it; no secret.
-        shapes : dict of str to tuple, optional
-            The arrays that each client must answer. Without it, those that most clients answer; later rounds of the
-            same task must keep to them.
-
-        Returns
-        -------
-        dict of str to ndarray
-        """
-
-
-class Participant(ABC):
-    """One client's side of a program; it knows its own rows."""
-
-    @abstractmethod
-    def answer(self, task: str, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return what this client adds to the sums of a task."""
-
-    @abstractmethod
-    def state(self) -> dict[str, np.ndarray]:
-        """Return what is needed to go on after a restart."""
-
-    @abstractmethod
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from what `state` returned."""
 
 
 class MemoryChannel(Channel):

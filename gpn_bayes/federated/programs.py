@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from gpn_bayes.checking import check_choice
+from gpn_bayes._util.checks import check_choice
 from gpn_bayes.data import Dataset
-from gpn_bayes.federated.channel import Channel, Participant
-from gpn_bayes.federated.notears_program import coordinate_notears, notears_participant
+from gpn_bayes.federated.interface import Channel, Participant
+from gpn_bayes.federated.notears.program import coordinate_notears, notears_participant
 from gpn_bayes.federated.statistics import StatisticsParticipant, sum_statistics
 
 Arrays = dict[str, np.ndarray]

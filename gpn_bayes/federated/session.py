@@ -1,10 +1,10 @@
 """One client in one run: which round is due, what it answers, and how the answer is hidden."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpn_bayes.federated.interface import Participant
 from gpn_bayes.federated.plan import Plan
 from gpn_bayes.federated.requests import Request
 from gpn_bayes.secure import fixed_point, key_exchange
@@ -13,9 +13,6 @@ from gpn_bayes.secure.link import ProtocolError
 from gpn_bayes.secure.masking import mask
 from gpn_bayes.wire import arrays
 from gpn_bayes.wire import federation_pb2 as messages
-
-if TYPE_CHECKING:
-    from gpn_bayes.federated.channel import Participant
 
 
 class ClientSession:
@@ -40,7 +37,7 @@ class ClientSession:
         The digest of what was asked in it, and the exact bytes of the answer.
     """
 
-    def __init__(self, plan: Plan, client: str, participant: "Participant", private_key: bytes | None = None) -> None:
+    def __init__(self, plan: Plan, client: str, participant: Participant, private_key: bytes | None = None) -> None:
         if client not in plan.clients:
             raise ProtocolError(f"a run's clients must include this one, {client!r}; they don't")
         self.plan = plan

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from gpn_bayes.data import Dataset, SufficientStatistics, read_part
-from gpn_bayes.federated.channel import Channel, MemoryChannel, Participant
+from gpn_bayes.federated.channel import MemoryChannel
+from gpn_bayes.federated.interface import Channel, Participant
 from gpn_bayes.federated.moments import digit_shape, moment_digits, pooled_statistics
 from gpn_bayes.federated.plan import warn_of_few
 

@@ -8,7 +8,7 @@ Examples
 [0, 1, 2]
 """
 
-from gpn_bayes.graphs.converting import as_adjacency, as_stack, graph_names, node_index, to_networkx
+from gpn_bayes.graphs.adjacency import as_adjacency, as_stack, graph_names, node_index, to_networkx
 from gpn_bayes.graphs.counting import (
     count_linear_extensions,
     enumerate_dags,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gpn_bayes.graphs.converting import as_stack
+from gpn_bayes.graphs.adjacency import as_stack
 
 MAX_NODES = 256
 

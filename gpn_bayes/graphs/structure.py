@@ -7,8 +7,8 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from gpn_bayes.checking import did_you_mean
-from gpn_bayes.graphs.converting import as_adjacency, as_stack, graph_names, to_networkx
+from gpn_bayes._util.checks import did_you_mean
+from gpn_bayes.graphs.adjacency import as_adjacency, as_stack, graph_names, to_networkx
 from gpn_bayes.kernels import dags
 
 

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from gpn_bayes import graphs
-from gpn_bayes.checking import check_count
+from gpn_bayes._util.checks import check_count
 from gpn_bayes.plots import frames, lettering, palette
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
-from gpn_bayes.checking import check_choice
-from gpn_bayes.curves import fitted_curves
+from gpn_bayes._util.checks import check_choice
 from gpn_bayes.plots import frames, lettering, palette
+from gpn_bayes.posterior.curves import fitted_curves
 
 if TYPE_CHECKING:
     from gpn_bayes.posterior.graph_posterior import GraphPosterior
@@ -46,7 +46,7 @@ def plot_curves(
     ax : matplotlib Axes or several, optional
         Where to draw, one for every panel; by default a new figure. Give your own ``layout="constrained"``.
     **settings
-        `parents`, `threshold`, `probability`, `points` and `centred` of `gpn_bayes.curves.fitted_curves`.
+        `parents`, `threshold`, `probability`, `points` and `centred` of `gpn_bayes.posterior.curves.fitted_curves`.
 
     Returns
     -------

@@ -10,7 +10,7 @@ from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon, Rectangle
 from matplotlib.path import Path
 from matplotlib.text import Text
 
-from gpn_bayes.checking import check_share
+from gpn_bayes._util.checks import check_share
 from gpn_bayes.plots import frames, lettering, palette
 from gpn_bayes.plots.layout import averaged_order
 from gpn_bayes.plots.placing import (

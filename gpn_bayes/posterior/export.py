@@ -10,8 +10,8 @@ import numpy as np
 import xarray as xr
 
 from gpn_bayes import graphs, scores
+from gpn_bayes._util.files import new_file, write_whole
 from gpn_bayes.data import Dataset, SufficientStatistics
-from gpn_bayes.files import new_file, write_whole
 from gpn_bayes.posterior import stored_data
 from gpn_bayes.posterior.diagnostics import weight_ess
 from gpn_bayes.posterior.exact import ExactAnswers

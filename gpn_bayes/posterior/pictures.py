@@ -221,7 +221,7 @@ class DrawPictures:
         return plot_parent_counts(self, ax)  # type: ignore[arg-type]
 
     def curves(self, node: Hashable, data: Any = None, score: Any = None, **settings: Any) -> "pd.DataFrame":
-        """Return how a variable depends on each of its parents; see `gpn_bayes.curves.fitted_curves`.
+        """Return how a variable depends on each of its parents; see `gpn_bayes.posterior.curves.fitted_curves`.
 
         Parameters
         ----------
@@ -232,7 +232,7 @@ class DrawPictures:
         score : GP, optional
             The Gaussian processes to fit; by default those that the posterior was drawn under.
         **settings
-            `parents`, `threshold`, `probability`, `points` and `centred` of `gpn_bayes.curves.fitted_curves`.
+            `parents`, `threshold`, `probability`, `points` and `centred` of `gpn_bayes.posterior.curves.fitted_curves`.
 
         Returns
         -------
@@ -255,7 +255,7 @@ class DrawPictures:
         3      x  1.5   1.1
         4      x  2.9   0.1
         """
-        from gpn_bayes.curves import fitted_curves
+        from gpn_bayes.posterior.curves import fitted_curves
 
         return fitted_curves(self, node, data, score, **settings).lines  # type: ignore[arg-type]
 
@@ -283,7 +283,7 @@ class DrawPictures:
         ax : matplotlib Axes or several, optional
             Where to draw, one for every panel; by default a new figure. Give your own ``layout="constrained"``.
         **settings
-            `parents`, `threshold`, `probability`, `points` and `centred` of `gpn_bayes.curves.fitted_curves`.
+            `parents`, `threshold`, `probability`, `points` and `centred` of `gpn_bayes.posterior.curves.fitted_curves`.
 
         Returns
         -------

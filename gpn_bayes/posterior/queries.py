@@ -9,7 +9,8 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
-from gpn_bayes import graphs, metrics
+from gpn_bayes import graphs
+from gpn_bayes.graphs import metrics
 from gpn_bayes.posterior.estimate import Estimate, Moments
 from gpn_bayes.posterior.pictures import EdgePictures
 from gpn_bayes.posterior.questions import Question, read_question

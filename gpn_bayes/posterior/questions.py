@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from gpn_bayes.checking import did_you_mean
+from gpn_bayes._util.checks import did_you_mean
 
 # Longer signs first: "a -> b" is no question about a - b.
 SIGNS = ("->", "~>", "<", "-")

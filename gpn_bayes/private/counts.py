@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from gpn_bayes.checking import check_count
+from gpn_bayes._util.checks import check_count
 from gpn_bayes.private.product_plan import Label, Pair
 from gpn_bayes.private.scalar_product import ScalarProducts
 

@@ -13,6 +13,7 @@ from typing import Self
 import pandas as pd
 
 import gpn_bayes
+from gpn_bayes._util.progress import progress_bar
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.orders import read_order
 from gpn_bayes.private import second_party
@@ -21,7 +22,6 @@ from gpn_bayes.private.meeting import PATIENCE, learn_over_tls
 from gpn_bayes.private.protocol import Learned, make_pool
 from gpn_bayes.private.settings import Settings
 from gpn_bayes.private.tables import PartyTable, read_table
-from gpn_bayes.progress import progress_bar
 from gpn_bayes.wire.certificates import new_authority, new_party
 from gpn_bayes.wire.tls_link import Credentials, connect
 

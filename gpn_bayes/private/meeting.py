@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from gpn_bayes.extras import installed_by
+from gpn_bayes._util.extras import installed_by
 from gpn_bayes.private.protocol import Learned, learn
 from gpn_bayes.private.settings import Settings
 from gpn_bayes.private.tables import PartyTable

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from gpn_bayes.checking import check_count
-from gpn_bayes.extras import installed_by
+from gpn_bayes._util.checks import check_count
+from gpn_bayes._util.extras import installed_by
 from gpn_bayes.private.product_plan import (
     Block,
     Bundle,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpn_bayes.checking import check_choice
+from gpn_bayes._util.checks import check_choice
 from gpn_bayes.private.logarithm import plain_logarithms, share_logarithms
 from gpn_bayes.private.lookup import Precision, log_factorials, look_up, table_length
 from gpn_bayes.secure.session import Session

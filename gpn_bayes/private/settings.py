@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from gpn_bayes.checking import check_choice, check_count
+from gpn_bayes._util.checks import check_choice, check_count
 from gpn_bayes.private.scoring import PRECISIONS
 from gpn_bayes.secure.link import Link, ProtocolError
 from gpn_bayes.secure.paillier import check_key_bits

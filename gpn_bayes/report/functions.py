@@ -56,7 +56,7 @@ def _missing(post: "GraphPosterior", data: Any) -> str:
 
 def _add_curves(found: dict[str, Any], post: "GraphPosterior", node: int, data: Any) -> None:
     """Compute the curves of one variable, and note the rows they need."""
-    from gpn_bayes.curves import fitted_curves
+    from gpn_bayes.posterior.curves import fitted_curves
 
     lines, points = fitted_curves(post, node, data, threshold=CURVES_FROM, points=_POINTS)
     curves = []

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpn_bayes.advice import in_both
+from gpn_bayes._util.cli_wording import in_both
 from gpn_bayes.posterior.diagnostics import (
     ESS_LIMIT,
     R_HAT_POOR,

@@ -4,8 +4,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpn_bayes.checking import check_count
-from gpn_bayes.files import new_file, write_whole
+from gpn_bayes._util.checks import check_count
+from gpn_bayes._util.files import new_file, write_whole
 from gpn_bayes.report.content import content_of
 from gpn_bayes.report.page import page_of
 

@@ -11,13 +11,13 @@ True
 import ast
 from typing import Any
 
-from gpn_bayes.checking import did_you_mean
+from gpn_bayes._util.checks import did_you_mean
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
 from gpn_bayes.scores.bge import BGe
 from gpn_bayes.scores.bic import BIC
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.discrete import K2, BDeu
-from gpn_bayes.scores.gp import GP
+from gpn_bayes.scores.gp.score import GP
 from gpn_bayes.scores.lasso import Lasso
 from gpn_bayes.scores.prior import GraphPrior
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gpn_bayes.checking import check_choice
+from gpn_bayes._util.checks import check_choice
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.scores.base import Score, Scorer
 from gpn_bayes.scores.categories import check_cardinalities, is_discrete

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
-from gpn_bayes import storage
-from gpn_bayes.progress import progress_bar
-from gpn_bayes.scores.spreading import (
+from gpn_bayes._util import sqlite
+from gpn_bayes._util.progress import progress_bar
+from gpn_bayes.scores.workers import (
     Batch,
     ParentSet,
     WorkersLost,
@@ -99,18 +99,18 @@ class ScoreCache:
     def __init__(
         self,
         scorer: "Scorer",
-        path: str | os.PathLike[str] | storage.StoreConnection | None = None,
+        path: str | os.PathLike[str] | sqlite.StoreConnection | None = None,
         table: str = "scores",
     ) -> None:
         if table not in TABLES:
             raise ValueError(f"the table must be one of {', '.join(TABLES)}; received {table!r}")
         self.scorer = scorer
-        self.connection: storage.StoreConnection | None = None
+        self.connection: sqlite.StoreConnection | None = None
         self._table = table
-        self._owns = not isinstance(path, storage.StoreConnection)
+        self._owns = not isinstance(path, sqlite.StoreConnection)
         self._records: list[dict[ParentSet, ScoreRecord]] = [{} for _ in scorer.names]
         if path is not None:
-            self.connection = path if isinstance(path, storage.StoreConnection) else storage.open_store(path)
+            self.connection = path if isinstance(path, sqlite.StoreConnection) else sqlite.open_store(path)
             try:
                 _adopt(self.connection, scorer, table)
                 self._load(self.connection)
@@ -296,7 +296,7 @@ class ScoreCache:
     def _where_kept(self) -> str:
         if self.connection is None:
             return "start the run again, with cache='run.sqlite' to keep the scores that are finished"
-        file = storage.file_of(self.connection)
+        file = sqlite.file_of(self.connection)
         return f"the finished scores are kept in '{file}': start the run again to go on from there"
 
     def _keep(self, batch: Batch, scores: "ScoreBatch") -> None:
@@ -306,7 +306,7 @@ class ScoreCache:
         if self.connection is not None:
             names = self.scorer.names
             rows = [(names[node], parents_text(names, s), *r) for s, r in zip(sets, records, strict=True)]
-            with storage.transaction(self.connection):
+            with sqlite.transaction(self.connection):
                 self.connection.executemany(f"INSERT OR REPLACE INTO {self._table} VALUES (?, ?, ?, ?, ?, ?)", rows)
         self._records[node].update(zip(sets, records, strict=True))
 
@@ -340,7 +340,7 @@ class ScoreCache:
                 )
         except (sqlite3.DatabaseError, KeyError, ValueError) as problem:
             raise ValueError(
-                f"a score file must be intact; '{storage.file_of(connection)}' is damaged: {problem!r}"
+                f"a score file must be intact; '{sqlite.file_of(connection)}' is damaged: {problem!r}"
             ) from problem
 
 
@@ -357,12 +357,12 @@ def _adopt(connection: sqlite3.Connection, scorer: "Scorer", table: str) -> None
         what = " and ".join(["other data"] * other_data + ["another score"] * other_score)
         label = known["label"] or "scores"
         raise ValueError(
-            f"a score file must come from the same data and score; '{storage.file_of(connection)}' was made from "
+            f"a score file must come from the same data and score; '{sqlite.file_of(connection)}' was made from "
             f"{what}: it holds {_summary({**theirs, 'label': label})}, received {_summary({**data, **score})}"
         )
     if known["score_fingerprint"] is None:
         ours = data | {f"{prefix}{key}": value for key, value in score.items()}
-        with storage.transaction(connection):
+        with sqlite.transaction(connection):
             connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", ours.items())
             connection.execute(_SCHEMA.format(table=table))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gpn_bayes.checking import check_not_negative
+from gpn_bayes._util.checks import check_not_negative
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.kernels.lasso import lasso_sets, lasso_space, lasso_table
 from gpn_bayes.scores.assumptions import LEAST_SQUARES

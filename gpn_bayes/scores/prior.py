@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.special import gammaln
 
 from gpn_bayes import graphs
-from gpn_bayes.checking import check_count, did_you_mean
+from gpn_bayes._util.checks import check_count, did_you_mean
 
 KINDS = ("uniform", "fair")
 _RULE = f"prior must be one of {', '.join(KINDS)}, or a table of edge probabilities"

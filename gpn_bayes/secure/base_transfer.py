@@ -9,7 +9,7 @@ import os
 
 import numpy as np
 
-from gpn_bayes.extras import installed_by
+from gpn_bayes._util.extras import installed_by
 from gpn_bayes.secure.blocks import BLOCK_BYTES, WORD
 from gpn_bayes.secure.link import Link, ProtocolError
 

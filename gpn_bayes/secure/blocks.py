@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 
-from gpn_bayes.extras import installed_by
+from gpn_bayes._util.extras import installed_by
 
 with installed_by("private"):
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes

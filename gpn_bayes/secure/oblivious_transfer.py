@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gpn_bayes.extras import installed_by
+from gpn_bayes._util.extras import installed_by
 from gpn_bayes.secure.base_transfer import receive_base, send_base
 from gpn_bayes.secure.blocks import BLOCK_BYTES, WORD, TweakableHash, random_blocks
 from gpn_bayes.secure.link import Link

@@ -7,7 +7,7 @@ and it depends on nothing that is encrypted: `gpn_bayes.secure.randomisers` make
 import secrets
 from typing import Any
 
-from gpn_bayes.extras import installed_by
+from gpn_bayes._util.extras import installed_by
 from gpn_bayes.secure.link import ProtocolError
 
 with installed_by("private"):

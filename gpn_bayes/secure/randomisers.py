@@ -6,7 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Self
 
-from gpn_bayes.checking import check_count
+from gpn_bayes._util.checks import check_count
 from gpn_bayes.secure.paillier import Integer, PublicKey
 
 # So few that what is under way never keeps anyone waiting for long.

@@ -9,7 +9,7 @@ import hashlib
 import secrets
 from collections.abc import Collection
 
-from gpn_bayes.extras import installed_by
+from gpn_bayes._util.extras import installed_by
 from gpn_bayes.secure.link import Link, ProtocolError
 from gpn_bayes.secure.parts import receive_in_parts, send_in_parts
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gpn_bayes.checking import check_choice
+from gpn_bayes._util.checks import check_choice
+from gpn_bayes._util.progress import status_line
 from gpn_bayes.estimators.base import ScoreBasedEstimator
 from gpn_bayes.estimators.exact import a_star, dp
 from gpn_bayes.estimators.exact.outcome import NO_GAP, Clock, Outcome
@@ -15,7 +16,6 @@ from gpn_bayes.estimators.parent_sets import adjacency_of
 from gpn_bayes.estimators.pops import potentially_optimal_sets
 from gpn_bayes.estimators.problem import Problem
 from gpn_bayes.kernels.parent_sets import ParentSets
-from gpn_bayes.progress import status_line
 
 METHODS = ("auto", "dp", "ilp", "a-star")
 # Dynamic programming takes a second here whatever the scores; the integer programme depends on them.

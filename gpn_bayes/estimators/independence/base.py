@@ -10,9 +10,9 @@ import pandas as pd
 from scipy.stats import norm
 
 from gpn_bayes import graphs
+from gpn_bayes._util.progress import progress_bar
+from gpn_bayes.candidates.pc_skeleton import Skeleton
 from gpn_bayes.data import Dataset, SufficientStatistics, read_data
-from gpn_bayes.progress import progress_bar
-from gpn_bayes.skeletons import Skeleton
 
 Nodes = tuple[int, ...]
 Data = Dataset | SufficientStatistics
@@ -126,7 +126,7 @@ class BoundTest(ABC):
     def skeleton(
         self, alpha: float, max_conditioning: int | None, kept: np.ndarray, apart: np.ndarray, progressbar: bool = False
     ) -> Skeleton:
-        """Return the pairs that no conditioning set makes independent; see `gpn_bayes.skeletons.pc_skeleton`.
+        """Return the pairs that no conditioning set makes independent; see `candidates.pc_skeleton`.
 
         Parameters
         ----------

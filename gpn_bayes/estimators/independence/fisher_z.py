@@ -5,10 +5,10 @@ import math
 import numpy as np
 from scipy.stats import norm
 
+from gpn_bayes.candidates.pc_skeleton import Skeleton, pc_skeleton, z_statistic
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.estimators.independence.base import BoundTest, ConditionalIndependenceTest, Data, Nodes
 from gpn_bayes.kernels.partial_correlations import DETERMINED
-from gpn_bayes.skeletons import Skeleton, pc_skeleton, z_statistic
 
 
 class FisherZ(ConditionalIndependenceTest):

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import gammaincc
 
-from gpn_bayes.checking import check_choice, check_count
+from gpn_bayes._util.checks import check_choice, check_count
 from gpn_bayes.data import Dataset
 from gpn_bayes.estimators.independence.base import BoundTest, ConditionalIndependenceTest, Data, Nodes
 from gpn_bayes.estimators.independence.residuals import REMEMBERED, Regression

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 
-from gpn_bayes.checking import check_choice, check_count, check_not_negative
+from gpn_bayes._util.checks import check_choice, check_count, check_not_negative
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.notears.continuous import ACYCLICITIES, augmented_lagrangian, central_path
 from gpn_bayes.estimators.notears.dags import Removed, break_cycles, cut, removed_table

@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from gpn_bayes._util.progress import progress_bar
 from gpn_bayes.estimators.notears.continuous import ROUGH, augmented_lagrangian, central_path
 from gpn_bayes.estimators.notears.dags import order_of
 from gpn_bayes.estimators.notears.objective import LinearProblem
 from gpn_bayes.estimators.notears.order_search import OrderSearch, least_variance_order
 from gpn_bayes.kernels.lasso_orders import OrderState
-from gpn_bayes.progress import progress_bar
 
 # Minima that differ by less than this share are the same.
 _SAME = 1e-10

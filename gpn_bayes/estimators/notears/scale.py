@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gpn_bayes import metrics
+from gpn_bayes.graphs import metrics
 
 # Answers that differ in more than this share of the edges hinge on scale.
 _SHARE = 0.25

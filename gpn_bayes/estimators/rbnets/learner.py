@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from gpn_bayes.checking import check_choice, check_count
+from gpn_bayes._util.blas_threads import one_blas_thread
+from gpn_bayes._util.checks import check_choice, check_count
+from gpn_bayes._util.progress import progress_bar
 from gpn_bayes.estimators.base import ScoreBasedEstimator
 from gpn_bayes.estimators.pops import potentially_optimal_sets
 from gpn_bayes.estimators.problem import Problem
 from gpn_bayes.estimators.rbnets.agent import Agent, LearningSettings, Player, RandomPlayer
 from gpn_bayes.estimators.rbnets.exploration import EpsilonGreedy, Explorer, UpperConfidence
 from gpn_bayes.estimators.rbnets.order_graph import OrderGraph
-from gpn_bayes.progress import progress_bar
-from gpn_bayes.scores.blas_threads import one_blas_thread
 
 EXPLORATIONS = ("ucb", "epsilon-greedy", "random")
 

@@ -1,0 +1,217 @@
+"""The SQLite file behind a run: recognise it, hold it for one writer, write it in whole transactions."""
+
+import os
+import platform
+import sqlite3
+import sys
+import weakref
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from gpn_bayes._util.files import unwritable, writing
+
+APPLICATION_ID = 0x47504E42  # "GPNB", in the file's header: how we know our own files
+SCHEMA_VERSION = 1
+# What SQLite calls a disk that is full or fails, a file that may only be read, and one that can't be made.
+_UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+
+_held: set[str] = set()  # the lock files of this process: POSIX locks don't exclude their own process
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _claim(descriptor: int) -> None:
+        # Locked bytes can't be read by others, so lock one far behind the owner's name.
+        os.lseek(descriptor, 1 << 20, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+else:
+    import fcntl
+
+    def _claim(descriptor: int) -> None:
+        # lockf, not flock: forked workers would inherit a flock and keep it after this process was killed.
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+class StoreConnection(sqlite3.Connection):
+    """A connection that holds the file's lock until it is closed, collected, or its process ends."""
+
+    _unlock: weakref.finalize | None = None
+
+    def hold(self, lock_path: str, descriptor: int) -> None:
+        """Take over a lock, to release it with this connection."""
+        self._unlock = weakref.finalize(self, _release, lock_path, descriptor, os.getpid())
+
+    def close(self) -> None:
+        """Close the file and let another run have it."""
+        super().close()
+        if self._unlock is not None:
+            self._unlock()
+
+
+def open_store(path: str | os.PathLike[str]) -> StoreConnection:
+    """Open or create the file of a run for writing; everyone else may only read it meanwhile.
+
+    Parameters
+    ----------
+    path : str or path
+        The SQLite file. Its folder must exist. While it is open a lock file lies next to it, the same name
+        plus ``.lock``; the operating system drops the lock when the process ends, however it ends.
+
+    Returns
+    -------
+    StoreConnection
+        In autocommit mode; write through `transaction`. To be used from one thread.
+
+    Raises
+    ------
+    ValueError
+        If the folder is missing, the file can't be written, is in use by another run, or isn't one of this package.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     connection = open_store(f"{folder}/run.sqlite")
+    ...     with transaction(connection):
+    ...         _ = connection.execute("INSERT INTO meta VALUES ('colour', 'blue')")
+    ...     print(connection.execute("SELECT * FROM meta").fetchall())
+    ...     connection.close()
+    [('colour', 'blue')]
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise ValueError(f"a run's file must be given by its path; received {path!r}")
+    file = Path(os.path.realpath(path))
+    if not file.parent.is_dir():
+        raise ValueError(f"the folder of a run's file must exist; '{file.parent}' doesn't")
+    if file.is_dir():
+        raise ValueError(f"a run's file must be a file; '{file}' is a folder")
+    lock_path = f"{file}.lock"
+    with writing(file):
+        descriptor = _lock(file, lock_path)
+        try:
+            if file.exists() and file.stat().st_size > 0:
+                _check_ours(file)
+            else:
+                _create(file)
+            connection = _connect(file)
+        except BaseException as error:
+            _release(lock_path, descriptor, os.getpid())
+            if _can_not_write(error):
+                raise unwritable(file, str(error)) from error
+            raise
+    connection.hold(lock_path, descriptor)
+    return connection
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """Write all of the block's statements or, when it raises, none of them.
+
+    Raises
+    ------
+    UnwritableError
+        If the disk is full, or the file may not be written; what earlier transactions wrote stays.
+    """
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        yield connection
+        connection.execute("COMMIT")
+    except BaseException as error:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        if _can_not_write(error):
+            raise unwritable(file_of(connection), str(error)) from error
+        raise
+
+
+def file_of(connection: sqlite3.Connection) -> str:
+    """Return the path of a connection's file."""
+    return connection.execute("PRAGMA database_list").fetchone()[2]
+
+
+def _can_not_write(error: BaseException) -> bool:
+    # The lower byte of the code is what went wrong, the rest are details of it.
+    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in _UNWRITABLE
+
+
+def _connect(file: Path) -> StoreConnection:
+    connection = sqlite3.connect(file, timeout=30, isolation_level=None, factory=StoreConnection)
+    try:
+        # A killed process loses nothing in WAL mode even with synchronous=NORMAL; only a power cut can
+        # undo the last transactions, and never half of one.
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=NORMAL")
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        if _can_not_write(error):
+            raise
+        raise ValueError(f"a run's file must be readable and writable; '{file}' isn't: {error}") from error
+    if version != SCHEMA_VERSION:
+        connection.close()
+        raise ValueError(f"a run's file must have layout version {SCHEMA_VERSION}; '{file}' has {version}")
+    return connection
+
+
+def _create(file: Path) -> None:
+    """Make the file under another name first, so that under its own name it is always complete."""
+    new = f"{file}.new"
+    for leftover in (new, f"{new}-journal", f"{new}-wal", f"{new}-shm"):
+        Path(leftover).unlink(missing_ok=True)
+    with closing(sqlite3.connect(new, isolation_level=None)) as connection:
+        with transaction(connection):
+            connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+            connection.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
+    os.replace(new, file)
+
+
+def _check_ours(file: Path) -> None:
+    """Refuse a file that isn't ours without touching it: not even its leftover journal is played back."""
+    try:
+        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+            # A run killed while it moved its log into the file leaves a file shorter than its header says;
+            # without this the header of such a file couldn't be read. Opening it for real repairs it.
+            connection.execute("PRAGMA writable_schema=ON")
+            (identity,) = connection.execute("PRAGMA application_id").fetchone()
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+            raise
+        raise ValueError(f"a run's file must be one that gpn_bayes wrote; '{file}' is not an SQLite file") from None
+    if identity != APPLICATION_ID:
+        raise ValueError(f"a run's file must be one that gpn_bayes wrote; '{file}' is an SQLite file of something else")
+
+
+def _lock(file: Path, lock_path: str) -> int:
+    if lock_path in _held:
+        raise ValueError(f"a run's file serves one run at a time; '{file}' is in use by another run in this process")
+    while True:
+        descriptor = os.open(lock_path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            _claim(descriptor)
+        except (BlockingIOError, PermissionError):
+            owner = os.read(descriptor, 200).decode(errors="replace") or "unknown"
+            os.close(descriptor)
+            raise ValueError(
+                f"a run's file serves one run at a time; '{file}' is in use by another run (process {owner})"
+            ) from None
+        # The former holder may have removed the name between our open and our claim: then we hold nothing.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(descriptor), os.stat(lock_path)):
+                break
+        os.close(descriptor)
+    os.ftruncate(descriptor, 0)
+    os.write(descriptor, f"{os.getpid()} on {platform.node()}".encode())
+    _held.add(lock_path)
+    return descriptor
+
+
+def _release(lock_path: str, descriptor: int, owner: int) -> None:
+    if os.getpid() != owner:  # a forked child must not take its parent's lock away
+        return
+    with suppress(OSError):
+        os.unlink(lock_path)
+    os.close(descriptor)
+    _held.discard(lock_path)

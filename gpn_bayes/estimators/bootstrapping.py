@@ -1,0 +1,284 @@
+"""bootstrap(): how often a learner finds each edge again in resampled rows. No posterior, but asked like one."""
+
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from gpn_bayes import graphs
+from gpn_bayes._util.blas_threads import one_blas_thread
+from gpn_bayes._util.checks import check_count
+from gpn_bayes._util.progress import progress_bar
+from gpn_bayes.data import Dataset, SufficientStatistics, read_data
+from gpn_bayes.estimators.base import GraphEstimator
+from gpn_bayes.estimators.pc import NO_DAG
+from gpn_bayes.graphs import equivalence
+from gpn_bayes.posterior.estimate import Moments
+from gpn_bayes.posterior.queries import GraphQueries
+
+# Resamples that leave a column constant are drawn again, so many times at most.
+MAX_REDRAWS = 100
+
+
+@dataclass(eq=False)
+class BootstrapResult(GraphQueries):
+    """Bootstrap frequencies: the graphs that a learner found in resampled rows, and the questions they answer.
+
+    It is asked like a `GraphPosterior`, but its numbers say how often the learner found something again, not how
+    probable it is. Errors (`mcse`) are those of a finite number of resamples. Made by `gpn_bayes.bootstrap`.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The variables.
+    parents : ndarray of uint64, shape (1, resamples, node, words)
+        The DAGs as parent bits; see `gpn_bayes.graphs.pack`.
+    learner : str
+        What learnt them.
+    inconsistent : int
+        How many resamples gave a graph that no DAG agrees with, and count as a DAG near to it.
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.simulate.linear(nx.DiGraph([("raf", "mek"), ("mek", "erk")]), 200, random_seed=1)
+    >>> gpn.bootstrap(gpn.estimators.PC(alpha=0.01), data, n=20, random_seed=1, progressbar=False)
+    <bootstrap frequencies of PC(alpha=0.01), 20 resamples>
+    """
+
+    names: tuple[str, ...]
+    parents: np.ndarray
+    learner: str
+    inconsistent: int = 0
+    quantity: ClassVar[str] = "frequency"
+
+    @property
+    def resamples(self) -> int:
+        """How many resamples there are.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> boot = gpn.bootstrap(gpn.estimators.PC(alpha=0.01), data, n=20, random_seed=1, progressbar=False)
+        >>> boot.resamples
+        20
+        """
+        return self.parents.shape[1]
+
+    def __repr__(self) -> str:
+        """Say in one line what it is."""
+        return f"<{self._told()}>"
+
+    def _told(self) -> str:
+        return f"bootstrap frequencies of {self.learner}, {self.resamples} resamples"
+
+    def _moments(self, features_of: Callable[[np.ndarray], np.ndarray]) -> Moments:
+        distinct, _, inverse = self._distinct
+        features = np.asarray(features_of(distinct), dtype=float).reshape(len(distinct), -1)
+        count = len(inverse)
+        shares = np.bincount(inverse) / count
+        value = shares @ features
+        same = (features == features[0]).all(axis=0)
+        error = np.full(len(value), np.nan)
+        if not same.all():
+            error[~same] = np.sqrt(shares @ (features - value)[:, ~same] ** 2 / (count - 1))
+        status = np.where(same, "constant", "sampled").astype(object)
+        status[same & (features[0] == 0)] = "never"
+        status[same & (features[0] == 1)] = "always"
+        return Moments(value, error, np.full(len(value), float(count)), status)
+
+    def graphs(self, distinct: bool = False) -> Iterator[nx.DiGraph]:
+        """Yield the DAGs of the resamples.
+
+        Parameters
+        ----------
+        distinct : bool, default False
+            Yield each DAG once, by falling ``frequency`` in ``graph.graph``, instead of one for every resample.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> boot = gpn.bootstrap(gpn.estimators.PC(alpha=0.01), data, n=20, random_seed=1, progressbar=False)
+        >>> graph = next(boot.graphs(distinct=True))
+        >>> graph.number_of_edges(), graph.graph["frequency"]
+        (2, 0.55)
+        """
+        if not distinct:
+            for dag in self.adjacency[0]:
+                yield graphs.to_networkx(dag, self.names)
+            return
+        dags, _, inverse = self._distinct
+        shares = np.bincount(inverse) / len(inverse)
+        for k in np.argsort(-shares, kind="stable"):
+            graph = graphs.to_networkx(dags[k], self.names)
+            graph.graph["frequency"] = float(shares[k])
+            yield graph
+
+    def summary(self) -> pd.DataFrame:
+        """Return a tidy table of all edges by falling frequency.
+
+        Returns
+        -------
+        DataFrame
+            Columns `edge`, `parent`, `child`, `frequency`, `mcse` and `status`: "sampled", "never" or "always".
+            ``attrs["title"]`` says what it is of.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> boot = gpn.bootstrap(gpn.estimators.PC(alpha=0.01), data, n=20, random_seed=1, progressbar=False)
+        >>> boot.summary()[["edge", "frequency", "status"]].head(3)
+                 edge  frequency   status
+        0  erk -> akt       0.75  sampled
+        1  mek -> raf       0.60  sampled
+        2  raf -> mek       0.40  sampled
+        """
+        n = len(self.names)
+        parent, child = np.nonzero(~np.eye(n, dtype=bool))
+        places = parent * n + child
+        table = pd.DataFrame(
+            {
+                "edge": [f"{self.names[i]} -> {self.names[j]}" for i, j in zip(parent, child, strict=True)],
+                "parent": [self.names[i] for i in parent],
+                "child": [self.names[j] for j in child],
+                "frequency": self._edge_moments.value[places],
+                "mcse": self._edge_moments.mcse[places],
+                "status": self._edge_moments.status[places],
+            }
+        ).sort_values("frequency", ascending=False, kind="stable", ignore_index=True)
+        table.attrs["title"] = self._told()
+        return table
+
+
+def bootstrap(
+    estimator: GraphEstimator,
+    df: Any,
+    n: int = 100,
+    random_seed: Any = None,
+    cores: int | None = None,
+    progressbar: bool = True,
+) -> BootstrapResult:
+    """Fit a learner to resampled rows, again and again, and count what it finds.
+
+    Each resample has as many rows as the data, drawn with replacement. A learner that returns an equivalence class,
+    such as PC, counts with one DAG of the class, each with the same probability: a direction that data can't tell
+    counts one way or the other. `cpdag_edges` tells what the classes say. Where no DAG agrees with what it found, a DAG
+    near to it counts (see `BootstrapResult.inconsistent`).
+
+    Tests at a given level find more edges in a resample than in the data: its copied rows make any two variables look
+    more alike than they are.
+
+    Parameters
+    ----------
+    estimator : GraphEstimator
+        Any learner of `gpn_bayes.estimators`. It isn't changed: copies of it are fitted, with a `random_state` that
+        follows from `random_seed`.
+    df : DataFrame, ndarray, path or Dataset
+        The data. Discrete columns keep levels that a resample misses; a resample in which some column is constant is
+        drawn again.
+    n : int, default 100
+        Number of resamples.
+    random_seed : int, SeedSequence or Generator, optional
+        Source of randomness. The result depends on nothing else.
+    cores : int, optional
+        Number of threads; by default as many as there are cores.
+    progressbar : bool
+        Whether to show progress.
+
+    Returns
+    -------
+    BootstrapResult
+        After Ctrl-C, of the resamples done by then, with a warning.
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.simulate.linear(nx.DiGraph([("raf", "erk"), ("pka", "erk")]), 200, random_seed=1)
+    >>> boot = gpn.bootstrap(gpn.estimators.PC(alpha=0.01), data, n=20, random_seed=1, progressbar=False)
+    >>> boot.edge_probability("raf", "erk").value > 0.8
+    True
+    """
+    if not isinstance(estimator, GraphEstimator):
+        raise ValueError(f"the estimator must be a learner of gpn_bayes.estimators; received {estimator!r}")
+    check_count("n", n, 1)
+    if cores is not None:
+        check_count("cores", cores, 1)
+    data = read_data(df)
+    if isinstance(data, SufficientStatistics):
+        raise ValueError("a bootstrap needs the rows; received SufficientStatistics")
+    rngs = np.random.default_rng(random_seed).spawn(n)
+    with warnings.catch_warnings(), progress_bar("Bootstrap", n, progressbar) as advance:
+        # These are counted.
+        warnings.filterwarnings("ignore", NO_DAG, UserWarning)
+        found = _fit_all(estimator, data, rngs, cores or os.cpu_count() or 1, advance)
+    if len(found) < n:
+        warnings.warn(f"the bootstrap was interrupted: {len(found)} of {n} resamples are kept", UserWarning, 2)
+    dags = np.stack([one.dag for one in found])
+    learner = " ".join(repr(estimator).split())
+    return BootstrapResult(data.names, graphs.pack(dags)[None], learner, sum(not one.consistent for one in found))
+
+
+class _Found(NamedTuple):
+    """The DAG of a resample, and whether it agrees with all that the learner found."""
+
+    dag: np.ndarray
+    consistent: bool
+
+
+@one_blas_thread
+def _fit_all(
+    estimator: GraphEstimator,
+    data: Dataset,
+    rngs: list[np.random.Generator],
+    cores: int,
+    advance: Callable[[float], None],
+) -> list[_Found]:
+    """Fit all resamples in threads; after Ctrl-C return what is done, once the fits under way have ended."""
+    pool = ThreadPoolExecutor(cores, thread_name_prefix="bootstrap")
+    futures: list[Future[_Found]] = [pool.submit(_fit_one, estimator, data, rng) for rng in rngs]
+    try:
+        for future in as_completed(futures):
+            future.result()
+            advance(1)
+    except KeyboardInterrupt:
+        pool.shutdown(cancel_futures=True)
+        done = [future.result() for future in futures if not future.cancelled() and future.exception() is None]
+        if not done:
+            raise
+        return done
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return [future.result() for future in futures]
+
+
+def _fit_one(estimator: GraphEstimator, data: Dataset, rng: np.random.Generator) -> _Found:
+    rows = _resample(data, rng)
+    settings = {"random_state": int(rng.integers(2**31)), "progressbar": False}
+    own = {name: value for name, value in settings.items() if name in estimator.get_params(deep=False)}
+    found = clone(estimator).set_params(**own).fit(rows).adjacency_
+    if graphs.is_acyclic(found):
+        return _Found(found, True)
+    dag = equivalence.random_extension(found, rng)
+    return _Found(equivalence.nearest_dag(found, rng), False) if dag is None else _Found(dag, True)
+
+
+def _resample(data: Dataset, rng: np.random.Generator) -> Dataset:
+    """Return as many rows drawn with replacement, in which every column varies."""
+    for _ in range(MAX_REDRAWS):
+        values = data.values[rng.integers(data.n_rows, size=data.n_rows)]
+        varies = np.ptp(values, axis=0) > 0
+        if varies.all():
+            values.setflags(write=False)
+            return Dataset(data.names, values, data.kinds, data.levels)
+    name = data.names[int(np.argmin(varies))]
+    raise ValueError(f"every column must vary in a resample; column {name!r} was constant in {MAX_REDRAWS} of them")

@@ -1,0 +1,70 @@
+"""From settings to the two sides of a run: what the coordinator fits, and what each client answers with."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gpn_bayes.estimators.lagged_data import LaggedData
+from gpn_bayes.federated.interface import Participant
+from gpn_bayes.federated.notears.clients import Part
+from gpn_bayes.federated.notears.consensus import Schedule
+from gpn_bayes.federated.notears.participants import LinearParticipant, NetworkParticipant, SeriesParticipant
+from gpn_bayes.federated.notears.settings import Settings
+from gpn_bayes.federated.notears.shared_models import LinearModel, NetworkModel, SharedModel
+from gpn_bayes.scores.prior import GraphPrior
+
+
+def graph_prior(names: Sequence[str], settings: Settings) -> GraphPrior:
+    """Return which edges must, and must not, be there."""
+    return GraphPrior(tuple(names), required=settings.required, forbidden=settings.forbidden, tiers=settings.tiers)
+
+
+def shared_model(names: Sequence[str], settings: Settings) -> SharedModel:
+    """Return what the coordinator fits.
+
+    Examples
+    --------
+    >>> shared_model(["x", "y", "z"], Settings(model="dynamic", lags=2)).start.shape
+    (9, 3)
+    """
+    prior = graph_prior(names, settings)
+    d = len(names)
+    if settings.model == "mlp":
+        rng = np.random.default_rng(settings.random_state)
+        return NetworkModel(
+            _inputs(prior, settings), prior.required, settings.hidden, settings.penalty, settings.lambda2, rng
+        )
+    lagged = d * settings.lags if settings.model == "dynamic" else 0
+    penalties = np.full((d + lagged, d), settings.penalty)
+    penalties[:d][prior.required] = 0.0
+    return LinearModel(_inputs(prior, settings), penalties)
+
+
+def participant(data: Part, settings: Settings) -> Participant:
+    """Return a client's side of a run.
+
+    Parameters
+    ----------
+    data : Dataset or LaggedData
+        From `gpn_bayes.federated.notears.clients.read_client`.
+    settings : Settings
+        The same as the coordinator's.
+    """
+    if isinstance(data, LaggedData):
+        return SeriesParticipant(data, settings.shared_intercepts)
+    values = data.numeric("federated NOTEARS")
+    if settings.model == "mlp":
+        inputs = _inputs(graph_prior(data.names, settings), settings)
+        return NetworkParticipant(values, inputs, settings.hidden, settings.shared_intercepts)
+    return LinearParticipant(values, len(data.names), settings.shared_intercepts)
+
+
+def schedule(settings: Settings) -> Schedule:
+    """Return how fast the constraints are tightened."""
+    return Schedule(settings.first_rho, settings.first_rho, settings.tolerance, settings.max_rounds)
+
+
+def _inputs(prior: GraphPrior, settings: Settings) -> np.ndarray:
+    """Return which weights may differ from zero on the way; those on the diagonal end at zero in any case."""
+    diagonal = np.eye(len(prior.forbidden), dtype=bool)
+    return ~prior.forbidden | diagonal if settings.free_diagonal else ~prior.forbidden

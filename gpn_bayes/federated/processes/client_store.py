@@ -1,0 +1,132 @@
+"""What a client remembers on disk: its place in each run, and which tables it has given sums of."""
+
+import glob
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from gpn_bayes._util import sqlite
+from gpn_bayes.federated.packing import pack, unpack
+from gpn_bayes.federated.plan import Plan
+from gpn_bayes.federated.processes.translation import keys_from_message, keys_to_message
+from gpn_bayes.federated.session import ClientSession
+from gpn_bayes.secure.link import ProtocolError
+from gpn_bayes.wire import federation_pb2 as messages
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gpn_bayes.federated.interface import Participant
+
+_SCHEMA = (
+    """CREATE TABLE IF NOT EXISTS sessions (
+        run TEXT PRIMARY KEY, plan TEXT NOT NULL, data_fingerprint TEXT NOT NULL, finished INTEGER NOT NULL,
+        private_key BLOB, keys BLOB, round INTEGER NOT NULL, request BLOB NOT NULL, answer BLOB NOT NULL,
+        state BLOB NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS ledger (
+        data_fingerprint TEXT, program TEXT, run TEXT, PRIMARY KEY (data_fingerprint, program, run))""",
+)
+
+
+class ClientStore:
+    """A client's file; only its owner may read it, for it holds keys while a run is on.
+
+    Parameters
+    ----------
+    path : str or path
+        The SQLite file.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._connection = sqlite.open_store(path)
+        for file in Path(path).parent.glob(f"{glob.escape(Path(path).name)}*"):
+            file.chmod(0o600)
+        # Keys of runs that are over must not linger in unused parts of the file.
+        self._connection.execute("PRAGMA secure_delete=ON")
+        with sqlite.transaction(self._connection):
+            for statement in _SCHEMA:
+                self._connection.execute(statement)
+
+    def earlier_run(self, data_fingerprint: str, program: str, run: str) -> str | None:
+        """Return another run in which this table was already summed by this program, if there is one."""
+        row = self._connection.execute(
+            "SELECT run FROM ledger WHERE data_fingerprint = ? AND program = ? AND run <> ? LIMIT 1",
+            (data_fingerprint, program, run),
+        ).fetchone()
+        return None if row is None else row[0]
+
+    def save(self, session: ClientSession, data_fingerprint: str) -> None:
+        """Write down where a session stands, and that it has used the table; both or neither."""
+        keys = keys_to_message(session.plan.run, session.signed_keys).SerializeToString()
+        row = (
+            session.plan.run, session.plan.to_json(), data_fingerprint, 0, session.private_key, keys,
+            session.last_round, session.last_request, session.last_answer, pack(session.participant.state()),
+        )  # fmt: skip
+        with sqlite.transaction(self._connection) as connection:
+            connection.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            if session.last_round >= 0:
+                connection.execute(
+                    "INSERT OR IGNORE INTO ledger VALUES (?, ?, ?)",
+                    (data_fingerprint, session.plan.program, session.plan.run),
+                )
+
+    def load(
+        self,
+        plan: Plan,
+        client: str,
+        data_fingerprint: str,
+        make_participant: Callable[[], "Participant"],
+        fingerprints: "Mapping[str, str]",
+    ) -> ClientSession | None:
+        """Return the session of a run as it was saved; None if there was none.
+
+        Raises
+        ------
+        ProtocolError
+            If the run is over, or was about something else.
+        ValueError
+            If the table is another than when the client joined.
+        """
+        row = self._connection.execute(
+            "SELECT plan, data_fingerprint, finished, private_key, keys, round, request, answer, state "
+            "FROM sessions WHERE run = ?",
+            (plan.run,),
+        ).fetchone()
+        if row is None:
+            return None
+        known, known_data, finished, private_key, keys, round_number, request, answer, state = row
+        if known != plan.to_json():
+            raise ProtocolError("a run must stay what it was when this client joined it; received another plan")
+        if known_data != data_fingerprint:
+            raise ValueError("a client's table must stay the same during a run; received another")
+        if finished:
+            raise ProtocolError("this run is over for this client; it needs a new one")
+        session = ClientSession(plan, client, make_participant(), private_key)
+        session.participant.restore(unpack(state))
+        signed_keys = keys_from_message(messages.Keys.FromString(keys))
+        if signed_keys:
+            session.accept_keys(signed_keys, fingerprints)
+        session.last_round, session.last_request, session.last_answer = round_number, request, answer
+        return session
+
+    def finish(self, run: str) -> None:
+        """Forget the keys, the answer and the state of a run that is over; it can't be joined again."""
+        with sqlite.transaction(self._connection) as connection:
+            connection.execute(
+                "UPDATE sessions SET finished = 1, private_key = NULL, keys = NULL, answer = x'', state = x'' "
+                "WHERE run = ?",
+                (run,),
+            )
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        """Return the store itself; leaving the block closes it."""
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Close the store, whatever happened."""
+        self.close()

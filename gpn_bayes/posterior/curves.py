@@ -1,0 +1,295 @@
+"""Fitted functions: how a variable depends on each of its parents, averaged over the parent sets that were drawn."""
+
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr
+
+from gpn_bayes._util.blas_threads import one_blas_thread
+from gpn_bayes._util.checks import check_count, check_share
+from gpn_bayes.data import Dataset, SufficientStatistics, check_known, read_data
+from gpn_bayes.posterior.graph_posterior import GraphPosterior
+from gpn_bayes.scores import from_label
+from gpn_bayes.scores.dag_scorer import DagScorer
+from gpn_bayes.scores.gp.components import components
+from gpn_bayes.scores.gp.laplace import log_masses
+from gpn_bayes.scores.gp.score import GP, GPScorer
+
+# Of the parent sets with some parent, the most probable ones that together hold this share of their probability are
+# averaged over, and so many at most.
+_SHARE, _MOST_SETS = 0.99, 40
+_BISECTIONS = 50
+# A mode with less of a parent set's probability than this is no matter.
+_NEGLIGIBLE = 1e-3
+_LINES = ("node", "parent", "edge_probability", "x", "mean", "sd", "lower", "upper")
+_POINTS = ("node", "parent", "x", "y", "adjusted")
+# Preparing the rows takes longer than a variable's curves: done once for a posterior, where they or the score are
+# given by hand.
+_scorers: WeakKeyDictionary[GraphPosterior, GPScorer] = WeakKeyDictionary()
+
+
+class Curves(NamedTuple):
+    """The fitted functions of one variable.
+
+    Attributes
+    ----------
+    lines : DataFrame
+        Columns `node`, `parent`, `edge_probability`, `x` (a value of the parent), and of the function there, in units
+        of the node, `mean`, `sd`, `lower` and `upper`.
+    points : DataFrame
+        Columns `node`, `parent`, `x`, `y`, which are the rows of the data, and `adjusted`: y less what the parent's
+        companions add to it, on average.
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> x = np.random.default_rng(1).uniform(-3, 3, 60)
+    >>> table = pd.DataFrame({"x": x, "y": np.sin(x) + 0.2 * np.random.default_rng(2).normal(size=60)})
+    >>> score = gpn.scores.GP(estimator="laplace")
+    >>> post = gpn.sample(table, score=score, draws=50, random_seed=1, progressbar=False)
+    >>> found = fitted_curves(post, "y")
+    >>> found.lines.shape, found.points.columns.tolist()
+    ((100, 8), ['node', 'parent', 'x', 'y', 'adjusted'])
+    """
+
+    lines: pd.DataFrame
+    points: pd.DataFrame
+
+
+class _Fit(NamedTuple):
+    """What one parent set, at one mode of its hyperparameters, says: a weight, and each parent's part."""
+
+    weight: float
+    parts: dict[int, Any]
+
+
+def fitted_curves(
+    post: GraphPosterior,
+    node: Hashable,
+    data: Any = None,
+    score: GP | None = None,
+    *,
+    parents: Sequence[Hashable] | None = None,
+    threshold: float = 0.05,
+    probability: float = 0.9,
+    points: int = 100,
+    centred: bool = True,
+) -> Curves:
+    """Return how a variable depends on each of its parents, by the Gaussian processes behind a posterior.
+
+    The function of a parent is its own additive part of the node, given the data. It is averaged over the parent sets
+    that were drawn and contain the parent, weighted by their probability (the most probable sets, up to 99 % of it or
+    40 sets), and over the modes of their hyperparameters, each with the probability around it. Hyperparameters stand at
+    these modes, so with few rows bands are somewhat too narrow. With the interaction kernel, what pairs of parents add
+    isn't part of it.
+
+    Parameters
+    ----------
+    post : GraphPosterior
+        The draws.
+    node : str or int
+        The variable.
+    data : DataFrame, ndarray, path or Dataset, optional
+        The table that the posterior is of; only a posterior that was loaded from a file needs it.
+    score : GP, optional
+        The Gaussian processes to fit; by default those that the posterior was drawn under.
+    parents : sequence of str or int, optional
+        The parents; by default all whose edge has at least the probability `threshold`, the most probable first.
+    threshold : float, default 0.05
+        See `parents`.
+    probability : float, default 0.9
+        That the function lies between `lower` and `upper`, at every single point.
+    points : int, default 100
+        At how many values of a parent, from its smallest to its largest.
+    centred : bool, default True
+        Whether every function has the node's mean as its mean over the rows. The data don't tell the level of a
+        single part; with False it is left to the prior.
+
+    Returns
+    -------
+    Curves
+        `lines` and `points`, in the units of the data.
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> x = np.random.default_rng(1).uniform(-3, 3, 80)
+    >>> y = np.sin(x) + 0.2 * np.random.default_rng(2).normal(size=80)
+    >>> post = gpn.sample(pd.DataFrame({"x": x, "y": y}), score="gp", draws=50, random_seed=1, progressbar=False)
+    >>> lines = fitted_curves(post, "y").lines
+    >>> bool(np.abs(lines["mean"] - np.sin(lines["x"])).max() < 0.3)
+    True
+    """
+    check_share("probability", probability, ends=False)
+    check_share("threshold", threshold)
+    if not isinstance(centred, bool):
+        raise ValueError(f"centred must be True or False; received {centred!r}")
+    check_count("points", points, 2)
+    table = _table_of(post, data)
+    scorer = _scorer_of(post, _gp_of(post, score), table)
+    target = post._index(node)
+    chosen = _parents_of(post, target, parents, threshold)
+    sets = _sets_of(post, target, chosen)
+    grids = {p: np.linspace(table.values[:, p].min(), table.values[:, p].max(), points) for p in chosen}
+    weights = {s: weight for own in sets.values() for s, weight in own.items()}
+    fits = _fit_sets(scorer, target, weights, _standardised(grids, table), centred)
+    edges = post.edge_probabilities().to_numpy()[:, target]
+    y = table.values[:, target]
+    lines, dots = [], []
+    for p in chosen:
+        own = [fit for fit in fits if tuple(fit.parts) in sets[p]]
+        names = {"node": post.names[target], "parent": post.names[p]}
+        moments = _averaged(own, p, probability, y.mean(), y.std(ddof=1))
+        lines.append(pd.DataFrame(names | {"edge_probability": float(edges[p]), "x": grids[p]} | moments))
+        adjusted = y - y.std(ddof=1) * _companions(own, p)
+        dots.append(pd.DataFrame(names | {"x": table.values[:, p], "y": y, "adjusted": adjusted}))
+    return Curves(_joined(lines, _LINES), _joined(dots, _POINTS))
+
+
+def _joined(tables: list[pd.DataFrame], columns: tuple[str, ...]) -> pd.DataFrame:
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(columns))
+
+
+def _table_of(post: GraphPosterior, data: Any) -> Dataset:
+    """Return the rows behind a posterior."""
+    if data is None and post.data is None:
+        raise ValueError("curves need the rows, and this posterior was saved without them; give them as data=")
+    table = read_data(post.data if data is None else data)
+    if isinstance(table, SufficientStatistics):
+        raise ValueError("curves need the rows; received SufficientStatistics")
+    check_known(table, post.names, post.settings.get("data_fingerprint"))
+    return table
+
+
+def _gp_of(post: GraphPosterior, score: Any) -> GP:
+    """Return the score that a posterior was drawn under, unless another is given."""
+    if score is not None:
+        if not isinstance(score, GP):
+            raise ValueError(f"score must be a gpn_bayes.scores.GP; received {score!r}")
+        return score
+    label = str(post.settings.get("score", "an unknown score"))
+    if not label.startswith("GP("):
+        raise ValueError(f"curves need Gaussian processes; the posterior is under {label}: give one as score=")
+    if isinstance(post.scorer, DagScorer) and isinstance(post.scorer.score, GP):
+        return post.scorer.score
+    with suppress(ValueError):
+        known = from_label(label)
+        if isinstance(known, GP):
+            return known
+    raise ValueError(
+        f"curves need the score's settings, which this posterior doesn't have; give it as score= ({label})"
+    )
+
+
+def _scorer_of(post: GraphPosterior, score: GP, table: Dataset) -> GPScorer:
+    own = post.scorer
+    if isinstance(own, DagScorer) and own.score is score and own.data is table and isinstance(own.scorer, GPScorer):
+        return own.scorer
+    known = _scorers.get(post)
+    if known is None or known.score_fingerprint != score.fingerprint or known.data_fingerprint != table.fingerprint:
+        known = _scorers[post] = score._bind(table)
+    return known
+
+
+def _parents_of(post: GraphPosterior, target: int, parents: Any, threshold: float) -> list[int]:
+    """Return the parents to show."""
+    column = post.edge_probabilities().iloc[:, target].to_numpy()
+    if parents is None:
+        return [int(p) for p in np.argsort(-column, kind="stable") if column[p] > 0 and column[p] >= threshold]
+    if isinstance(parents, str):
+        raise ValueError(f"parents must be a list of variables; received {parents!r}")
+    chosen = [post._index(parent) for parent in parents]
+    if len(set(chosen)) < len(chosen):
+        raise ValueError(f"parents must name each variable once; received {list(parents)}")
+    drawn = {name for listed in post.parent_set_probabilities(target)["parents"] for name in listed}
+    for p in chosen:
+        if post.names[p] not in drawn:
+            raise ValueError(f"a curve needs an edge that was drawn; {post.names[p]} -> {post.names[target]} wasn't")
+    return chosen
+
+
+def _sets_of(post: GraphPosterior, target: int, chosen: list[int]) -> dict[int, dict[tuple[int, ...], float]]:
+    """Return for each parent the sets that its curve is averaged over, with their probabilities."""
+    sets = post.parent_set_probabilities(target)
+    places = {name: place for place, name in enumerate(post.names)}
+    known = [tuple(sorted(places[name] for name in listed)) for listed in sets["parents"]]
+    wanted = {}
+    for parent in chosen:
+        own = [(s, float(weight)) for s, weight in zip(known, sets["probability"], strict=True) if parent in s]
+        held = np.cumsum([weight for _, weight in own])
+        needed = int(np.searchsorted(held, _SHARE * held[-1])) + 1
+        wanted[parent] = dict(own[: min(needed, _MOST_SETS)])
+    return wanted
+
+
+def _standardised(grids: dict[int, np.ndarray], table: Dataset) -> dict[int, np.ndarray]:
+    columns = {p: table.values[:, p] for p in grids}
+    return {p: (grid - columns[p].mean()) / columns[p].std(ddof=1) for p, grid in grids.items()}
+
+
+@one_blas_thread
+def _fit_sets(
+    scorer: GPScorer,
+    target: int,
+    sets: dict[tuple[int, ...], float],
+    grids: dict[int, np.ndarray],
+    centred: bool,
+) -> list[_Fit]:
+    """Return what every parent set says, at every mode of its hyperparameters that counts."""
+    fits = []
+    nowhere = np.empty(0)
+    for parents, weight in sets.items():
+        _, modes = scorer.hyper_posterior(target, parents)
+        masses = log_masses(modes)
+        # Where no mode has a normal approximation, their heights must do.
+        masses = masses if np.isfinite(masses).any() else modes.heights
+        shares = np.exp(masses - masses.max())
+        for phi, share in zip(modes.points, shares / shares.sum(), strict=True):
+            if share > _NEGLIGIBLE:
+                places = [grids.get(p, nowhere) for p in parents]
+                parts = components(scorer, target, parents, phi, places, centred)
+                fits.append(_Fit(weight * share, dict(zip(parents, parts, strict=True))))
+    return fits
+
+
+def _averaged(fits: list[_Fit], parent: int, probability: float, level: float, scale: float) -> dict[str, np.ndarray]:
+    """Return the moments and quantiles of a mixture of normal distributions, in the node's units."""
+    weights = _shares(fits)
+    means = np.array([fit.parts[parent].mean for fit in fits])
+    sds = np.array([fit.parts[parent].sd for fit in fits])
+    mean = weights @ means
+    sd = np.sqrt(weights @ (sds**2 + (means - mean) ** 2))
+    tail = 0.5 * (1 - probability)
+    lower, upper = (_quantile(weights, means, sds, q) for q in (tail, 1 - tail))
+    moved = {"mean": mean, "lower": lower, "upper": upper}
+    found = {name: level + scale * values for name, values in moved.items()}
+    return {"mean": found["mean"], "sd": scale * sd, "lower": found["lower"], "upper": found["upper"]}
+
+
+def _quantile(weights: np.ndarray, means: np.ndarray, sds: np.ndarray, q: float) -> np.ndarray:
+    """Return a quantile of a mixture of normal distributions at every point, by bisection."""
+    low, high = (means - 10 * sds).min(axis=0), (means + 10 * sds).max(axis=0)
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        below = weights @ ndtr((middle - means) / sds) < q
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return 0.5 * (low + high)
+
+
+def _companions(fits: list[_Fit], parent: int) -> np.ndarray:
+    """Return what the other parents add at the rows, averaged over the sets with a parent."""
+    total = np.zeros(len(fits[0].parts[parent].at_rows))
+    for weight, fit in zip(_shares(fits), fits, strict=True):
+        for p, part in fit.parts.items():
+            if p != parent:
+                total += weight * part.at_rows
+    return total
+
+
+def _shares(fits: list[_Fit]) -> np.ndarray:
+    weights = np.array([fit.weight for fit in fits])
+    return weights / weights.sum()

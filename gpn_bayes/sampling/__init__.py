@@ -1,0 +1,1 @@
+"""A run from settings to posterior: score tables, chains, reweighting and the result."""

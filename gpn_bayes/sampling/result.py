@@ -1,0 +1,171 @@
+"""From draws to a posterior: weights, errors of scores, exact answers, and what a reader should know of the run."""
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gpn_bayes import graphs
+from gpn_bayes._util.progress import progress_bar, shares
+from gpn_bayes.data import Dataset
+from gpn_bayes.mcmc import chains as chain_runs
+from gpn_bayes.mcmc import order as orders
+from gpn_bayes.mcmc.exact_posterior import exact_probabilities
+from gpn_bayes.mcmc.tables import ScoreTables
+from gpn_bayes.posterior import GraphPosterior
+from gpn_bayes.posterior.diagnostics import INTERRUPTED, WEIGHT_ESS_LIMIT
+from gpn_bayes.posterior.exact import ExactAnswers
+from gpn_bayes.posterior.score_noise import drawn_sets
+from gpn_bayes.sampling.options import PreparedRun
+from gpn_bayes.sampling.reweighting import Reweighted, errors_of, poor_scores
+from gpn_bayes.sampling.run_chains import Draws
+from gpn_bayes.scores.assumptions import EQUIVALENCE
+from gpn_bayes.scores.base import Scorer
+from gpn_bayes.scores.cache import ScoreCache
+from gpn_bayes.scores.dag_scorer import DagScorer
+from gpn_bayes.scores.residuals import residual_flags
+
+# Pairs whose direction is open that are named.
+_LISTED_PAIRS = 8
+
+
+def draws_under_score(run: PreparedRun, drawn: Draws, correction: np.ndarray | None, found: Any) -> GraphPosterior:
+    """Return the draws as they are, before any weighting to another score.
+
+    Parameters
+    ----------
+    run : PreparedRun
+        What was asked for.
+    drawn : Draws
+        What was drawn.
+    correction : ndarray or None
+        Log weights that correct the order bias.
+    found : dict
+        How the search space came about, JSON-able.
+    """
+    settings = {**run.settings, "thin": drawn.thin, "candidates": found}
+    settings |= {"moves": _move_table(run.plan.sampler, drawn.counters)}
+    if drawn.thin != run.plan.thin:
+        settings["planned_thin"] = run.plan.thin
+    if drawn.converged is not None:
+        settings["converged"] = drawn.converged
+    if drawn.interrupted:
+        settings["interrupted"] = True
+    if run.plan.temperatures > 1:
+        tried, made = drawn.exchanges.sum(axis=0).T
+        settings |= {"betas": drawn.betas.mean(axis=0).tolist(), "exchange_rates": (made / tried).tolist()}
+    return GraphPosterior(
+        names=run.scorer.names,
+        parents=drawn.parents,
+        log_score=drawn.log_scores,
+        log_weights=correction,
+        stats={"state_log_score": drawn.targets},
+        settings=settings,
+        scorer=DagScorer.of(run.scorer, run.prior, run.data),
+        data=run.data,
+    )
+
+
+def with_errors(post: GraphPosterior, store: ScoreCache) -> GraphPosterior:
+    """Return draws with the errors of the scores they were drawn under, where these have any."""
+    if store.scorer.closed_form:
+        return post
+    sets = drawn_sets(post.parents)
+    records = store.records(sets.keys)
+    errors = errors_of(sets, records)
+    settings = {**post.settings, "poor_scores": poor_scores(records)}
+    return replace(post, score_errors=errors if (errors != 0).any() else None, settings=settings)
+
+
+def with_weights(post: GraphPosterior, weighted: Reweighted) -> GraphPosterior:
+    """Return draws under the rough score as weighted draws under the accurate one."""
+    return replace(
+        post,
+        log_score=post.log_score + weighted.log_ratios,
+        log_weights=weighted.log_weights,
+        score_errors=weighted.score_errors if (weighted.score_errors != 0).any() else None,
+        stats={**post.stats, "proposal_log_score": post.log_score},
+        settings={
+            **post.settings,
+            "pareto_k": None if np.isnan(weighted.pareto_k) else weighted.pareto_k,
+            "poor_scores": weighted.poor_scores,
+        },
+    )
+
+
+def under_proposal(post: GraphPosterior, run: PreparedRun, proposal: Scorer) -> GraphPosterior:
+    """Return draws that were never weighted as what they are: draws under the rough score."""
+    settings = {**post.settings, "score": proposal.label, "reweight": INTERRUPTED}
+    return replace(post, settings=settings, scorer=DagScorer.of(proposal, run.prior, run.data))
+
+
+def with_caveats(post: GraphPosterior, run: PreparedRun) -> GraphPosterior:
+    """Return a posterior that knows what its answers assume, and what deserves a look in the data.
+
+    Residuals are those of the best network drawn.
+    """
+    best = post.parents[np.unravel_index(int(post.log_score.argmax()), post.log_score.shape)]
+    adjacency = graphs.unpack(best[None], len(post.names))[0]
+    flags = run.data_flags
+    if isinstance(run.data, Dataset) and flags is not None:
+        parents = [tuple(np.flatnonzero(column).tolist()) for column in adjacency.T]
+        flags = (*flags, *residual_flags(run.scorer, run.data, parents, flags))
+    settings = {
+        "assumptions": [*run.scorer.assumptions, *_open_directions(run.scorer, adjacency)],
+        "data_flags": None if flags is None else [flag.record() for flag in flags],
+    }
+    return replace(post, settings={**post.settings, **settings})
+
+
+def _open_directions(scorer: Scorer, adjacency: np.ndarray) -> list[str]:
+    """Return in words which directions of a network no data can tell, for scores that don't tell them."""
+    if not set(EQUIVALENCE) <= set(scorer.assumptions):
+        return []
+    pattern = graphs.cpdag(adjacency)
+    undirected = np.argwhere(np.triu(pattern & pattern.T)).tolist()
+    if not undirected:
+        return []
+    shown = [f"{scorer.names[i]} - {scorer.names[j]}" for i, j in undirected[:_LISTED_PAIRS]]
+    more = f" and {len(undirected) - len(shown)} more" if len(undirected) > len(shown) else ""
+    return [f"In the best network drawn, this leaves open the direction of {', '.join(shown)}{more}."]
+
+
+def exact_answers(tables: ScoreTables, lists: list[list[int]], progressbar: bool) -> ExactAnswers:
+    """Return edge and parent-set probabilities without Monte Carlo error."""
+    with progress_bar("Edges", 1.0, progressbar) as advance:
+        found = exact_probabilities(tables, shares(advance))
+    spans = list(zip(found.offsets[:-1], found.offsets[1:], strict=True))
+    return ExactAnswers(
+        edges=found.edge_probabilities,
+        log_z=found.log_z,
+        candidates=lists,
+        log_scores=[tables.values[begin:end].copy() for begin, end in spans],
+        parent_sets=[found.parent_set_probabilities[begin:end] for begin, end in spans],
+    )
+
+
+def order_correction(drawn: Draws) -> np.ndarray:
+    """Return log weights of one over the number of orders of each DAG; warns where they leave few draws effective."""
+    flat = drawn.parents.reshape(drawn.log_scores.size, *drawn.parents.shape[2:])
+    distinct, inverse = np.unique(flat, axis=0, return_inverse=True)
+    log_weights = -graphs.log_linear_extensions(distinct)[inverse.reshape(-1)].reshape(drawn.log_scores.shape)
+    weights = np.exp(log_weights - log_weights.max())
+    share = weights.sum() ** 2 / (weights**2).sum() / weights.size
+    if share < WEIGHT_ESS_LIMIT:
+        warnings.warn(
+            f"correcting the order bias leaves {share:.1%} of the draws effective; sampler='partition' needs "
+            "no correction",
+            UserWarning,
+            stacklevel=4,
+        )
+    return log_weights
+
+
+def _move_table(sampler: str, counters: np.ndarray) -> dict[str, float]:
+    """Return the share of each move's steps that changed the state."""
+    if sampler == "exact":
+        return {}
+    moves = orders.MOVES if sampler == "order" else chain_runs.PARTITION_MOVES
+    tried, changed = counters.sum(axis=0).T
+    return {move: float(c / max(t, 1)) for move, t, c in zip(moves, tried, changed, strict=True)}

@@ -1,0 +1,176 @@
+"""Weights that turn draws under a rough score into draws under an accurate one, and how far to trust them."""
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpn_bayes.posterior.score_noise import DrawnSets, drawn_sets
+from gpn_bayes.sampling.predicted_scores import PREDICTED, often_drawn, with_predictions
+from gpn_bayes.scores.cache import ScoreCache, ScoreRecord
+
+# Scores that are as precise as they were meant to be, or needn't be.
+_GOOD = ("exact", "ok", "bridge", PREDICTED)
+# A shape fitted to fewer weights than this would mostly be its prior.
+_SHORTEST_TAIL = 20
+
+
+class Reweighted(NamedTuple):
+    """Weights from a rough score q to an accurate score p.
+
+    Attributes
+    ----------
+    log_weights : ndarray of shape (chain, draw)
+        Log weights, the largest about 0; equal for equal DAGs.
+    log_ratios : ndarray of shape (chain, draw)
+        log p - log q of each DAG.
+    pareto_k : float
+        The shape of the weights' tail; NaN where they weren't smoothed.
+    score_errors : ndarray of shape (chain, draw, node)
+        Standard errors of the accurate scores.
+    poor_scores : int
+        How many accurate scores aren't as precise as they were meant to be.
+    """
+
+    log_weights: np.ndarray
+    log_ratios: np.ndarray
+    pareto_k: float
+    score_errors: np.ndarray
+    poor_scores: int
+
+
+def reweight_draws(
+    parents: np.ndarray,
+    rough: ScoreCache,
+    accurate: ScoreCache,
+    log_weights: np.ndarray | None = None,
+    executor: Executor | None = None,
+    progressbar: bool = True,
+) -> Reweighted:
+    """Compute the accurate scores of the parent sets that were drawn, and weight the draws to them.
+
+    Where many sets were drawn, the accurate scores of the rarest are predicted; see `sampling.predicted_scores`.
+
+    Parameters
+    ----------
+    parents : ndarray of uint64, shape (chain, draw, node, words)
+        DAGs drawn under the rough score, as parent bits.
+    rough, accurate : ScoreCache
+        The score they were drawn under, and the one to weight them to.
+    log_weights : ndarray of shape (chain, draw), optional
+        Log weights that the draws have anyway.
+    executor : concurrent.futures.Executor, optional
+        Where to compute.
+    progressbar : bool
+        Whether to show progress.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C; the scores computed by then are kept in the cache.
+    """
+    sets = drawn_sets(parents)
+    by_node = groupby(sets.keys, key=lambda key: key[0])
+    q = np.concatenate([rough.values(node, [parents for _, parents in keys]) for node, keys in by_node])
+    wanted = often_drawn(sets)
+    chosen = [key for key, often in zip(sets.keys, wanted, strict=True) if often]
+    accurate.fill(chosen, executor, progressbar, description="Reweighting")
+    return weigh(sets, q, with_predictions(sets, q, wanted, accurate.records(chosen)), log_weights)
+
+
+def weigh(
+    sets: DrawnSets,
+    rough: np.ndarray,
+    accurate: Sequence[ScoreRecord],
+    log_weights: np.ndarray | None = None,
+) -> Reweighted:
+    """Weight draws from a rough score q to an accurate score p; the graph prior cancels.
+
+    Parameters
+    ----------
+    sets : DrawnSets
+        The parent sets of the draws.
+    rough : ndarray
+        Scores q of these sets.
+    accurate : sequence of ScoreRecord
+        Scores p of these sets.
+    log_weights : ndarray of shape (chain, draw), optional
+        Log weights that the draws have anyway; both multiply.
+
+    Examples
+    --------
+    >>> from gpn_bayes import graphs
+    >>> drawn = drawn_sets(graphs.pack(np.array([[[[0, 1], [0, 0]], [[0, 0], [0, 0]]]])))
+    >>> drawn.keys
+    [(0, ()), (1, ()), (1, (0,))]
+    >>> accurate = [ScoreRecord(value, 0.0, np.nan, "exact") for value in (-3.0, -5.0, -4.0)]
+    >>> weigh(drawn, np.array([-3.0, -5.5, -4.0]), accurate).log_weights.tolist()
+    [[-0.5, 0.0]]
+    """
+    values = np.array([record.value for record in accurate])
+    ratios = (values - rough)[sets.places].sum(axis=-1)
+    if not (ratios > -np.inf).any():
+        raise ValueError("a drawn DAG must have a positive accurate score; all of them scored minus infinity")
+    combined = ratios if log_weights is None else ratios + log_weights
+    smoothed, pareto_k = smooth(combined)
+    return Reweighted(smoothed, ratios, pareto_k, errors_of(sets, accurate), poor_scores(accurate))
+
+
+def errors_of(sets: DrawnSets, records: Sequence[ScoreRecord]) -> np.ndarray:
+    """Return the standard error of each node's score in each draw."""
+    return np.array([record.error for record in records])[sets.places]
+
+
+def poor_scores(records: Sequence[ScoreRecord]) -> int:
+    """Return how many scores aren't as precise as they were meant to be."""
+    return sum(record.status not in _GOOD for record in records)
+
+
+def smooth(log_ratios: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return Pareto-smoothed log weights (Vehtari et al. 2024), the largest about 0, and the shape of their tail.
+
+    Weights are a function of the DAG. Where most of the tail's draws repeat, each of its weights is known as it is, and
+    a tail fitted to their ties would mean nothing: then they are returned as they are, with the shape NaN. Otherwise
+    draws of one DAG share the mean of their smoothed weights.
+
+    Parameters
+    ----------
+    log_ratios : ndarray
+        Log importance ratios; equal for equal DAGs.
+
+    Examples
+    --------
+    >>> smooth(np.array([[-1.0, 0.5], [0.5, -1.0]]))
+    (array([[-1.5,  0. ],
+           [ 0. , -1.5]]), nan)
+    """
+    flat = log_ratios.ravel()
+    plain = log_ratios - flat.max()
+    size = _tail_size(len(flat))
+    tail = np.sort(flat)[len(flat) - size :]
+    if size < _SHORTEST_TAIL or tail[0] == -np.inf or 2 * len(np.unique(tail)) < size:
+        return plain, float("nan")
+    # Far below the largest, weights are zero; the fit takes logs of them in passing.
+    with np.errstate(all="ignore"):
+        fitted, k_hat = _array_stats().psislw(-flat)
+    if not np.isfinite(k_hat):
+        return plain, float("nan" if np.isnan(k_hat) else "inf")
+    _, dag = np.unique(flat, return_inverse=True)
+    weights = np.exp(fitted - fitted.max())
+    means = np.bincount(dag, weights) / np.bincount(dag)
+    with np.errstate(divide="ignore"):
+        return np.log(means[dag]).reshape(log_ratios.shape), float(k_hat)
+
+
+def _tail_size(draws: int) -> int:
+    """Return how many of the largest weights ArviZ fits the tail to."""
+    return int(3 * np.sqrt(draws)) if draws > 225 else draws // 5
+
+
+def _array_stats() -> Any:
+    # ArviZ takes longer to load than all else together.
+    from arviz_stats.base import array_stats
+
+    return array_stats

@@ -1,0 +1,116 @@
+"""From scores to the samplers' tables: all parent sets of a search space, computed or looked up, prior included."""
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gpn_bayes._util.progress import progress_bar
+from gpn_bayes.candidates.parent_space import ParentSpace
+from gpn_bayes.kernels.subsets import members_of
+from gpn_bayes.mcmc.tables import ScoreTables, build_tables
+from gpn_bayes.scores.cache import ScoreCache
+from gpn_bayes.scores.prior import GraphPrior
+
+# Closed-form scores are stored up to here; beyond, computing them again is quicker than reading them.
+_MAX_STORED_CLOSED_FORM = 200_000
+
+ParentSet = tuple[int, ...]
+
+
+@dataclass
+class Tabulator:
+    """Makes tables of one score and prior, and remembers those of nodes whose space stays as it was.
+
+    Parameters
+    ----------
+    store : ScoreCache
+        The scores.
+    prior : GraphPrior
+        The prior, added to them.
+    executor : Executor, optional
+        Where to compute scores that have no closed form.
+    progressbar : bool
+        Whether to show progress.
+    """
+
+    store: ScoreCache
+    prior: GraphPrior
+    executor: Executor | None = None
+    progressbar: bool = True
+    _known: dict[int, tuple[object, np.ndarray, np.ndarray]] = field(default_factory=dict, init=False)
+
+    def tables(self, space: ParentSpace) -> ScoreTables:
+        """Return the tables of a space."""
+        stale = [i for i in range(len(space.lists)) if i not in self._known or self._known[i][0] != _key(space, i)]
+        if self._closed_form(space):
+            self._compute(space, stale)
+        else:
+            requests = ((i, parents) for i in stale for parents in _all_sets(space, i))
+            self.store.fill(requests, self.executor, self.progressbar)
+            for i in stale:
+                self._known[i] = (_key(space, i), *self._look_up(space, i))
+        parts = [self._known[i][1:] for i in range(len(space.lists))]
+        return build_tables(space.lists, [own for own, _ in parts], space.outsiders, [beside for _, beside in parts])
+
+    def _closed_form(self, space: ParentSpace) -> bool:
+        wanted = sum((1 + len(others)) << len(own) for own, others in zip(space.lists, space.outsiders, strict=True))
+        storing = self.store.connection is not None and wanted <= _MAX_STORED_CLOSED_FORM
+        return self.store.scorer.closed_form and not storing
+
+    def _compute(self, space: ParentSpace, nodes: Sequence[int]) -> None:
+        """Compute whole tables, in threads: compiled code lets go of the interpreter."""
+        with (
+            progress_bar("Scoring", len(nodes), self.progressbar and any(space.outsiders)) as advance,
+            ThreadPoolExecutor(os.cpu_count()) as pool,
+        ):
+            for i, found in zip(nodes, pool.map(lambda i: self._table(space, i), nodes), strict=True):
+                self._known[i] = (_key(space, i), *found)
+                advance(1)
+
+    def _table(self, space: ParentSpace, i: int) -> tuple[np.ndarray, np.ndarray]:
+        scorer, own, others = self.store.scorer, space.lists[i], space.outsiders[i]
+        table = scorer.table(i, own, space.limit(i)) + self.prior.log_table(i, own)
+        beside = np.full((len(others), len(table)), -np.inf)
+        if space.limit_beside(i) >= 0:
+            for row, j in zip(beside, others, strict=True):
+                scores = scorer.table_with(i, own, j, space.limit_beside(i) + 1)
+                row[:] = scores + self.prior.log_table(i, [*own, j])[len(table) :]
+        return table, beside
+
+    def _look_up(self, space: ParentSpace, i: int) -> tuple[np.ndarray, np.ndarray]:
+        own, others = space.lists[i], space.outsiders[i]
+        table = np.full(1 << len(own), -np.inf)
+        sets = _subsets(own, space.limit(i))
+        table[list(sets)] = self.store.values(i, list(sets.values()))
+        beside = np.full((len(others), len(table)), -np.inf)
+        if space.limit_beside(i) >= 0:
+            sets = _subsets(own, space.limit_beside(i))
+            for row, j in zip(beside, others, strict=True):
+                values = self.store.values(i, [tuple(sorted((*parents, j))) for parents in sets.values()])
+                row[list(sets)] = values + self.prior.log_table(i, [*own, j])[len(table) :][list(sets)]
+        return table + self.prior.log_table(i, own), beside
+
+
+def _key(space: ParentSpace, i: int) -> object:
+    return space.lists[i], space.outsiders[i], space.limit(i), space.limit_beside(i)
+
+
+def _all_sets(space: ParentSpace, i: int) -> Iterator[ParentSet]:
+    """Yield every parent set that a node may have."""
+    yield from _subsets(space.lists[i], space.limit(i)).values()
+    if space.outsiders[i] and space.limit_beside(i) >= 0:
+        beside = _subsets(space.lists[i], space.limit_beside(i)).values()
+        for j in space.outsiders[i]:
+            yield from (tuple(sorted((*parents, j))) for parents in beside)
+
+
+def _subsets(chosen: Sequence[int], limit: int) -> dict[int, ParentSet]:
+    """Return the subsets of at most `limit` candidates, by local mask."""
+    return {
+        mask: tuple(chosen[bit] for bit in members_of(mask))
+        for mask in range(1 << len(chosen))
+        if mask.bit_count() <= limit
+    }

@@ -1,0 +1,297 @@
+"""Rows once and for all: a low-rank form of the squared-exponential kernel that serves every length scale.
+
+For one variable, functions of length scale theta or more are determined, to rounding, by their values at a few nodes
+z: f(x) = sum_a W_a(x) f(z_a). Nodes and W come from an interpolative decomposition of kernel columns of several length
+scales, whose error is that of the columns; a pivoted Cholesky factorisation of the kernel alone would only reach its
+square root. The spaces of these functions are nested: the longer the length scale, the smaller. So orthonormal
+functions U are chosen from the longest length scale down, and the first m of them serve all length scales from some
+theta on: K_theta = U C(theta) U', with C(theta) a matrix of size m. Its Cholesky factor B(theta) is tabulated.
+"""
+
+import threading
+
+import numpy as np
+from scipy.linalg import cholesky, qr, solve_triangular
+
+from gpn_bayes._util.blas_threads import one_blas_thread
+from gpn_bayes.kernels.gp import CELL_WIDTH, CELLS, DEGREE, LOWEST_THETA, Moments
+from gpn_bayes.kernels.tiles import TILE_ROWS
+
+# Length scales, relative to the shortest, whose columns the nodes must carry; a constant stands for all longer ones.
+_SAMPLED = (1.0, 1.4, 2.0, 3.3)
+_NODE_TOLERANCE = 3e-14
+# Nodes are chosen among the pivots for a somewhat shorter length scale.
+_SHRINK = 1.5
+_CHUNK = 8192
+# Functions are added for the length scale at which every second cell begins.
+_CELLS_A_LEVEL = 2
+# Beyond so many rows, errors may grow in proportion to them: so do differences in log likelihood that matter.
+MANY_ROWS = 3000
+# About the rounding of the kernel, relative to the number of rows; more only where C(theta) isn't positive definite.
+_RIDGE = 3e-16
+
+
+def _squares(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return (a[:, None] - b[None, :]) ** 2
+
+
+def _kernel(squares: np.ndarray, theta: float) -> np.ndarray:
+    """Return the squared-exponential kernel, given squared distances."""
+    kernel = squares * (-0.5 / theta**2)
+    return np.exp(kernel, out=kernel)
+
+
+def _pivots(points: np.ndarray, theta: float) -> np.ndarray:
+    """Return the points at which a pivoted Cholesky factorisation of the kernel matrix pivots."""
+    left = np.ones(len(points))
+    factor = np.empty((64, len(points)))
+    chosen: list[int] = []
+    while len(chosen) < len(points):
+        pivot = int(left.argmax())
+        if left[pivot] <= 1e-15:
+            break
+        rank = len(chosen)
+        if rank == len(factor):
+            factor = np.concatenate([factor, np.empty_like(factor)])
+        column = np.exp(-0.5 * ((points - points[pivot]) / theta) ** 2)
+        column -= factor[:rank, pivot] @ factor[:rank]
+        column /= np.sqrt(left[pivot])
+        factor[rank] = column
+        left -= column**2
+        left[pivot] = 0.0
+        chosen.append(pivot)
+    return points[chosen]
+
+
+def _features(points: np.ndarray, centres: np.ndarray, theta: float) -> np.ndarray:
+    squares = _squares(points, centres)
+    kernels = [_kernel(squares, theta * factor) for factor in _SAMPLED]
+    return np.hstack([*kernels, np.ones((len(points), 1))])
+
+
+def _interpolate(points: np.ndarray, theta: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return nodes for functions of length scale theta or more, and the weights W of every point."""
+    centres = _pivots(points, theta / _SHRINK)
+    q, r, order = qr(_features(centres, centres, theta).T, mode="economic", pivoting=True)
+    sizes = np.abs(np.diag(r))
+    m = int((sizes > _NODE_TOLERANCE * sizes[0]).sum())
+    chunks = [
+        solve_triangular(r[:m, :m], q[:, :m].T @ _features(points[begin : begin + _CHUNK], centres, theta).T).T
+        for begin in range(0, len(points), _CHUNK)
+    ]
+    return centres[order[:m]], np.vstack(chunks)
+
+
+def _nested_functions(nodes: np.ndarray, root: np.ndarray, n_rows: int, tolerance: float) -> np.ndarray:
+    """Return orthonormal functions, from the longest length scale down: a column has `root` @ (values at nodes)."""
+    functions = (root @ np.ones(len(nodes)))[:, None]
+    functions /= np.linalg.norm(functions)
+    squares = _squares(nodes, nodes)
+    for cell in range(CELLS, -1, -_CELLS_A_LEVEL):
+        left = root @ _kernel(squares, LOWEST_THETA * np.exp(cell * CELL_WIDTH)) / np.sqrt(n_rows)
+        for _ in range(2):
+            left -= functions @ (functions.T @ left)
+        if (left**2).sum(axis=0).max() <= tolerance**2:
+            continue
+        q, r, _ = qr(left, mode="economic", pivoting=True)
+        new = q[:, : min(int((np.abs(np.diag(r)) > tolerance).sum()), len(nodes) - functions.shape[1])]
+        if new.shape[1]:
+            new = np.linalg.qr(new - functions @ (functions.T @ new))[0]
+            functions = np.hstack([functions, new])
+    return functions
+
+
+def _monomials() -> tuple[np.ndarray, np.ndarray]:
+    """Return Chebyshev points, and the matrix that makes polynomials of the values there."""
+    points = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
+    return points, np.linalg.inv(np.vander(points, increasing=True))
+
+
+class _Rows:
+    """The rows of a table, seen through each variable's nodes, made as far as they are asked for."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+        self._nodes: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self._grams: dict[tuple[int, int], np.ndarray] = {}
+
+    def nodes(self, i: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the nodes of a variable, and the weights W of all rows."""
+        if i not in self._nodes:
+            points, place = np.unique(self.values[:, i], return_inverse=True)
+            nodes, weights = _interpolate(points, LOWEST_THETA)
+            self._nodes[i] = nodes, weights[place]
+        return self._nodes[i]
+
+    def gram(self, i: int, j: int) -> np.ndarray:
+        """Return W_i'W_j."""
+        if i > j:
+            return self.gram(j, i).T
+        if (i, j) not in self._grams:
+            self._grams[i, j] = self.nodes(i)[1].T @ self.nodes(j)[1]
+        return self._grams[i, j]
+
+
+class _Variable:
+    """The functions U of one variable, and the tables of its kernel, to some tolerance of kernel columns.
+
+    Attributes
+    ----------
+    at_nodes : ndarray of shape (nodes, functions)
+        The functions at the nodes: U = W at_nodes.
+    sizes : ndarray of int64, shape (cells,)
+        How many of the functions each cell of log theta needs.
+    coefficients : ndarray, one-dimensional
+        The polynomials of B, cell after cell.
+    """
+
+    def __init__(self, nodes: np.ndarray, gram: np.ndarray, n_rows: int, tolerance: float) -> None:
+        root = cholesky(gram)
+        functions = _nested_functions(nodes, root, n_rows, tolerance)
+        self.sizes, self.coefficients = _tabulate(nodes, root.T @ functions, n_rows, tolerance)
+        self.at_nodes = solve_triangular(root, functions[:, : self.sizes.max()])
+
+
+def _tabulate(nodes: np.ndarray, dual: np.ndarray, n_rows: int, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return for every cell of log theta how many functions it needs, and the polynomials of B.
+
+    C(theta) is dual' K_theta(z, z) dual.
+    """
+    points, to_monomials = _monomials()
+    squares = _squares(nodes, nodes)
+    sizes, tables = [], []
+    for cell in range(CELLS):
+        theta = LOWEST_THETA * np.exp(cell * CELL_WIDTH)
+        parts = dual.T @ _kernel(squares, theta) / np.sqrt(n_rows)
+        left = np.sqrt(np.cumsum((parts**2)[::-1], axis=0)[::-1].max(axis=1))
+        m = max(int((left > tolerance).sum()), 1)
+        own, lower = dual[:, :m], np.tril_indices(m)
+        scales = theta * np.exp(0.5 * (points + 1.0) * CELL_WIDTH)
+        kernels = np.array([own.T @ _kernel(squares, scale) @ own for scale in scales])
+        values = _factors(kernels, _RIDGE * n_rows)[:, *lower]
+        sizes.append(m)
+        tables.append((to_monomials @ values).ravel())
+    return np.array(sizes), np.concatenate(tables)
+
+
+def _factors(kernels: np.ndarray, ridge: float) -> np.ndarray:
+    """Return the Cholesky factors of matrices that are positive definite but for rounding."""
+    while True:
+        try:
+            return np.linalg.cholesky(kernels + ridge * np.eye(kernels.shape[1]))
+        except np.linalg.LinAlgError:
+            ridge *= 2
+
+
+class Basis:
+    """The low-rank form of a whole table.
+
+    Parameters
+    ----------
+    values : ndarray of shape (rows, variables)
+        The standardised table.
+    tolerance : float, default 1e-6
+        How much the columns of the kernel matrix may be off, over the number of rows (or `MANY_ROWS`, if there are
+        more). Log likelihoods are then off by less than a hundred times as much, most by far less; 1e-11 is as fine as
+        rounding allows.
+    mu : pair of float
+        Prior mean and standard deviation of the node's mean.
+
+    Examples
+    --------
+    >>> basis = Basis(np.random.default_rng(1).normal(size=(50, 3)))
+    >>> len(basis.moments(0, (1, 2)).starts)
+    3
+    """
+
+    def __init__(self, values: np.ndarray, tolerance: float = 1e-6, mu: tuple[float, float] = (0.0, 1.0)) -> None:
+        self.values = values
+        self.tolerance = tolerance
+        self.mu = mu
+        self._rows = _Rows(values)
+        self._variables: list[_Variable] = []
+        self._grams: dict[tuple[int, int], np.ndarray] = {}
+        self._lock = threading.Lock()
+
+    def rougher(self, tolerance: float) -> "Basis":
+        """Return a basis of another tolerance that shares what was made of the rows."""
+        other = Basis(self.values, tolerance, self.mu)
+        other._rows, other._lock = self._rows, self._lock
+        return other
+
+    def moments(self, node: int, parents: tuple[int, ...]) -> Moments:
+        """Return what the likelihood of a node given its parents needs of the rows."""
+        with self._lock:
+            self._prepare(parents)
+        sizes = np.array([self._variables[p].sizes.max() for p in parents], dtype=np.int64)
+        starts = np.concatenate([[0], np.cumsum(-(-sizes // TILE_ROWS) * TILE_ROWS)])
+        spans = [slice(start, start + size) for start, size in zip(starts[:-1], sizes, strict=True)]
+        gram, with_one, with_y = np.zeros((starts[-1], starts[-1])), np.zeros(starts[-1]), np.zeros(starts[-1])
+        for i, span in zip(parents, spans, strict=True):
+            with_one[span], with_y[span] = self._with_all[i][:, -1], self._with_all[i][:, node]
+            for j, other in zip(parents, spans, strict=True):
+                if i != j:
+                    gram[span, other] = self._grams[i, j] if i < j else self._grams[j, i].T
+        y = self.values[:, node] - self.mu[0]
+        return Moments(
+            cells=self._cells[list(parents)],
+            coefficients=self._coefficients,
+            starts=starts,
+            gram=gram,
+            with_one=with_one,
+            with_y=with_y,
+            sizes=np.array([len(y), y @ y, y.sum(), self.mu[1]], dtype=float),
+        )
+
+    def factor(self, i: int, theta: float) -> np.ndarray:
+        """Return B with B B' = K_theta of a variable, to rounding, for a length scale that the low-rank form serves.
+
+        Parameters
+        ----------
+        i : int
+            The variable.
+        theta : float
+            The length scale, `LOWEST_THETA` or more.
+        """
+        with self._lock:
+            nodes, weights = self._rows.nodes(i)
+        values, vectors = np.linalg.eigh(_kernel(_squares(nodes, nodes), theta))
+        kept = values > _RIDGE * len(nodes)
+        return weights @ (vectors[:, kept] * np.sqrt(values[kept]))
+
+    def _prepare(self, parents: tuple[int, ...]) -> None:
+        pairs = [(i, j) for i in parents for j in parents if i < j and (i, j) not in self._grams]
+        if self._variables and not pairs:
+            return
+        with one_blas_thread:
+            if not self._variables:
+                self._read_variables()
+            for i, j in pairs:
+                first, second = self._variables[i].at_nodes, self._variables[j].at_nodes
+                self._grams[i, j] = first.T @ self._rows.gram(i, j) @ second
+
+    def _read_variables(self) -> None:
+        n_rows, n = self.values.shape
+        tolerance = self.tolerance / min(n_rows, MANY_ROWS)
+        variables = [_Variable(self._rows.nodes(i)[0], self._rows.gram(i, i), n_rows, tolerance) for i in range(n)]
+        self._coefficients = np.concatenate([variable.coefficients for variable in variables])
+        self._cells = np.empty((n, CELLS, 2), np.int64)
+        begin = 0
+        for i, variable in enumerate(variables):
+            lengths = (DEGREE + 1) * variable.sizes * (variable.sizes + 1) // 2
+            self._cells[i, :, 0] = variable.sizes
+            self._cells[i, :, 1] = begin + np.cumsum(lengths) - lengths
+            begin += lengths.sum()
+        both = np.column_stack([self.values - self.mu[0], np.ones(n_rows)])
+        self._with_all = [
+            variable.at_nodes.T @ (self._rows.nodes(i)[1].T @ both) for i, variable in enumerate(variables)
+        ]
+        self._variables = variables
+
+    def __getstate__(self) -> dict:
+        """Leave out what can be made again: workers get the table only."""
+        return {"values": self.values, "tolerance": self.tolerance, "mu": self.mu}
+
+    def __setstate__(self, state: dict) -> None:
+        """Start with nothing made."""
+        self.__init__(**state)  # type: ignore[misc]

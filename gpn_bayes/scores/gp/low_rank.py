@@ -1,0 +1,150 @@
+"""The posterior of a node's hyperparameters, as the estimators of its integral see it."""
+
+import math
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from gpn_bayes.kernels.gp import Moments, new_workspace
+from gpn_bayes.kernels.gp_modes import climb, hessian_at, log_posterior_and_gradient, log_posteriors
+from gpn_bayes.kernels.priors import Priors
+from gpn_bayes.scores.gp.mode_search import (
+    SAME,
+    first_inverse,
+    is_known,
+    leads_to_known,
+    smallest_gains,
+    starts_of_search,
+    within_bounds,
+)
+
+# A relation this rough, with this little noise, is looked at besides, a parent at a time.
+_ROUGHEST, _LITTLE_NOISE = 0.12, 0.3
+# A mode so many nats below the best holds nothing of the posterior.
+_NEGLIGIBLE = 15.0
+
+
+class Modes(NamedTuple):
+    """The distinct modes of a posterior, best first.
+
+    Attributes
+    ----------
+    points : ndarray of shape (modes, size)
+        Where they are, in phi.
+    heights : ndarray of shape (modes,)
+        The log density there.
+    hessians : ndarray of shape (modes, size, size)
+        Minus its second derivatives there; NaN where they aren't known.
+    """
+
+    points: np.ndarray
+    heights: np.ndarray
+    hessians: np.ndarray
+
+
+class _End(NamedTuple):
+    """Where a first climb ended: the place, the inverse of minus the Hessian as far as it is known, the log density."""
+
+    phi: np.ndarray
+    inverse: np.ndarray
+    height: float
+
+
+class HyperPosterior(Protocol):
+    """The unnormalised posterior of phi = (log sigma, log theta_1, …): likelihood times prior, Jacobian included."""
+
+    priors: Priors
+
+    def log_densities(self, points: np.ndarray) -> np.ndarray:
+        """Return the log density at every point, one a row; minus infinity where it can't be computed."""
+
+    def log_density_and_gradient(self, phi: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the log density and its gradient."""
+
+    def find_modes(self) -> Modes:
+        """Return all modes that a search from fixed starts finds."""
+
+
+class LowRankPosterior:
+    """The posterior of an additive process, at a cost that doesn't grow with the number of rows.
+
+    Parameters
+    ----------
+    moments : Moments
+        The data of the node and its parents.
+    priors : Priors
+        The priors of phi.
+    rough : Moments, optional
+        The same data to a lesser accuracy, for the first steps of the mode search.
+    """
+
+    def __init__(self, moments: Moments, priors: Priors, rough: Moments | None = None) -> None:
+        self.moments = moments
+        self.priors = priors
+        self._rough = moments if rough is None else rough
+        self._work = new_workspace(moments)
+        self._rough_work = new_workspace(self._rough)
+
+    def log_densities(self, points: np.ndarray) -> np.ndarray:
+        """Return the log density at every point, one a row; minus infinity where it can't be computed."""
+        return log_posteriors(points, self.moments, self.priors)
+
+    def log_density_and_gradient(self, phi: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the log density and its gradient."""
+        gradient = np.full(len(phi), np.nan)
+        value = log_posterior_and_gradient(phi, self.moments, self._work, self.priors, gradient)
+        return value, gradient
+
+    def find_modes(self) -> Modes:
+        """Return all modes that a search from fixed starts finds, but for those that hold nothing of the posterior."""
+        starts = within_bounds(starts_of_search(len(self.moments.cells)), self.priors)
+        ends = [self._first_climb(start) for start in starts]
+        best = max(end.height for end in ends)
+        # From these no climb may lead to a relation as rough as can be, of little noise.
+        roughest = np.repeat(starts[:1], starts.shape[1] - 1, axis=0)
+        roughest[:, 0] = math.log(_LITTLE_NOISE)
+        np.fill_diagonal(roughest[:, 1:], math.log(_ROUGHEST))
+        values = log_posteriors(roughest, self._rough, self.priors)
+        ends += [self._first_climb(start) for start in roughest[values > best]]
+        best = max(end.height for end in ends)
+        rough, fine = smallest_gains(self.moments.sizes[0])
+        modes: list[np.ndarray] = []
+        heights: list[float] = []
+        hessians: list[np.ndarray] = []
+        for end in ends:
+            if not end.height > best - _NEGLIGIBLE or leads_to_known(end.phi, modes, hessians, rough):
+                continue
+            phi, height = self.climb_from(end.phi, end.inverse, fine)
+            if np.isfinite(height) and not is_known(phi, modes, SAME):
+                modes.append(phi)
+                heights.append(height)
+                hessians.append(hessian_at(phi, self.moments, self._work, self.priors))
+        order = np.argsort(-np.array(heights), kind="stable")
+        size = starts.shape[1]
+        return Modes(
+            np.array(modes).reshape(-1, size)[order],
+            np.array(heights)[order],
+            np.array(hessians).reshape(-1, size, size)[order],
+        )
+
+    def _first_climb(self, start: np.ndarray) -> _End:
+        """Climb almost to a mode, on the rougher likelihood, which is quicker."""
+        phi, inverse = start.copy(), first_inverse(len(start), self.moments.sizes[0])
+        gain, _ = smallest_gains(self.moments.sizes[0])
+        height = climb(phi, inverse, self._rough, self._rough_work, self.priors, gain, 30)
+        return _End(phi, inverse, height)
+
+    def climb_from(self, start: np.ndarray, inverse: np.ndarray, tolerance: float) -> tuple[np.ndarray, float]:
+        """Return where a climb from a point ends, and the log density there.
+
+        Parameters
+        ----------
+        start : ndarray
+            Where it starts.
+        inverse : ndarray
+            The inverse of minus the Hessian, as far as it is known.
+        tolerance : float
+            The smallest gain worth a step.
+        """
+        phi = start.copy()
+        return phi, climb(phi, inverse.copy(), self.moments, self._work, self.priors, tolerance, 200)

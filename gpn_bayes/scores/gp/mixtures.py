@@ -1,0 +1,93 @@
+"""Proposals for the hyperparameters of a Gaussian process: made from the modes, and mixed with fits to draws."""
+
+import numpy as np
+
+from gpn_bayes.kernels.gp_importance import PRIOR_SHARE, Mixture, fitted_mixture
+from gpn_bayes.kernels.priors import Priors
+from gpn_bayes.scores.gp.low_rank import Modes
+
+# Every mode has a component as wide as its Hessian says and one so many times as wide.
+_WIDER, _WIDER_SHARE = 2.5, 0.35
+# What goes to components that are as wide as the prior along one coordinate, and so many times as wide as the best
+# mode (as a variance) along the others: where data say little of a length scale, its posterior has a long shoulder.
+_SHOULDER_SHARE, _SHOULDER_WIDER = 0.3, 1.5
+# What the modes share equally, so that none is left without draws.
+_EQUAL = 0.2
+# A posterior that is flatter than this at its mode is drawn from as if it had this curvature.
+_LEAST_CURVATURE = 0.25
+# The share of the first proposal that stays in the adapted one: a fit to few draws can be too narrow.
+_FIRST_STAYS = 0.3
+
+
+def prior_moments(priors: Priors) -> np.ndarray:
+    """Return mean and standard deviation of every coordinate's prior: (size, 2)."""
+    chances = np.diff(priors.cumulative, axis=1)
+    centres = priors.lowest + priors.step * (np.arange(chances.shape[1]) + 0.5)
+    means = chances @ centres
+    deviations = np.sqrt(chances @ centres**2 - means**2)
+    return np.column_stack([means, deviations])[priors.kinds]
+
+
+def laplace_mixture(modes: Modes, priors: Priors) -> Mixture:
+    """Return the proposal that the modes, their heights and minus Hessians suggest.
+
+    Every mode has two components, one as wide as the Hessian says and one wider, for skewness; the best one has one
+    more for every coordinate but log sigma, with the prior's centre and width along it, for shoulders. Without a mode,
+    the centre of the prior stands for one.
+    """
+    moments = prior_moments(priors)
+    size = len(moments)
+    if not len(modes.points):
+        modes = Modes(moments[None, :, 0], np.zeros(1), np.full((1, size, size), np.nan))
+    roots = np.array([np.linalg.cholesky(_repaired_inverse(hessian)) for hessian in modes.hessians])
+    masses = modes.heights + np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
+    masses = np.exp(masses - masses.max())
+    at_modes = (1.0 - _EQUAL) * masses / masses.sum() + _EQUAL / len(masses)
+    shares = np.concatenate(
+        [
+            (1.0 - _SHOULDER_SHARE) * (1.0 - _WIDER_SHARE) * at_modes,
+            (1.0 - _SHOULDER_SHARE) * _WIDER_SHARE * at_modes,
+            np.full(size - 1, _SHOULDER_SHARE / (size - 1)),
+        ]
+    )
+    centres, along = _shoulders(modes.points[0], roots[0], moments)
+    return Mixture(
+        np.concatenate([modes.points, modes.points, centres]),
+        np.concatenate([roots, _WIDER * roots, along]),
+        (1.0 - PRIOR_SHARE) * shares,
+    )
+
+
+def _repaired_inverse(hessian: np.ndarray) -> np.ndarray:
+    """Return the inverse of a minus Hessian that may not be positive definite, or not even finite."""
+    if not np.isfinite(hessian).all():
+        return np.eye(len(hessian))
+    values, vectors = np.linalg.eigh(hessian)
+    return (vectors / np.maximum(values, _LEAST_CURVATURE)) @ vectors.T
+
+
+def _shoulders(mode: np.ndarray, root: np.ndarray, moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return centres and roots of the components that reach as far as the prior, a coordinate at a time."""
+    size = len(mode)
+    centres = np.repeat(mode[None], size - 1, axis=0)
+    scales = np.repeat(_SHOULDER_WIDER * (root @ root.T)[None], size - 1, axis=0)
+    for i in range(1, size):
+        centres[i - 1, i] = moments[i, 0]
+        scales[i - 1, i, :] = scales[i - 1, :, i] = 0.0
+        scales[i - 1, i, i] = moments[i, 1] ** 2
+    return centres, np.linalg.cholesky(scales)
+
+
+def adapted_mixture(points: np.ndarray, weights: np.ndarray, first: Mixture, priors: Priors) -> Mixture:
+    """Return a fit of `first` to weighted draws, followed by `first` itself with a smaller share."""
+    fitted = fitted_mixture(points, weights, first, priors)
+    return Mixture(
+        np.concatenate([fitted.centres, first.centres]),
+        np.concatenate([fitted.roots, first.roots]),
+        np.concatenate([(1.0 - _FIRST_STAYS) * fitted.shares, _FIRST_STAYS * first.shares]),
+    )
+
+
+def without_prior(mixture: Mixture) -> Mixture:
+    """Return a mixture of the t components alone."""
+    return Mixture(mixture.centres, mixture.roots, mixture.shares / mixture.shares.sum())

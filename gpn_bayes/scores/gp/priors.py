@@ -1,0 +1,222 @@
+"""The priors of a Gaussian process' hyperparameters, as a user states them and as compiled code reads them."""
+
+import functools
+import math
+import pickle
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+from scipy.interpolate import make_interp_spline
+
+from gpn_bayes._util.checks import check_choice
+from gpn_bayes.kernels.priors import Priors
+
+KERNELS = ("additive", "interaction")
+# Where the tables begin and end, the number of their knots, and the probability that may lie beyond their ends:
+# less than scores are uncertain by.
+LOWEST, HIGHEST, _KNOTS, LARGEST_LOSS = 1e-3, 1e4, 4001, 0.01
+_AT = np.linspace(math.log(LOWEST), math.log(HIGHEST), _KNOTS)
+_STEP = float(_AT[1] - _AT[0])
+# The degree of the spline that gives the slopes, and the quadrature of the density within a cell.
+_DEGREE = 5
+_POINTS, _SHARES = np.polynomial.legendre.leggauss(6)
+_POINTS, _SHARES = 0.5 * (_POINTS + 1.0), 0.5 * _SHARES
+
+
+class Table(NamedTuple):
+    """One distribution's rows of `gpn_bayes.kernels.priors.Priors`, and the probability that they hold."""
+
+    log_density: np.ndarray
+    slopes: np.ndarray
+    cumulative: np.ndarray
+    bounds: np.ndarray
+    mass: float
+
+
+class HyperPriors:
+    """Priors of the noise sigma, the length scales theta, the kernel weights tau, and the mean mu.
+
+    They are tabulated between 0.001 and 10000, which must hold 99 % of each one's probability; what lies beyond is left
+    out, without making up for it. Bounds of a distribution are kept to rounding.
+
+    Parameters
+    ----------
+    sigma, theta, tau : pair of float, or PyMC distribution
+        Shape and scale of an inverse gamma distribution; or any continuous distribution of one positive number, such as
+        ``pm.LogNormal.dist(0, 1)``, whose parameters are constants. It must belong to no model.
+    mu : pair of float, or PyMC distribution
+        Mean and standard deviation of a normal distribution; or ``pm.Normal.dist(mean, sd)``.
+
+    Examples
+    --------
+    >>> priors = HyperPriors(sigma=(3, 2))
+    >>> priors.parameters["sigma"], priors.parameters["theta"]
+    ([3.0, 2.0], [2.0, 2.0])
+    >>> priors.for_parents(2).kinds
+    array([0, 1, 1])
+    >>> import pymc as pm
+    >>> HyperPriors(theta=pm.LogNormal.dist(0.5, 0.75)).parameters["theta"]
+    {'distribution': 'LogNormal', 'parameters': [0.5, 0.75]}
+    """
+
+    def __init__(self, sigma: Any = (1.0, 1.0), theta: Any = (2.0, 2.0), tau: Any = (1.0, 1.0), mu: Any = (0.0, 1.0)):
+        self._parameters: dict[str, Any] = {}
+        # Pickled, so that workers which get these priors needn't load PyMC to read them.
+        self._distributions: dict[str, bytes] = {}
+        tables = [self._read(name, prior) for name, prior in (("sigma", sigma), ("theta", theta), ("tau", tau))]
+        self._log_density = np.array([table.log_density for table in tables])
+        self._slopes = np.array([table.slopes for table in tables])
+        self._cumulative = np.array([table.cumulative for table in tables])
+        self._bounds = np.array([table.bounds for table in tables])
+        self.mu = _read_mu(mu)
+
+    def _read(self, name: str, prior: Any) -> Table:
+        """Take down a prior and return its table."""
+        if _is_distribution(prior):
+            from gpn_bayes.scores.gp import distributions as gp_distributions
+
+            prior = gp_distributions.simplified(name, prior)
+            if not isinstance(prior, tuple):
+                self._parameters[name] = gp_distributions.describe(prior)
+                self._distributions[name] = pickle.dumps(prior)
+                label = gp_distributions.name_of(prior)
+                return _checked(name, label, tabulate(name, label, gp_distributions.log_density(prior)))
+        shape, scale = _pair(prior) or (math.nan, math.nan)
+        if not (0.0 < shape < math.inf and 0.0 < scale < math.inf):
+            raise ValueError(
+                f"{name} must have a positive shape and scale, or a PyMC distribution such as pm.LogNormal.dist(0, 1); "
+                f"received {prior!r}"
+            )
+        self._parameters[name] = [shape, scale]
+        return _checked(name, f"InverseGamma({shape:g}, {scale:g})", _inverse_gamma(shape, scale))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What defines the priors, JSON-able; equal for equal priors."""
+        return {**self._parameters, "mu": list(self.mu)}
+
+    def __repr__(self) -> str:
+        """Show the priors as what defines them."""
+        return f"HyperPriors({', '.join(f'{name}={value}' for name, value in self.parameters.items())})"
+
+    def stated(self, name: str) -> Any:
+        """Return the prior of "sigma", "theta" or "tau": (shape, scale) if inverse gamma, or a PyMC distribution."""
+        if name in self._distributions:
+            return pickle.loads(self._distributions[name])
+        return tuple(self._parameters[name])
+
+    def probability_below(self, name: str, value: float) -> float:
+        """Return the prior probability that "sigma", "theta" or "tau" is below a value within the tables."""
+        row = list(self._parameters).index(name)
+        return float(np.interp(math.log(value), _AT, self._cumulative[row]))
+
+    def for_parents(self, parents: int, kernel: str = "additive") -> Priors:
+        """Return the tables for a node with so many parents.
+
+        Parameters
+        ----------
+        parents : int
+            Their number.
+        kernel : {"additive", "interaction"}
+            With "interaction", phi ends in log tau1 and, from two parents on, log tau2.
+        """
+        check_choice("kernel", kernel, KERNELS)
+        kinds = [0] + [1] * parents
+        if kernel == "interaction":
+            kinds += [2] * min(parents, 2)
+        return Priors(
+            np.array(kinds, np.int64),
+            float(_AT[0]),
+            _STEP,
+            self._log_density,
+            self._slopes,
+            self._cumulative,
+            self._bounds,
+        )
+
+
+def _is_distribution(prior: Any) -> bool:
+    """Tell whether a prior is a variable of PyTensor, without loading it."""
+    return hasattr(prior, "owner") and type(prior).__module__.partition(".")[0] == "pytensor"
+
+
+def _pair(numbers: Any) -> tuple[float, float] | None:
+    try:
+        first, second = numbers
+        return float(first), float(second)
+    except (TypeError, ValueError):
+        return None
+
+
+def _read_mu(mu: Any) -> tuple[float, float]:
+    if _is_distribution(mu):
+        from gpn_bayes.scores.gp import distributions as gp_distributions
+
+        pair = gp_distributions.normal_parameters(mu)
+    else:
+        pair = _pair(mu)
+    mean, sd = pair or (math.nan, math.nan)
+    if not (math.isfinite(mean) and 0.0 < sd < math.inf):
+        raise ValueError(
+            "mu must have a mean and a positive standard deviation, or be a pm.Normal.dist with constant parameters; "
+            f"received {pair or mu}"
+        )
+    return mean, sd
+
+
+def _checked(name: str, label: str, table: Table) -> Table:
+    if not abs(table.mass - 1.0) <= LARGEST_LOSS:
+        raise ValueError(
+            f"{name} must have {1 - LARGEST_LOSS:.0%} of its prior probability between {LOWEST:g} and {HIGHEST:g}; "
+            f"{label} has {table.mass:.3g} there"
+        )
+    return table
+
+
+@functools.cache
+def _inverse_gamma(shape: float, scale: float) -> Table:
+    x = np.exp(_AT)
+    distribution = stats.invgamma(shape, scale=scale)
+    below = distribution.cdf(x)
+    mass = below[-1] - below[0]
+    return Table(distribution.logpdf(x) + _AT, scale / x - shape, (below - below[0]) / mass, _AT[[0, -1]], float(mass))
+
+
+def tabulate(name: str, label: str, log_density: Callable[[np.ndarray], np.ndarray]) -> Table:
+    """Return the table of a log density of log x, which is minus infinity outside an interval.
+
+    A spline through the finite values gives the slopes, carries them on to the first knot outside, and is integrated.
+    """
+    values = log_density(_AT)
+    inside = np.flatnonzero(np.isfinite(values))
+    if len(inside) <= _DEGREE or inside[-1] - inside[0] >= len(inside):
+        raise ValueError(
+            f"{name} must have a prior density that is positive on one interval between {LOWEST:g} and {HIGHEST:g}, "
+            f"a factor of {math.exp((_DEGREE + 1) * _STEP):.2f} wide or more; received {label}"
+        )
+    first, last = int(inside[0]), int(inside[-1])
+    bounds = np.array([_bound(log_density, first, -1), _bound(log_density, last, +1)])
+    spline = make_interp_spline(_AT[inside], values[inside], k=_DEGREE)
+    reach = slice(max(first - 1, 0), last + 2)
+    rows = np.full((2, _KNOTS), [[-np.inf], [0.0]])
+    rows[0, reach], rows[1, reach] = spline(_AT[reach]), spline.derivative()(_AT[reach])
+    edges = np.clip(_AT, *bounds)
+    widths = np.diff(edges)
+    masses = np.exp(spline(edges[:-1, None] + widths[:, None] * _POINTS)) @ _SHARES * widths
+    below = np.concatenate([[0.0], np.cumsum(masses)])
+    return Table(rows[0], rows[1], below / below[-1], bounds, float(below[-1]))
+
+
+def _bound(log_density: Callable[[np.ndarray], np.ndarray], knot: int, side: int) -> float:
+    """Return the last point of positive density on one side of the last knot that has one, by bisection."""
+    if not 0 <= knot + side < _KNOTS:
+        return float(_AT[knot])
+    within, outside = float(_AT[knot]), float(_AT[knot + side])
+    while (middle := 0.5 * (within + outside)) not in (within, outside):
+        if np.isfinite(log_density(np.array([middle]))[0]):
+            within = middle
+        else:
+            outside = middle
+    return within

@@ -1,0 +1,334 @@
+"""The Gaussian-process score: a node is an unknown smooth function of its parents, plus noise."""
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from gpn_bayes._util.blas_threads import one_blas_thread
+from gpn_bayes._util.checks import check_choice
+from gpn_bayes._util.extras import installed_by
+from gpn_bayes.data import Dataset, SufficientStatistics
+from gpn_bayes.kernels.gp import LOWEST_THETA
+from gpn_bayes.kernels.gp_modes import HIGHEST_LOG_SIGMA, LOWEST_LOG_SIGMA, LOWEST_LOG_THETA
+from gpn_bayes.kernels.priors import log_prior
+from gpn_bayes.scores.assumptions import ADDITIVE, CURVED, EVEN_NOISE, PAIRWISE, SMOOTH
+from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
+from gpn_bayes.scores.gp.basis import MANY_ROWS, Basis
+from gpn_bayes.scores.gp.bridge import bridge_estimate
+from gpn_bayes.scores.gp.dense import LARGEST_DENSE, DensePosterior
+from gpn_bayes.scores.gp.importance import importance_estimate
+from gpn_bayes.scores.gp.laplace import laplace_estimate
+from gpn_bayes.scores.gp.low_rank import HyperPosterior, LowRankPosterior, Modes
+from gpn_bayes.scores.gp.priors import KERNELS, HyperPriors
+
+ESTIMATORS = ("importance", "bridge", "laplace")
+POSTERIORS = ("independence", "nuts")
+# A mode this close to the shortest length scale of the low-rank form, in e-folds, was stopped by it; one so many nats
+# below the best is no matter.
+_EDGE, _NEGLIGIBLE = 0.02, 15.0
+# A prior that puts more than this below that length scale asks for the dense form from the beginning.
+_LARGEST_LOSS = 1e-3
+# How much of a kernel matrix' columns the first steps of a mode search may neglect.
+_ROUGH_COLUMNS = 1e-5
+# An integral over a grid; the mode search of a single parent takes less.
+_COST_WITHOUT_PARENTS = 10
+# What was prepared of tables: the scorers of one table share it, also those that came pickled.
+_prepared: WeakValueDictionary[tuple[str, tuple[float, float], float], Basis] = WeakValueDictionary()
+
+Row = tuple[float, float, float, str]
+
+
+class GP(Score):
+    """The marginal likelihood of a Gaussian-process network, on standardised data.
+
+    X = f(parents) + noise, noise N(mu, sigma^2), f a Gaussian process. Its kernel is a sum of one squared-exponential
+    kernel a parent, of unit variance and length scales theta_i; or, with `kernel="interaction"`, tau1 times this sum
+    plus tau2 times the sum of the products of any two of them. The score is the integral of the likelihood over the
+    hyperparameters (Giudice, Kuipers & Moffa 2023); mu is integrated out exactly.
+
+    The additive kernel takes a time a score that doesn't depend on the number of rows. Where the data ask for length
+    scales below 0.1 standard deviations, for interactions, and with `dense=True` the covariance matrix is written out,
+    which takes a time that grows as the rows cubed, and at most 5,000 of them.
+
+    Parameters
+    ----------
+    kernel : {"additive", "interaction"}
+        Whether parents act independently of each other, or also in pairs.
+    estimator : {"importance", "bridge", "laplace"}
+        "importance" and "bridge" estimate the integral with a standard error of about `target_error`; "laplace" is
+        quicker, and off by some tenths of a nat.
+    target_error : float, default 0.02
+        Standard error aimed at, in nats.
+    sigma, theta, tau : pair of float, or PyMC distribution
+        Priors of the noise, the length scales and the kernel's weights: shape and scale of an inverse gamma
+        distribution, or a distribution such as ``pm.LogNormal.dist(0, 1)``.
+    mu : pair of float, or PyMC distribution
+        Normal prior of the mean: mean and standard deviation, or ``pm.Normal.dist(mean, sd)``.
+    posterior : {"independence", "nuts"}
+        Where the bridge estimator's draws of the hyperparameters come from: a compiled independence sampler, or PyMC's
+        NUTS, which needs the extra ``gpn_bayes[nuts]``.
+    dense : bool, default False
+        Whether to write the covariance matrix out in any case, to check the quicker form.
+    seed : int, default 0
+        Each score's randomness follows from this seed, the node and its parents, so that it doesn't depend on the
+        order in which scores are computed.
+
+    Examples
+    --------
+    >>> x = np.random.default_rng(1).normal(size=60)
+    >>> y = np.sin(2 * x) + 0.3 * np.random.default_rng(2).normal(size=60)
+    >>> scorer = GP(estimator="laplace").bind(np.column_stack([x, y]))
+    >>> scorer.local("v2", ["v1"]) > scorer.local("v2") + 10
+    True
+    """
+
+    name = "gp"
+
+    def __init__(
+        self,
+        kernel: str = "additive",
+        estimator: str = "importance",
+        target_error: float = 0.02,
+        sigma: Any = (1.0, 1.0),
+        theta: Any = (2.0, 2.0),
+        tau: Any = (1.0, 1.0),
+        mu: Any = (0.0, 1.0),
+        posterior: str = "independence",
+        dense: bool = False,
+        seed: int = 0,
+    ) -> None:
+        for setting, value, allowed in (
+            ("kernel", kernel, KERNELS),
+            ("estimator", estimator, ESTIMATORS),
+            ("posterior", posterior, POSTERIORS),
+        ):
+            check_choice(setting, value, allowed)
+        if dense not in (False, True):
+            raise ValueError(f"dense must be True or False; received {dense!r}")
+        if not target_error > 0:
+            raise ValueError(f"target_error must be positive; received {target_error}")
+        self.kernel = kernel
+        self.estimator = estimator
+        self.target_error = target_error
+        self.priors = HyperPriors(sigma, theta, tau, mu)
+        self.posterior = posterior
+        self.dense = dense
+        self.seed = seed
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The settings that determine the score; those that it doesn't depend on are left out.
+
+        Examples
+        --------
+        >>> GP(estimator="laplace").parameters
+        {'kernel': 'additive', 'estimator': 'laplace', 'sigma': [1.0, 1.0], 'theta': [2.0, 2.0],
+         'mu': [0.0, 1.0], 'dense': False}
+        """
+        settings = {"kernel": self.kernel, "estimator": self.estimator, **self.priors.parameters, "dense": self.dense}
+        if self.kernel == "additive":
+            del settings["tau"]
+        if self.estimator != "laplace":
+            settings |= {"target_error": self.target_error, "seed": self.seed}
+        if self.estimator == "bridge":
+            settings["posterior"] = self.posterior
+        return settings
+
+    def _bind(self, data: Dataset | SufficientStatistics) -> "GPScorer":
+        if not isinstance(data, Dataset):
+            raise ValueError("the Gaussian-process score needs the rows; received SufficientStatistics")
+        if self.estimator == "bridge" and self.posterior == "nuts":
+            with installed_by("nuts"):
+                import nutpie  # noqa: F401 (its absence is reported before any score)
+        return GPScorer(self, data)
+
+    def pymc_model(self, data: Any, node: str | int, parents: Sequence[str | int] = ()) -> Any:
+        """Return the `pm.Model` that states this score of a node given its parents, for use with PyMC.
+
+        Parameters
+        ----------
+        data : DataFrame, ndarray or path
+            The table; it is standardised.
+        node : str or int
+            The variable.
+        parents : sequence of str or int
+            Its parents.
+
+        Examples
+        --------
+        >>> x = np.random.default_rng(1).normal(size=(60, 2))
+        >>> model = GP().pymc_model(x, "v2", ["v1"])
+        >>> sorted(variable.name for variable in model.free_RVs), model.observed_RVs[0].name
+        (['sigma', 'theta'], 'y')
+        """
+        from gpn_bayes.scores.gp.pymc_model import pymc_model
+
+        table = Dataset.read(data)
+        values = table.standardised("the Gaussian-process score")
+        return pymc_model(values, table.names, node, parents, self.priors, self.kernel)
+
+
+class GPScorer(Scorer):
+    """Gaussian-process scores of one data set; see `GP`."""
+
+    default_max_parents = 5
+    score: GP
+
+    def __init__(self, score: GP, data: Dataset) -> None:
+        super().__init__(score, data.names, data.fingerprint)
+        self.score = score
+        self.values = data.standardised("the Gaussian-process score")
+        self._dense = score.dense or score.kernel == "interaction"
+        if score.priors.probability_below("theta", LOWEST_THETA) > _LARGEST_LOSS:
+            self._dense = True
+        if self._dense:
+            self._refuse_many_rows("interactions, dense=True and priors of very short length scales take")
+        self._share_basis()
+
+    def _share_basis(self) -> None:
+        """Share what other scorers of the same table have prepared in this process, or will."""
+        fresh = Basis(self.values, mu=self.score.priors.mu)
+        place = self.data_fingerprint, fresh.mu
+        self.basis = _prepared.setdefault((*place, fresh.tolerance), fresh)
+        rough = self.basis.rougher(self._rough_tolerance)
+        self._rough = _prepared.setdefault((*place, rough.tolerance), rough)
+
+    def proposal(self) -> "GPScorer | None":
+        """Return the scorer by Laplace's approximation, which shares the prepared rows."""
+        if self.score.estimator == "laplace":
+            return None
+        rough = copy(self)
+        rough.basis, rough._rough = self.basis, self._rough
+        rough.score = copy(self.score)
+        rough.score.estimator = "laplace"
+        rough.score_fingerprint, rough.label = rough.score.fingerprint, repr(rough.score)
+        return rough
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the score takes for granted."""
+        return (SMOOTH, PAIRWISE if self.score.kernel == "interaction" else ADDITIVE, EVEN_NOISE, CURVED)
+
+    @one_blas_thread
+    def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> np.ndarray:
+        """Return the posterior mean of the noise, at the highest mode of the hyperparameters."""
+        from gpn_bayes.scores.gp.components import noise
+
+        scale = data.values[:, node].std(ddof=1)
+        if not parents:
+            return scale * self.values[:, node]
+        _, modes = self.hyper_posterior(node, parents)
+        return scale * noise(self, node, parents, modes.points[modes.heights.argmax()])
+
+    def cost(self, size: int) -> float:
+        """Return how long a score of so many parents takes, more or less, next to one of a single parent."""
+        return float(size**2 or _COST_WITHOUT_PARENTS)
+
+    def score_sets(self, node: int, parent_sets: Sequence[tuple[int, ...]]) -> ScoreBatch:
+        """Score several parent sets of one node, given by index."""
+        rows = [self._score(node, tuple(sorted(parents))) for parents in parent_sets]
+        values, errors, k_hats, statuses = zip(*rows, strict=True) if rows else ((), (), (), ())
+        return ScoreBatch(np.array(values), np.array(errors), np.array(k_hats), list(statuses))
+
+    def hyper_posterior(self, node: int, parents: tuple[int, ...]) -> tuple[HyperPosterior, Modes]:
+        """Return the posterior of the hyperparameters of a node given its parents, and its modes."""
+        if not self._dense:
+            low_rank = LowRankPosterior(
+                self.basis.moments(node, parents),
+                self.score.priors.for_parents(len(parents)),
+                self._rough.moments(node, parents),
+            )
+            modes = low_rank.find_modes()
+            if not _stopped_at_edge(modes):
+                return low_rank, modes
+            self._refuse_many_rows(f"length scales below {LOWEST_THETA}, which {self.names[node]!r} asks for, take")
+        dense = DensePosterior(
+            self.values[:, node] - self.score.priors.mu[0],
+            self.values[:, list(parents)],
+            self.score.priors.for_parents(len(parents), self.score.kernel),
+            self.score.kernel,
+            self.score.priors.mu[1],
+        )
+        return dense, dense.find_modes()
+
+    def _score(self, node: int, parents: tuple[int, ...]) -> Row:
+        if not parents:
+            return self._without_parents(node), 0.0, float("nan"), "exact"
+        posterior, modes = self.hyper_posterior(node, parents)
+        if self.score.estimator == "laplace":
+            value, status = laplace_estimate(modes)
+            # Where no mode has a normal approximation, an estimate that needs none stands in; its status tells.
+            if np.isfinite(value):
+                return value, float("nan"), float("nan"), status
+        rng = np.random.default_rng([self.score.seed, node, *(p + 1 for p in parents)])
+        if self.score.estimator == "bridge":
+            return self._bridge(posterior, modes, rng)
+        found = importance_estimate(posterior, modes, rng, target_error=self.score.target_error)
+        status = "no mode: importance" if self.score.estimator == "laplace" else found.status
+        return found.value, found.error, found.k_hat, status
+
+    def _bridge(self, posterior: HyperPosterior, modes: Modes, rng: np.random.Generator) -> Row:
+        draws = None
+        if self.score.posterior == "nuts":
+            # PyMC takes seconds to load.
+            from gpn_bayes.scores.gp.nuts import nuts_draws
+
+            def draws(count: int, rng: np.random.Generator) -> np.ndarray:
+                return nuts_draws(posterior, modes, count, rng)
+
+        found = bridge_estimate(posterior, modes, rng, target_error=self.score.target_error, posterior_draws=draws)
+        return found.value, found.error, float("nan"), found.status
+
+    @property
+    def _rough_tolerance(self) -> float:
+        return _ROUGH_COLUMNS * min(len(self.values), MANY_ROWS)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what was prepared, which takes hundreds of times the room of the table it is made of."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("basis", "_rough")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the settings and the table, and prepare or share the rest."""
+        self.__dict__.update(state)
+        self._share_basis()
+
+    def _refuse_many_rows(self, what: str) -> None:
+        if len(self.values) > LARGEST_DENSE:
+            raise ValueError(f"{what} at most {LARGEST_DENSE} rows; received {len(self.values)}")
+
+    def _without_parents(self, node: int) -> float:
+        """Integrate over log sigma alone; the trapezoidal rule is exact to rounding on a smooth peak."""
+        coarse = np.linspace(LOWEST_LOG_SIGMA, HIGHEST_LOG_SIGMA, 4001)
+        high = coarse[_above_floor(self._log_density_without_parents(node, coarse))]
+        step = coarse[1] - coarse[0]
+        grid = np.linspace(max(high[0] - step, coarse[0]), min(high[-1] + step, coarse[-1]), 4001)
+        log_density = self._log_density_without_parents(node, grid)
+        top = log_density.max()
+        return float(top + np.log(np.trapezoid(np.exp(log_density - top), grid)))
+
+    def _log_density_without_parents(self, node: int, log_sigma: np.ndarray) -> np.ndarray:
+        """Return log N(y; mu_0, s^2 1 1' + sigma^2 I) plus the log prior, at every log sigma."""
+        mean, sd = self.score.priors.mu
+        y = self.values[:, node] - mean
+        n_rows, noise = len(y), np.exp(2 * log_sigma)
+        with_mean = noise + n_rows * sd**2
+        squares = y @ y - (sd * y.sum()) ** 2 / with_mean
+        log_density = -0.5 * (
+            (n_rows - 1) * 2 * log_sigma + np.log(with_mean) + squares / noise + n_rows * np.log(2 * np.pi)
+        )
+        priors = self.score.priors.for_parents(0)
+        return log_density + np.array([log_prior(np.array([value]), priors) for value in log_sigma])
+
+
+def _above_floor(log_density: np.ndarray) -> np.ndarray:
+    """Tell where a density is more than nothing, next to its highest value."""
+    return log_density > log_density.max() - 45.0
+
+
+def _stopped_at_edge(modes: Modes) -> bool:
+    """Tell whether a mode that counts leans on the shortest length scale of the low-rank form."""
+    counts = modes.heights > modes.heights.max(initial=-np.inf) - _NEGLIGIBLE
+    return bool((modes.points[counts, 1:] < LOWEST_LOG_THETA + _EDGE).any())

@@ -1,0 +1,286 @@
+"""Data drawn from a DAG: linear, Fourier, neural-network and discrete relations."""
+
+import math
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+from gpn_bayes import graphs
+from gpn_bayes._util.checks import check_choice, check_count
+from gpn_bayes.simulate.discrete_networks import DiscreteNetwork, check_table_size
+from gpn_bayes.simulate.random_dags import Seed, read_dag
+
+_NOISES = ("gaussian", "exponential", "gumbel")
+_WEIGHT_RANGE = (0.5, 2.0)
+# The wave number of each Fourier weight: w_0, then v_k (sine) and w_k (cosine) for k = 1..6.
+_WAVES = np.array([0, *np.repeat(np.arange(1, 7), 2)])
+
+
+def linear(
+    dag: Any,
+    n_rows: int,
+    noise: str = "gaussian",
+    weight_range: tuple[float, float] = _WEIGHT_RANGE,
+    noise_scale: float = 1.0,
+    random_seed: Seed = None,
+) -> pd.DataFrame:
+    """Return data where each variable is a weighted sum of its parents plus noise.
+
+    Parameters
+    ----------
+    dag : networkx.DiGraph, DataFrame or array
+        The DAG; the nodes of an array are named v1, v2, ….
+    n_rows : int
+        Number of rows.
+    noise : {"gaussian", "exponential", "gumbel"}
+        Distribution of the noise. The last two are not centred: their means are 1 and 0.577 times the scale.
+    weight_range : pair of float
+        Weights have magnitudes uniform in this range, and random signs.
+    noise_scale : float
+        Scale parameter of the noise (the standard deviation of the first two).
+    random_seed : int, SeedSequence or Generator, optional
+        Source of randomness.
+
+    Returns
+    -------
+    DataFrame
+        ``attrs["weights"]`` holds the true weights as nested lists: ``[i][j]`` is that of i -> j, 0 for none.
+
+    Examples
+    --------
+    >>> df = linear(nx.DiGraph([("raf", "mek")]), n_rows=100, random_seed=1)
+    >>> df.shape, round(df.attrs["weights"][0][1], 2)
+    ((100, 2), -1.93)
+    """
+    check_choice("noise", noise, _NOISES)
+    if not 0 < noise_scale < math.inf:
+        raise ValueError(f"noise_scale must be positive and finite; received {noise_scale}")
+    matrix, names, rng = _prepare(dag, n_rows, random_seed)
+    weights = np.where(matrix, signed_uniform(rng, matrix.shape, weight_range), 0.0)
+    errors = noise_scale * _standard_noise(rng, noise, (n_rows, len(names)))
+    return _generate(matrix, names, errors, lambda child, pa, x: x @ weights[pa, child], weights)
+
+
+def _standard_noise(rng: np.random.Generator, noise: str, shape: tuple[int, int]) -> np.ndarray:
+    if noise == "gaussian":
+        return rng.standard_normal(shape)
+    return rng.standard_exponential(shape) if noise == "exponential" else rng.gumbel(size=shape)
+
+
+def fourier(dag: Any, n_rows: int, lam: float, random_seed: Seed = None) -> pd.DataFrame:
+    """Return data with smooth non-linear relations: a random Fourier series for every edge.
+
+    Each edge j -> i adds beta {w_0 x_j + sum_k [v_k sin(k x_j) + w_k cos(k x_j)]} with k = 1..6 to x_i, and
+    the noise is standard normal. The magnitudes of beta are uniform in (0.5, 2), with random signs; the
+    weights w and v are drawn from a Dirichlet distribution with concentrations exp(-k / lam).
+
+    Parameters
+    ----------
+    dag : networkx.DiGraph, DataFrame or array
+        The DAG; the nodes of an array are named v1, v2, ….
+    n_rows : int
+        Number of rows.
+    lam : float
+        Degree of non-linearity; 0 is linear.
+    random_seed : int, SeedSequence or Generator, optional
+        Source of randomness.
+
+    Returns
+    -------
+    DataFrame
+        ``attrs["weights"]`` holds the betas as nested lists: ``[j][i]`` is that of j -> i, 0 for none.
+
+    Examples
+    --------
+    >>> fourier(random_dag(5, p=0.5, random_seed=1), n_rows=100, lam=1.0, random_seed=1).shape
+    (100, 5)
+    """
+    if not 0 <= lam < math.inf:
+        raise ValueError(f"lam must be finite and not negative; received {lam}")
+    matrix, names, rng = _prepare(dag, n_rows, random_seed)
+    beta = np.where(matrix, signed_uniform(rng, matrix.shape, _WEIGHT_RANGE), 0.0)
+    mixing = _fourier_weights(rng, matrix.shape, lam)
+    errors = rng.normal(size=(n_rows, len(names)))
+
+    def effect(child: int, parents: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return np.einsum("rpk,pk,p->r", _fourier_basis(x), mixing[parents, child], beta[parents, child])
+
+    return _generate(matrix, names, errors, effect, beta)
+
+
+def _fourier_weights(rng: np.random.Generator, shape: tuple[int, ...], lam: float) -> np.ndarray:
+    """Return Dirichlet weights of shape (*shape, 13), in the order of `_WAVES`.
+
+    They are normalised gammas: tiny concentrations give zeros, while w_0, whose concentration is one,
+    keeps the sum positive.
+    """
+    concentrations = np.exp(-_WAVES / lam) if lam > 0 else (_WAVES == 0).astype(float)
+    gammas = rng.standard_gamma(concentrations, size=(*shape, len(_WAVES)))
+    return gammas / gammas.sum(axis=-1, keepdims=True)
+
+
+def _fourier_basis(x: np.ndarray) -> np.ndarray:
+    """Return x, sin(x), cos(x), …, sin(6 x), cos(6 x) along a new last axis."""
+    angles = x[..., None] * _WAVES
+    basis = np.cos(angles)
+    basis[..., 0] = x
+    basis[..., 1::2] = np.sin(angles[..., 1::2])
+    return basis
+
+
+def mlp(dag: Any, n_rows: int, hidden: int = 100, random_seed: Seed = None) -> pd.DataFrame:
+    """Return data where each variable is a random neural network of its parents plus standard normal noise.
+
+    The network has one hidden layer of sigmoids; the magnitudes of its weights are uniform in (0.5, 2),
+    with random signs.
+
+    Parameters
+    ----------
+    dag : networkx.DiGraph, DataFrame or array
+        The DAG; the nodes of an array are named v1, v2, ….
+    n_rows : int
+        Number of rows.
+    hidden : int
+        Number of hidden units.
+    random_seed : int, SeedSequence or Generator, optional
+        Source of randomness.
+
+    Examples
+    --------
+    >>> mlp(nx.DiGraph([("raf", "mek")]), n_rows=100, random_seed=1).columns.tolist()
+    ['raf', 'mek']
+    """
+    check_count("hidden", hidden, 1)
+    matrix, names, rng = _prepare(dag, n_rows, random_seed)
+    errors = rng.normal(size=(n_rows, len(names)))
+
+    def effect(child: int, parents: np.ndarray, x: np.ndarray) -> np.ndarray:
+        inner = signed_uniform(rng, (len(parents), hidden), _WEIGHT_RANGE)
+        return expit(x @ inner) @ signed_uniform(rng, (hidden,), _WEIGHT_RANGE)
+
+    return _generate(matrix, names, errors, effect)
+
+
+def random_network(
+    dag: Any, levels: int | Mapping[Hashable, int] = 2, concentration: float = 1.0, random_seed: Seed = None
+) -> DiscreteNetwork:
+    """Return a network of discrete variables with random tables: Dirichlet probabilities, all concentrations alike.
+
+    Parameters
+    ----------
+    dag : networkx.DiGraph, DataFrame or array
+        The DAG; the nodes of an array are named v1, v2, ….
+    levels : int or mapping of names to int
+        How many levels a variable has, two or more; 2 where a mapping doesn't say. They are named s1, s2, ….
+    concentration : float
+        Far below 1 most probabilities are near 0 or 1, far above it all levels are about equally likely.
+    random_seed : int, SeedSequence or Generator, optional
+        Source of randomness.
+
+    Examples
+    --------
+    >>> network = random_network(nx.DiGraph([("raf", "mek")]), levels={"mek": 3}, random_seed=1)
+    >>> network.tables["mek"].shape
+    (2, 3)
+    """
+    if not 0 < concentration < math.inf:
+        raise ValueError(f"concentration must be positive and finite; received {concentration}")
+    matrix, names = read_dag(dag)
+    given = levels if isinstance(levels, Mapping) else dict.fromkeys(names, levels)
+    if unknown := [name for name in given if name not in names]:
+        raise ValueError(f"levels must be those of variables; {unknown[0]!r} is none")
+    counts = [given.get(name, 2) for name in names]
+    for name, count in zip(names, counts, strict=True):
+        check_count(f"the number of levels of {name!r}", count, 2)
+    rng = np.random.default_rng(random_seed)
+    parents, tables = {}, {}
+    for child, name in enumerate(map(str, names)):
+        above = np.flatnonzero(matrix[:, child]).tolist()
+        shape = [counts[parent] for parent in above]
+        check_table_size(name, [*shape, counts[child]])
+        parents[name] = [str(names[parent]) for parent in above]
+        tables[name] = rng.dirichlet(np.full(counts[child], concentration), size=shape)
+    labels = {str(name): [f"s{k + 1}" for k in range(count)] for name, count in zip(names, counts, strict=True)}
+    return DiscreteNetwork(labels, parents, tables)
+
+
+def discrete(
+    dag: Any,
+    n_rows: int,
+    levels: int | Mapping[Hashable, int] = 2,
+    concentration: float = 1.0,
+    random_seed: Seed = None,
+) -> pd.DataFrame:
+    """Return data of discrete variables with random conditional probabilities; see `random_network`.
+
+    Parameters
+    ----------
+    dag : networkx.DiGraph, DataFrame or array
+        The DAG; the nodes of an array are named v1, v2, ….
+    n_rows : int
+        Number of rows.
+    levels : int or mapping of names to int
+        How many levels a variable has, two or more; 2 where a mapping doesn't say. They are named s1, s2, ….
+    concentration : float
+        Concentration of the Dirichlet distribution of the probabilities.
+    random_seed : int, SeedSequence or Generator, optional
+        Source of randomness.
+
+    Returns
+    -------
+    DataFrame of categoricals
+        All levels are kept, drawn or not.
+
+    Examples
+    --------
+    >>> df = discrete(nx.DiGraph([("raf", "mek")]), n_rows=100, levels=3, random_seed=1)
+    >>> df.shape, df["mek"].cat.categories.tolist()
+    ((100, 2), ['s1', 's2', 's3'])
+    """
+    rng = np.random.default_rng(random_seed)
+    return random_network(dag, levels, concentration, rng).sample(n_rows, rng)
+
+
+def _prepare(dag: Any, n_rows: int, random_seed: Seed) -> tuple[np.ndarray, list[Hashable], np.random.Generator]:
+    """Return the adjacency matrix, the names and the generator that every simulator of numbers needs."""
+    check_count("n_rows", n_rows, 1)
+    return *read_dag(dag), np.random.default_rng(random_seed)
+
+
+def _generate(
+    matrix: np.ndarray,
+    names: list[Hashable],
+    errors: np.ndarray,
+    effect: Callable[[int, np.ndarray, np.ndarray], np.ndarray],
+    weights: np.ndarray | None = None,
+) -> pd.DataFrame:
+    """Add to the errors, parents first, what `effect(child, parents, their values)` gives."""
+    values = errors.copy()
+    for child in graphs.topological_order(matrix).tolist():
+        parents = np.flatnonzero(matrix[:, child])
+        if len(parents):
+            values[:, child] += effect(child, parents, values[:, parents])
+    frame = pd.DataFrame(values, columns=pd.Index(names))
+    if weights is not None:
+        # Plain lists: pandas compares attrs with == when frames are joined, which arrays don't survive.
+        frame.attrs["weights"] = weights.tolist()
+    return frame
+
+
+def signed_uniform(
+    rng: np.random.Generator, shape: tuple[int, ...], magnitudes: tuple[float, float], name: str = "weight_range"
+) -> np.ndarray:
+    """Return numbers with uniform magnitudes and random signs; `name` is what an error calls the magnitudes.
+
+    Examples
+    --------
+    >>> np.abs(signed_uniform(np.random.default_rng(1), (3,), (2.0, 2.0))).tolist()
+    [2.0, 2.0, 2.0]
+    """
+    low, high = magnitudes
+    if not 0 <= low <= high < math.inf:
+        raise ValueError(f"{name} must be (low, high) with 0 <= low <= high; received {magnitudes}")
+    return rng.uniform(low, high, size=shape) * rng.choice([-1.0, 1.0], size=shape)
