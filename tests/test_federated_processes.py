@@ -1,4 +1,4 @@
-"""A real run: a coordinator and four clients, each a process, over loopback with mutual TLS; killed and restarted."""
+"""A real run: a coordinator and three clients, each a process, over loopback with mutual TLS; killed and restarted."""
 
 import os
 import random
@@ -20,7 +20,7 @@ from gpn_bayes.federated import FederatedNOTEARS
 from tests.federation import TIME_LIMIT, Parties, in_memory, tables
 
 ROOT = Path(__file__).resolve().parents[1]
-NAMES = ("a", "b", "c", "d")
+NAMES = ("a", "b", "c")
 D = 20
 ROUNDS = 30
 PAUSE = 0.03
@@ -85,7 +85,7 @@ class Run:
             return dict(results)
 
 
-PARTS = tables((40, 55, 30, 60), D)
+PARTS = tables((40, 55, 60), D)
 
 
 def descent(rounds: int = ROUNDS, pause: float = PAUSE) -> tuple[str, str, list[pd.DataFrame]]:
@@ -122,21 +122,18 @@ def test_kills_of_a_client_and_of_the_coordinator_change_nothing(tmp_path):
     # Most rounds, replayed ones aside, had all clients at hand.
     seconds = results["seconds"][results["seconds"] > PAUSE]
     assert np.median(seconds) - PAUSE < OVERHEAD
-    other = in_memory(PARTS[:3], {"rounds": ROUNDS})
+    other = in_memory(PARTS[:2], {"rounds": ROUNDS})
     assert np.abs(other["weights"] - expected["weights"]).max() > 1e-3  # negative control: every client counts
 
 
 def test_notears_between_processes_is_notears_in_one(tmp_path):
     dag = simulate.random_dag(D, edges_per_node=1, random_seed=1)
     table = simulate.linear(dag, 400, random_seed=1)
-    parts = [table[:120], table[120:200], table[200:310], table[310:]]
+    parts = [table[:120], table[120:230], table[230:]]
     with new_run(tmp_path, "notears", 'model = "linear"', parts) as run:
         run.wait_for(15)
         run.kill("c")
         run.start("c")
-        run.wait_for(30)
-        run.kill("coordinator")
-        run.start("coordinator")
         results = run.finish()
     found = FederatedNOTEARS().fit(parts)
     assert results["state"] == "converged" and len(results["history"]) == found.rounds_ > 40

@@ -162,6 +162,7 @@ def test_sampling_does_not_load_pymc():
     loaded = run_python("import sys, gpn_bayes; gpn_bayes.sample; print(*sys.modules)").split()
     assert "gpn_bayes.sampling.sample" in loaded
     assert "pymc" not in loaded
+    assert "scipy.stats" not in loaded
     assert "matplotlib" not in loaded
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from gpn_bayes import graphs
 from gpn_bayes._util.progress import progress_bar
@@ -154,7 +154,7 @@ class BoundTest(ABC):
                 adjacent[x, y] = adjacent[y, x] = False
             size += 1
         # No test at all says no more against independence than a p-value of zero.
-        strengths = norm.isf(np.maximum(largest, 0.0) / 2)
+        strengths = -ndtri(np.maximum(largest, 0.0) / 2)
         strengths[np.isnan(strengths)] = np.inf
         return Skeleton(adjacent, strengths, separating, max(size - 1, 0), not more)
 

@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from gpn_bayes.candidates.pc_skeleton import Skeleton, pc_skeleton, z_statistic
 from gpn_bayes.data import Dataset, SufficientStatistics
@@ -47,7 +47,7 @@ class _BoundFisherZ(BoundTest):
             left = left[:k, :k] - np.outer(left[:k, k], left[:k, k]) / left[k, k]
         if freedom < 1 or min(left[0, 0], left[1, 1]) < DETERMINED:
             return math.nan
-        return float(2 * norm.sf(z_statistic(left[0, 1] ** 2 / (left[0, 0] * left[1, 1]), freedom)))
+        return float(2 * ndtr(-z_statistic(left[0, 1] ** 2 / (left[0, 0] * left[1, 1]), freedom)))
 
     def skeleton(
         self, alpha: float, max_conditioning: int | None, kept: np.ndarray, apart: np.ndarray, progressbar: bool = False

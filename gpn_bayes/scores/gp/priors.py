@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
-from scipy.interpolate import make_interp_spline
+from scipy.special import gammaincc, gammaln
 
 from gpn_bayes._util.checks import check_choice
 from gpn_bayes.kernels.priors import Priors
@@ -178,10 +177,10 @@ def _checked(name: str, label: str, table: Table) -> Table:
 @functools.cache
 def _inverse_gamma(shape: float, scale: float) -> Table:
     x = np.exp(_AT)
-    distribution = stats.invgamma(shape, scale=scale)
-    below = distribution.cdf(x)
+    log_density = shape * math.log(scale) - gammaln(shape) - shape * _AT - scale / x
+    below = gammaincc(shape, scale / x)
     mass = below[-1] - below[0]
-    return Table(distribution.logpdf(x) + _AT, scale / x - shape, (below - below[0]) / mass, _AT[[0, -1]], float(mass))
+    return Table(log_density, scale / x - shape, (below - below[0]) / mass, _AT[[0, -1]], float(mass))
 
 
 def tabulate(name: str, label: str, log_density: Callable[[np.ndarray], np.ndarray]) -> Table:
@@ -189,6 +188,8 @@ def tabulate(name: str, label: str, log_density: Callable[[np.ndarray], np.ndarr
 
     A spline through the finite values gives the slopes, carries them on to the first knot outside, and is integrated.
     """
+    from scipy.interpolate import make_interp_spline  # takes long to load, and only priors from PyMC need it
+
     values = log_density(_AT)
     inside = np.flatnonzero(np.isfinite(values))
     if len(inside) <= _DEGREE or inside[-1] - inside[0] >= len(inside):
