@@ -14,8 +14,7 @@ Examples
 0.5
 """
 
-from importlib import import_module
-from typing import Any
+from gpn_bayes._util.lazy import lazily
 
 __version__ = "0.1.0"
 
@@ -40,15 +39,4 @@ _NAMES = {
     "SufficientStatistics": "gpn_bayes.data",
 }
 __all__ = ["__version__", *_MODULES, *_NAMES]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(_MODULES[name])
-    if name in _NAMES:
-        return getattr(import_module(_NAMES[name]), name)
-    raise AttributeError(f"module 'gpn_bayes' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazily(__name__, {"__version__": __name__} | _NAMES, _MODULES)

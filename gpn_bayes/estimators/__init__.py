@@ -11,8 +11,7 @@ Examples
 (True, True)
 """
 
-from importlib import import_module
-from typing import Any
+from gpn_bayes._util.lazy import lazily
 
 _NAMES = {
     "DYNOTEARS": "gpn_bayes.estimators.dynotears",
@@ -26,13 +25,4 @@ _NAMES = {
     "RBNets": "gpn_bayes.estimators.rbnets",
 }
 __all__ = list(_NAMES)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _NAMES:
-        return getattr(import_module(_NAMES[name]), name)
-    raise AttributeError(f"module 'gpn_bayes.estimators' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazily(__name__, _NAMES)

@@ -16,10 +16,10 @@ Examples
 (853, True)
 """
 
-from importlib import import_module
 from typing import Any
 
 from gpn_bayes._util.extras import installed_by
+from gpn_bayes._util.lazy import lazily
 
 _NAMES = {
     "AllData": "gpn_bayes.federated.notears.baselines",
@@ -30,14 +30,9 @@ _NAMES = {
     "secure_statistics": "gpn_bayes.federated.statistics",
 }
 __all__ = list(_NAMES)
+_get, __dir__ = lazily(__name__, _NAMES)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _NAMES:
-        raise AttributeError(f"module 'gpn_bayes.federated' has no attribute {name!r}")
     with installed_by("federated"):
-        return getattr(import_module(_NAMES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+        return _get(name)

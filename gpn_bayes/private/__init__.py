@@ -10,18 +10,8 @@ Examples
 3072
 """
 
-from importlib import import_module
-from typing import Any
+from gpn_bayes._util.lazy import lazily
 
 _NAMES = {"PrivateK2": "gpn_bayes.private.estimator"}
 __all__ = list(_NAMES)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _NAMES:
-        return getattr(import_module(_NAMES[name]), name)
-    raise AttributeError(f"module 'gpn_bayes.private' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazily(__name__, _NAMES)
