@@ -27,7 +27,7 @@ def party(table, known, first, **further):
         holds = should_hold_key(mine, len(known.order) - mine, first)
         pool = RandomiserPool(KEY) if holds else None
         try:
-            return learn(end, table, known, pool, first=first, _weak_key=True, **further)
+            return learn(end, table, known, pool, first=first, **further)
         finally:
             if pool is not None:
                 pool.close()

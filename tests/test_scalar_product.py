@@ -31,7 +31,7 @@ def holder(rows, modulus, requests, vectors, key=KEY):
 
 def helper(rows, modulus, requests, vectors, bits=512):
     def run(end):
-        side = Helper(end, rows, modulus, bits, _weak_key=True)
+        side = Helper(end, rows, modulus, bits)
         try:
             return [side.shares(pairs, vectors.__getitem__) for pairs in requests], side
         finally:

@@ -34,7 +34,7 @@ def share_counts(table, alices, use, key=KEY, modulus=None, **wraps):
             return use(side), side
 
     def bob(end):
-        products = Helper(end, rows, modulus, key.bits, _weak_key=True)
+        products = Helper(end, rows, modulus, key.bits)
         side = SharedCounts(products, {i: table[:, i] for i in range(n) if i not in alices}, n)
         try:
             return use(side), side

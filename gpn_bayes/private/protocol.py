@@ -78,7 +78,6 @@ def learn(
     *,
     first: bool,
     advance: Callable[[float], None] = lambda share: None,
-    _weak_key: bool = False,
 ) -> Learned:
     """Learn a network together with the other party; both get the same.
 
@@ -104,7 +103,7 @@ def learn(
     ProtocolError
         If the other party sends what it must not send.
     """
-    settings.check(_weak_key=_weak_key)
+    settings.check()
     meter = Meter(link, advance=advance)
     with meter.stage("agreement"):
         agreement = agree(meter, settings, list(table.columns), table.rows, first=first)
@@ -115,7 +114,7 @@ def learn(
     with meter.stage("transfers"):
         session = Session(meter, leads=first)
     with meter.stage("counts"):
-        products = run.scalar_products(pool, _weak_key)
+        products = run.scalar_products(pool)
     with closing(products):
         parents = run.gather_parents(session, products)
     adjacency = np.zeros((run.n, run.n), dtype=np.int8)
@@ -153,10 +152,10 @@ class _Run:
         mine, theirs = len(self._columns), self.n - len(self._columns)
         return (mine, theirs) if self._holds_key else (theirs, mine)
 
-    def scalar_products(self, pool: RandomiserPool | None, weak_key: bool) -> ScalarProducts:
+    def scalar_products(self, pool: RandomiserPool | None) -> ScalarProducts:
         """Return this party's side of the scalar products; one party sends its key."""
         if not self._holds_key:
-            return Helper(self._meter, self._rows, self._modulus, self._settings.key_bits, _weak_key=weak_key)
+            return Helper(self._meter, self._rows, self._modulus, self._settings.key_bits)
         assert pool is not None  # made by the same rule
         return KeyHolder(self._meter, pool, self._rows, self._modulus)
 

@@ -184,9 +184,8 @@ class Helper(ScalarProducts):
 
     holds_key = False
 
-    def __init__(self, link: Link, rows: int, modulus: int, key_bits: int = 3072, *, _weak_key: bool = False) -> None:
-        if not _weak_key:  # for tests that need many keys, or many products in no time
-            check_key_bits(key_bits)
+    def __init__(self, link: Link, rows: int, modulus: int, key_bits: int = 3072) -> None:
+        check_key_bits(key_bits)
         check_modulus(rows, modulus)
         self._key = read_public_key(link.receive(_KEY, key_bits // 8), key_bits)
         self._ciphertexts: dict[Bundle, list[Integer]] = {}

@@ -47,7 +47,7 @@ class Settings:
     key_bits: int = 3072
     align: str = "digest"
 
-    def check(self, *, _weak_key: bool = False) -> None:
+    def check(self) -> None:
         """Refuse settings that can't be."""
         if len(self.order) < 2 or not all(isinstance(name, str) for name in self.order):
             raise ValueError("an order must list two variables or more by their names; received something else")
@@ -57,8 +57,7 @@ class Settings:
         check_count("max_parents", self.max_parents)
         check_choice("score", self.score, tuple(PRECISIONS))
         check_choice("align", self.align, ALIGNMENTS)
-        if not _weak_key:
-            check_key_bits(self.key_bits)
+        check_key_bits(self.key_bits)
 
 
 @dataclass(frozen=True)

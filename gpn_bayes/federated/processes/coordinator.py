@@ -1,13 +1,11 @@
 """A coordinator's whole run: take up what is on disk, carry out the program, write the results."""
 
 import logging
-import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-
+from gpn_bayes._util.files import write_whole
 from gpn_bayes.federated.packing import pack
 from gpn_bayes.federated.plan import ENOUGH, Plan, few_clients
 from gpn_bayes.federated.processes.config import CoordinatorConfig
@@ -53,7 +51,8 @@ def coordinate(config: CoordinatorConfig, tell: Callable[[str], None] = lambda t
         )  # fmt: skip
         try:
             results = program.coordinate(channel, plan.variables, plan.options)
-            path = _write(config.out / f"{config.program}.npz", results)
+            path = config.out / f"{config.program}.npz"
+            write_whole(path, pack(results))
             channel.end(finished=True)
         except ValueError:
             channel.end(finished=False, reason="the coordinator's program failed; see its log")
@@ -78,14 +77,3 @@ def _take_up(store: CoordinatorStore, config: CoordinatorConfig) -> Plan:
         )
     _log.info("going on with run %s", known.run)
     return known
-
-
-def _write(path: Path, results: dict[str, np.ndarray]) -> Path:
-    """Write the results so that under their name they are always complete."""
-    part = path.with_name(f".{path.name}.part")
-    with part.open("wb") as file:
-        file.write(pack(results))
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
-    return path

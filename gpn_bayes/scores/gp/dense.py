@@ -10,8 +10,8 @@ from gpn_bayes.kernels.gp_dense import log_likelihood, log_likelihood_and_gradie
 from gpn_bayes.kernels.priors import Priors, add_prior_gradient, log_prior
 from gpn_bayes.scores.gp.low_rank import Modes
 from gpn_bayes.scores.gp.mode_search import MIDDLE, SHORT, first_inverse, is_known, starts_of_search
+from gpn_bayes.scores.gp.priors import KERNELS
 
-KERNELS = ("additive", "interaction")
 # Beyond this many rows the covariance matrix fills memory, and one look at it takes seconds.
 LARGEST_DENSE = 5000
 # Outside this box the density is taken as zero.
