@@ -1,9 +1,10 @@
 """Weighted means over draws, and their error."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes._util.arviz_stats import array_stats
 from gpn_bayes.posterior.traces import MIN_DRAWS, mean_errors
 
 # Numbers of the largest table of traces that is made at a time: what a processor has at hand.
@@ -118,7 +119,7 @@ def ess_of(trace: np.ndarray) -> float:
     """Return the bulk effective size of a (chain, draw) trace; NaN where it can't be told."""
     if trace.shape[1] < MIN_DRAWS or np.ptp(trace) == 0:
         return float("nan")
-    return float(_array_stats().ess(trace))
+    return float(array_stats().ess(trace))
 
 
 def r_hat_of(traces: np.ndarray) -> np.ndarray:
@@ -131,12 +132,5 @@ def r_hat_of(traces: np.ndarray) -> np.ndarray:
         # Half zeros and half ones lie all as far from their median, which leaves ArviZ's tail R-hat at 0 / 0;
         # it takes the bulk R-hat then.
         with np.errstate(divide="ignore", invalid="ignore"):
-            result[moves] = _array_stats().rhat(flat[moves])
+            result[moves] = array_stats().rhat(flat[moves])
     return result.reshape(shape)
-
-
-def _array_stats() -> Any:
-    # ArviZ takes longer to load than all else together, and a run that is refused never needs it.
-    from arviz_stats.base import array_stats
-
-    return array_stats

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes._util.arviz_stats import array_stats
 from gpn_bayes.posterior.score_noise import DrawnSets, drawn_sets
 from gpn_bayes.sampling.predicted_scores import PREDICTED, often_drawn, with_predictions
 from gpn_bayes.scores.cache import ScoreCache, ScoreRecord
@@ -154,7 +155,7 @@ def smooth(log_ratios: np.ndarray) -> tuple[np.ndarray, float]:
         return plain, float("nan")
     # Far below the largest, weights are zero; the fit takes logs of them in passing.
     with np.errstate(all="ignore"):
-        fitted, k_hat = _array_stats().psislw(-flat)
+        fitted, k_hat = array_stats().psislw(-flat)
     if not np.isfinite(k_hat):
         return plain, float("nan" if np.isnan(k_hat) else "inf")
     _, dag = np.unique(flat, return_inverse=True)
@@ -167,10 +168,3 @@ def smooth(log_ratios: np.ndarray) -> tuple[np.ndarray, float]:
 def _tail_size(draws: int) -> int:
     """Return how many of the largest weights ArviZ fits the tail to."""
     return int(3 * np.sqrt(draws)) if draws > 225 else draws // 5
-
-
-def _array_stats() -> Any:
-    # ArviZ takes longer to load than all else together.
-    from arviz_stats.base import array_stats
-
-    return array_stats
