@@ -1,5 +1,6 @@
 """Every command and code block of the README and the guide runs as printed, from top to bottom, in an empty folder.
 
+They run on fewer columns and with fewer draws; `pytest -m slow` runs them on what is printed.
 Commands that install the package need the package index and some minutes: `pytest -m slow` runs those.
 """
 
@@ -53,9 +54,9 @@ def as_a_user(folder: Path) -> dict[str, str]:
     return os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg", "NO_COLOR": "1"}
 
 
-def run(given: list[Block], folder: Path) -> subprocess.CompletedProcess:
+def run(given: list[Block], folder: Path, small: bool = True) -> subprocess.CompletedProcess:
     """Run blocks in a process group of their own, so that whatever they leave in the background ends with them."""
-    command = [*STRICT_PYTHON, "-P", str(RUNNER)]
+    command = [*STRICT_PYTHON, "-P", str(RUNNER), *["small"] * small]
     with (folder / "told.txt").open("w+") as told:
         process = subprocess.Popen(
             command, cwd=folder, env=as_a_user(folder), stdin=subprocess.PIPE, stdout=told, stderr=subprocess.STDOUT,
@@ -81,10 +82,11 @@ WRITTEN = {
 }
 
 
+@pytest.mark.parametrize("small", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["small", "full"])
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_blocks_run_as_printed(page, tmp_path):
+def test_blocks_run_as_printed(page, small, tmp_path):
     pytest.importorskip("distributed", reason='the guide needs all extras: pip install "gpn_bayes[test]"')
-    ran = run([block for block in blocks(page) if not block.installs], tmp_path)
+    ran = run([block for block in blocks(page) if not block.installs], tmp_path, small)
     assert ran.returncode == 0, ran.stdout
     missing = [name for name in WRITTEN.get(page.name, []) if not (tmp_path / name).exists()]
     assert not missing, ran.stdout

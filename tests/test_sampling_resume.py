@@ -47,15 +47,18 @@ def test_cache_of_other_data_is_refused(tmp_path):
         quick(table(LINEAR), cache=tmp_path / "run.sqlite")
 
 
-def interrupt_at(monkeypatch, block, times=1):
-    """Send Ctrl-C when a given number of blocks has been stored."""
-    save, seen = CheckpointStore.save_block, []
+def interrupt_at(monkeypatch, block, times=1, chains=1):
+    """Send Ctrl-C when a given number of blocks has been stored, and draws of a given number of chains among them."""
+    save, seen, drawn, sent = CheckpointStore.save_block, [], set(), []
 
-    def save_block(self, *arguments):
-        save(self, *arguments)
-        seen.append(arguments)
-        if len(seen) == block:
+    def save_block(self, key, chain, number, draws, *others):
+        save(self, key, chain, number, draws, *others)
+        seen.append(number)
+        if draws:
+            drawn.add(chain)
+        if len(seen) >= block and len(drawn) >= chains and not sent:
             for _ in range(times):
+                sent.append(True)
                 signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(CheckpointStore, "save_block", save_block)
@@ -75,7 +78,7 @@ def test_interrupted_runs_resume_to_the_same_result(sampler, cores, tmp_path, mo
     whole = quick(data, **settings | {"cache": tmp_path / "whole.sqlite"})
     before = signal.getsignal(signal.SIGINT)
     with monkeypatch.context() as patch:
-        interrupt_at(patch, 7)
+        interrupt_at(patch, 7, chains=whole.log_score.shape[0])
         with pytest.warns(UserWarning, match=r"^interrupted: \d+ of 300 draws of each chain were made$"):
             part = quick(data, **settings)
     assert signal.getsignal(signal.SIGINT) is before
@@ -92,11 +95,11 @@ def test_interrupts_before_the_first_draw_and_twice(tmp_path, monkeypatch):
     settings = {"sampler": "partition", "tune": 100, "cores": 1}
     whole = quick(data, **settings)
     with monkeypatch.context() as patch:
-        interrupt_at(patch, 1)
+        interrupt_at(patch, 1, chains=0)
         with pytest.raises(KeyboardInterrupt, match="before the first draw"):
             quick(data, cache=path, **settings)
     with monkeypatch.context() as patch:
-        interrupt_at(patch, 2, times=2)
+        interrupt_at(patch, 2, times=2, chains=0)
         with pytest.raises(KeyboardInterrupt):
             quick(data, cache=path, **settings)
     resumed = quick(data, cache=path, **settings)
@@ -107,7 +110,7 @@ def test_a_run_with_another_seed_does_not_resume(tmp_path, monkeypatch):
     data, path = table(LINEAR), tmp_path / "run.sqlite"
     other = quick(data, sampler="partition", tune=0, random_seed=8)
     with monkeypatch.context() as patch:
-        interrupt_at(patch, 3)
+        interrupt_at(patch, 3, chains=other.log_score.shape[0])
         with pytest.warns(UserWarning, match="^interrupted"):
             quick(data, sampler="partition", tune=0, cache=path)
     np.testing.assert_array_equal(
@@ -122,7 +125,7 @@ def test_ctrl_c_from_outside_ends_a_run_within_a_moment():
         # Only once the run listens: else this would end the tests.
         while signal.getsignal(signal.SIGINT) is before and not over.is_set():
             time.sleep(0.01)
-        if not over.wait(0.5):
+        if not over.wait(2):
             os.kill(os.getpid(), signal.SIGINT)
 
     over = threading.Event()
