@@ -60,7 +60,7 @@ def legend_beside(ax: Axes, handles: list[Any] | None = None, gap: float = 0.01,
 
 
 def edge_label(post: GraphCollection, parent: int, child: int, width: int = 40) -> str:
-    """Return an edge in words that can be drawn, in lines of so many characters."""
+    """Return an edge in words that can be drawn, wrapped at a width in characters."""
     cause, effect = lettering.drawable(post.names[parent]), lettering.drawable(post.names[child])
     if len(cause) + len(effect) + 3 <= width:
         return f"{cause} → {effect}"

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpn_bayes.plots import palette
 
-# The share of a pair's probability that one direction must have to be called told, or likelier.
+# The share of a pair's probability that one direction needs to count as determined ("told"), or as more probable.
 TOLD, LIKELIER = 0.9, 2 / 3
 
 
@@ -20,7 +20,7 @@ class Link(NamedTuple):
     probability : float
         That they are joined, either way.
     direction : {"told", "likelier", "open"}
-        Whether the draws tell the direction: 90 % of this probability or more are in it, two thirds or more, or less.
+        How clear the direction is: it has 90 % or more of this probability, two thirds or more, or less.
     """
 
     parent: int

@@ -1,4 +1,4 @@
-"""The network as the draws see it: every pair as strong as it is probable, with the direction as far as it is told."""
+"""The network as the draws see it: every pair as strong as it is probable, with its direction as far as it is clear."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -20,11 +20,11 @@ from gpn_bayes.scores.gp.components import components
 from gpn_bayes.scores.gp.laplace import log_masses
 from gpn_bayes.scores.gp.score import GP, GPScorer
 
-# Of the parent sets with some parent, the most probable ones that together hold this share of their probability are
-# averaged over, and so many at most.
+# A parent's curve is averaged over the most probable parent sets that contain it: those that together hold this share
+# of their probability, and at most this many.
 _SHARE, _MOST_SETS = 0.99, 40
 _BISECTIONS = 50
-# A mode with less of a parent set's probability than this is no matter.
+# A mode with a smaller share of its parent set's probability than this is left out.
 _NEGLIGIBLE = 1e-3
 _LINES = ("node", "parent", "edge_probability", "x", "mean", "sd", "lower", "upper")
 _POINTS = ("node", "parent", "x", "y", "adjusted")
