@@ -8,6 +8,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 import gpn_bayes
@@ -84,7 +85,8 @@ def test_nothing_stands_loose_beside_the_rooms():
     assert [path.name for path in (ROOT / "gpn_bayes").glob("*.py")] == ["__init__.py"]
 
 
-# Every room, and the rooms it may use. `posterior` uses plots and reports only when asked: see below.
+# Every room, and the rooms it may use, or the files of a room. `posterior` uses plots and reports only when asked: see
+# below; these know it by its protocols.
 USES = {
     "_util": "",
     "kernels": "",
@@ -96,8 +98,9 @@ USES = {
     "scores": "_util data graphs kernels",
     "candidates": "_util data graphs kernels mcmc scores",
     "posterior": "_util data graphs plots report scores",
-    "plots": "_util graphs posterior",
-    "report": "_util data graphs plots posterior",
+    "plots": "_util graphs posterior.curves posterior.protocols",
+    "report": "_util data graphs plots posterior.curves posterior.diagnostics posterior.estimate posterior.protocols "
+    "posterior.score_noise",
     "sampling": "_util candidates data graphs kernels mcmc posterior scores",
     "estimators": "_util candidates data graphs kernels posterior scores",
     # Protocols don't know of connections, nor connections of protocols.
@@ -110,17 +113,61 @@ USES = {
 }
 
 
-def rooms_used(path):
-    """Return the rooms that a file imports from; the version and the names of the package itself stand in none."""
-    return {name.split(".")[1] for name in imports(path) if name.startswith("gpn_bayes.")} - {"__version__"}
-
-
 def test_arrows_go_one_way():
     assert USES.keys() == {name.split(".")[1] for name in MODULES if name != "gpn_bayes"}
     for name, path in MODULES.items():
         if name != "gpn_bayes":
             room = name.split(".")[1]
-            assert rooms_used(path) <= {room, *USES[room].split()}, name
+            # The version and the names of the package itself stand in no room.
+            used = {x for x in imports(path) if x.startswith("gpn_bayes.")} - {"gpn_bayes.__version__"}
+            homes = [f"gpn_bayes.{home}" for home in (room, *USES[room].split())]
+            assert not [x for x in used if not inside(x, *homes)], name
+
+
+def arrows(files):
+    """Return which file imports which, given the files by their modules' names; lazily and for types count too."""
+    graph = nx.DiGraph()
+    graph.add_nodes_from(files)
+    for name, path in files.items():
+        for found in imports(path):
+            # What a file imports is a module, or stands in one.
+            module = found
+            while module and module not in files:
+                module = module.rpartition(".")[0]
+            if module and module != name:
+                graph.add_edge(name, module)
+    return graph
+
+
+def circles(files):
+    """Return the groups of files that import each other, directly or by way of others."""
+    return [sorted(group) for group in nx.strongly_connected_components(arrows(files)) if len(group) > 1]
+
+
+def test_no_files_import_each_other_in_a_circle():
+    assert arrows(MODULES).has_edge("gpn_bayes.posterior.graph_posterior", "gpn_bayes.report")
+    assert not circles(MODULES)
+
+
+@pytest.mark.parametrize(
+    "closing",
+    [
+        "import house.first",
+        "from house.first import begin",
+        "from house import first",
+        "def later():\n    from house.first import begin\n",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from house.first import begin\n",
+    ],
+)
+def test_circles_are_found(tmp_path, closing):
+    contents = {"house": "", "house.first": "import house.second", "house.second": "from house import third"}
+    files = {name: tmp_path / f"{name}.py" for name in (*contents, "house.third")}
+    for name, content in contents.items():
+        files[name].write_text(content)
+    files["house.third"].write_text("import math")
+    assert not circles(files)
+    files["house.third"].write_text(closing)
+    assert circles(files) == [["house.first", "house.second", "house.third"]]
 
 
 def test_posteriors_reach_pictures_only_when_asked():

@@ -7,12 +7,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from gpn_bayes import graphs
 from gpn_bayes.plots import frames, palette
+from gpn_bayes.posterior.protocols import DrawnPosterior
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from gpn_bayes.posterior.graph_posterior import GraphPosterior
 
 # ArviZ needs this many draws to split chains, and to rank them.
 _LEAST_DRAWS = 4
@@ -21,7 +21,7 @@ _MOST_EDGES = 5
 _ROOM = 1.1
 
 
-def plot_trace(post: "GraphPosterior", ax: Axes | None = None) -> Axes:
+def plot_trace(post: DrawnPosterior, ax: Axes | None = None) -> Axes:
     """Draw the log score of every draw, by chain (ArviZ's `plot_trace`).
 
     Parameters
@@ -59,7 +59,7 @@ def plot_trace(post: "GraphPosterior", ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_rank(post: "GraphPosterior", ax: Axes | None = None) -> Axes:
+def plot_rank(post: DrawnPosterior, ax: Axes | None = None) -> Axes:
     """Draw how the ranks of the log score are spread in each chain (ArviZ's `plot_rank`).
 
     Every line is how many of a chain's draws are among the lowest so many of all draws, less what chance expects: where
@@ -113,7 +113,7 @@ def plot_rank(post: "GraphPosterior", ax: Axes | None = None) -> Axes:
 
 
 def plot_running(
-    post: "GraphPosterior", edges: Sequence[tuple[Hashable, Hashable]] | None = None, ax: Axes | None = None
+    post: DrawnPosterior, edges: Sequence[tuple[Hashable, Hashable]] | None = None, ax: Axes | None = None
 ) -> Axes:
     """Draw edge probabilities as they settle, draw by draw: one line for every chain, one colour for every edge.
 
@@ -159,7 +159,7 @@ def plot_running(
     return ax
 
 
-def _pairs(post: "GraphPosterior", edges: Any) -> list[tuple[int, int]]:
+def _pairs(post: DrawnPosterior, edges: Any) -> list[tuple[int, int]]:
     """Return the places of edges that a user named."""
     rule = "edges must be pairs (parent, child) of two variables, one pair or more"
     if isinstance(edges, str) or not len(edges):
@@ -168,14 +168,14 @@ def _pairs(post: "GraphPosterior", edges: Any) -> list[tuple[int, int]]:
     for edge in edges:
         if isinstance(edge, str) or not isinstance(edge, Sequence) or len(edge) != 2:
             raise ValueError(f"{rule}; received {edge!r}")
-        parent, child = (post._index(node) for node in edge)
+        parent, child = (graphs.node_index(node, post.names) for node in edge)
         if parent == child:
             raise ValueError(f"{rule}; received {edge!r}")
         found.append((parent, child))
     return found
 
 
-def _most_different(post: "GraphPosterior") -> list[tuple[int, int]]:
+def _most_different(post: DrawnPosterior) -> list[tuple[int, int]]:
     """Return the edges on which chains differ most, of those that not all draws agree on."""
     weights = post.weights[..., None, None]
     by_chain = (post.adjacency * weights).sum(axis=1) / weights.sum(axis=1)
@@ -186,7 +186,7 @@ def _most_different(post: "GraphPosterior") -> list[tuple[int, int]]:
     return sorted(places, key=lambda place: (-gaps[place], open_by[place]))[:_MOST_EDGES]
 
 
-def _log_scores(post: "GraphPosterior") -> "xr.DataTree":
+def _log_scores(post: DrawnPosterior) -> "xr.DataTree":
     """Return the log scores as ArviZ takes them; without the edges, which are many."""
     import xarray as xr
 

@@ -1,7 +1,7 @@
 """Two posteriors against each other: two runs of one, or one score against another."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,9 +10,7 @@ from matplotlib.lines import Line2D
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count
 from gpn_bayes.plots import frames, lettering, palette
-
-if TYPE_CHECKING:
-    from gpn_bayes.posterior.queries import GraphQueries
+from gpn_bayes.posterior.protocols import GraphCollection
 
 # Gaps between runs that are worth a name, and how many get one.
 _NAMED_GAP, _MOST_NAMED = 0.05, 5
@@ -20,7 +18,7 @@ _NAMED_GAP, _MOST_NAMED = 0.05, 5
 _NEAR = 0.045
 
 
-def plot_runs(post: "GraphQueries", other: "GraphQueries", ax: Axes | None = None) -> Axes:
+def plot_runs(post: GraphCollection, other: GraphCollection, ax: Axes | None = None) -> Axes:
     """Draw the edge probabilities of one run against those of another: if both have converged, on the diagonal.
 
     The five edges that are farthest apart, if by more than 0.05, are numbered, and named beside.
@@ -80,8 +78,8 @@ def _number(ax: Axes, places: list[tuple[float, float]]) -> None:
 
 
 def plot_comparison(
-    post: "GraphQueries",
-    other: "GraphQueries",
+    post: GraphCollection,
+    other: GraphCollection,
     labels: Sequence[str] | None = None,
     truth: Any = None,
     edges: int = 25,
@@ -158,7 +156,7 @@ def _checked(labels: Any) -> list[str]:
     return titles
 
 
-def _titles(post: "GraphQueries", other: "GraphQueries") -> list[str]:
+def _titles(post: GraphCollection, other: GraphCollection) -> list[str]:
     """Return short names of two posteriors: their scores, told apart."""
     found = [str(getattr(one, "settings", {}).get("score", type(one).__name__)).split("(")[0] for one in (post, other)]
     return found if found[0] != found[1] else [f"{found[0]}, first", f"{found[1]}, second"]

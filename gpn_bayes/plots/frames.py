@@ -1,6 +1,6 @@
 """What pictures share: axes of the right size, notes below them, and checks of what is compared."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -8,9 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.legend import Legend
 
 from gpn_bayes.plots import lettering, palette
-
-if TYPE_CHECKING:
-    from gpn_bayes.posterior.queries import GraphQueries
+from gpn_bayes.posterior.protocols import GraphCollection
 
 FONT = 9.0
 LEGEND = 8.0
@@ -61,8 +59,8 @@ def legend_beside(ax: Axes, handles: list[Any] | None = None, gap: float = 0.01,
         text.set_fontfamily(lettering.families())
 
 
-def edge_label(post: "GraphQueries", parent: int, child: int, width: int = 40) -> str:
-    """Return an edge in words that can be drawn, in lines of so many characters."""
+def edge_label(post: GraphCollection, parent: int, child: int, width: int = 40) -> str:
+    """Return an edge in words that can be drawn, wrapped at a width in characters."""
     cause, effect = lettering.drawable(post.names[parent]), lettering.drawable(post.names[child])
     if len(cause) + len(effect) + 3 <= width:
         return f"{cause} → {effect}"
@@ -89,7 +87,7 @@ def width_beside(labels: list[str]) -> float:
     return 0.75 + max((lettering.size_of(label, LEGEND)[0] for label in labels), default=0.0)
 
 
-def same_variables(post: "GraphQueries", other: "GraphQueries") -> np.ndarray:
+def same_variables(post: GraphCollection, other: GraphCollection) -> np.ndarray:
     """Return the edge probabilities of another posterior in the order of one; refuses other variables."""
     if not hasattr(other, "edge_probabilities"):
         raise ValueError(f"other must be a GraphPosterior or a BootstrapResult; received {type(other).__name__}")

@@ -1,18 +1,17 @@
 """Fitted functions: a panel for every parent of a variable, with the curve, its band and the rows."""
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
+from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_choice
 from gpn_bayes.plots import frames, lettering, palette
 from gpn_bayes.posterior.curves import fitted_curves
-
-if TYPE_CHECKING:
-    from gpn_bayes.posterior.graph_posterior import GraphPosterior
+from gpn_bayes.posterior.protocols import DrawnPosterior
 
 _COLUMNS = 4
 # More dots than this take long to draw and hide the curve.
@@ -21,7 +20,7 @@ _DOTS = ("adjusted", "data", "none")
 
 
 def plot_curves(
-    post: "GraphPosterior",
+    post: DrawnPosterior,
     node: Hashable,
     data: Any = None,
     score: Any = None,
@@ -67,7 +66,7 @@ def plot_curves(
     curves = fitted_curves(post, node, data, score, **settings)
     parents = list(dict.fromkeys(curves.lines["parent"]))
     panels = _panels(ax, max(len(parents), 1))
-    target = post.names[post._index(node)]
+    target = post.names[graphs.node_index(node, post.names)]
     if not parents:
         why = "is probable enough to be shown" if settings.get("parents") is None else "was asked for"
         frames.note(panels[0], f"No parent of {lettering.drawable(target)} {why}.")

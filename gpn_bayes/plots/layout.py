@@ -1,16 +1,14 @@
 """Where the nodes of a network stand: in layers from causes to effects, with few crossings, edges around nodes."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import networkx as nx
 import numpy as np
 from scipy.optimize import isotonic_regression
 
 from gpn_bayes import graphs
-
-if TYPE_CHECKING:
-    from gpn_bayes.posterior.queries import GraphQueries
+from gpn_bayes.posterior.protocols import GraphCollection
 
 Pair = tuple[int, int]
 
@@ -39,7 +37,7 @@ class Layout(NamedTuple):
     routes: dict[Pair, list[tuple[float, int]]]
 
 
-def averaged_order(post: "GraphQueries") -> np.ndarray:
+def averaged_order(post: GraphCollection) -> np.ndarray:
     """Return the nodes from causes to effects: by how many ancestors more than descendants they have, on average.
 
     Parameters

@@ -1,6 +1,6 @@
 """Tables of probabilities as heat maps: of every edge, and of how many parents each variable has."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,17 +10,14 @@ from matplotlib.patches import Patch, Rectangle
 
 from gpn_bayes import graphs
 from gpn_bayes.plots import frames, lettering, palette
-
-if TYPE_CHECKING:
-    from gpn_bayes.posterior.graph_posterior import GraphPosterior
-    from gpn_bayes.posterior.queries import GraphQueries
+from gpn_bayes.posterior.protocols import DrawnPosterior, GraphCollection
 
 # Up to so many rows numbers are written into the cells.
 _MOST_NUMBERED = 20
 _NAME_WIDTH = 30
 
 
-def plot_edges(post: "GraphQueries", truth: Any = None, ax: Axes | None = None) -> Axes:
+def plot_edges(post: GraphCollection, truth: Any = None, ax: Axes | None = None) -> Axes:
     """Draw the probability of every edge as a heat map: rows are parents, columns children.
 
     Up to 20 variables, cells hold numbers: none where the probability is 0, "1" where it is 1, and "<.01" or ">.99"
@@ -69,7 +66,7 @@ def plot_edges(post: "GraphQueries", truth: Any = None, ax: Axes | None = None) 
     return ax
 
 
-def plot_parent_counts(post: "GraphPosterior", ax: Axes | None = None) -> Axes:
+def plot_parent_counts(post: DrawnPosterior, ax: Axes | None = None) -> Axes:
     """Draw the posterior of every variable's number of parents as a heat map.
 
     Parameters

@@ -1,7 +1,7 @@
-"""The network as the draws see it: every pair as strong as it is probable, with the direction as far as it is told."""
+"""The network as the draws see it: every pair as strong as it is probable, with its direction as far as it is clear."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,6 +13,7 @@ from matplotlib.text import Text
 from gpn_bayes._util.checks import check_share
 from gpn_bayes.plots import frames, lettering, palette
 from gpn_bayes.plots.layout import averaged_order
+from gpn_bayes.plots.links import Link, links
 from gpn_bayes.plots.placing import (
     STARTS,
     Placed,
@@ -25,12 +26,8 @@ from gpn_bayes.plots.placing import (
     tiers_of,
     widened,
 )
+from gpn_bayes.posterior.protocols import GraphCollection
 
-if TYPE_CHECKING:
-    from gpn_bayes.posterior.queries import GraphQueries
-
-# The share of a pair's probability that one direction must have to be called told, or likelier.
-TOLD, LIKELIER = 0.9, 2 / 3
 # In inches, at a scale of 1: around a name, the narrowest node, and from a line to the node it ends at.
 _PAD, _NARROWEST, _CLEAR = 0.08, 0.5, 0.025
 _SPACING = Spacing(gap=0.24, layers=(0.46, 1.3), inset=0.1, step=0.18, margin=0.12, heading=0.0)
@@ -44,66 +41,7 @@ _LARGEST = 1.25
 _LEGEND_WIDTH = 3.6
 
 
-class Link(NamedTuple):
-    """A pair of nodes that some draws join.
-
-    Attributes
-    ----------
-    parent, child : int
-        The nodes, in the more probable direction.
-    probability : float
-        That they are joined, either way.
-    direction : {"told", "likelier", "open"}
-        Whether the draws tell the direction: 90 % of this probability or more are in it, two thirds or more, or less.
-    """
-
-    parent: int
-    child: int
-    probability: float
-    direction: str
-
-    @property
-    def width(self) -> float:
-        """The line's width, in points."""
-        return 0.6 + 3.4 * self.probability
-
-    @property
-    def head(self) -> float:
-        """The length of the arrowhead, in inches: it must be seen at the end of the widest line."""
-        return 0.065 + 0.02 * self.width
-
-    @property
-    def opacity(self) -> float:
-        """The line's opacity."""
-        return 0.45 + 0.55 * min(self.probability, 1.0)
-
-    @property
-    def colour(self) -> str:
-        """Its colour."""
-        return palette.VERMILION if self.direction == "open" else palette.BLUE
-
-
-def links(probabilities: np.ndarray, threshold: float) -> list[Link]:
-    """Return all pairs whose probability of being joined is positive and at least a threshold.
-
-    Examples
-    --------
-    >>> links(np.array([[0.0, 0.5], [0.4, 0.0]]), 0.1)
-    [Link(parent=0, child=1, probability=0.9, direction='open')]
-    """
-    found = []
-    for i, j in zip(*np.triu_indices(len(probabilities), 1), strict=True):
-        forth, back = float(probabilities[i, j]), float(probabilities[j, i])
-        joined = forth + back
-        if joined > 0 and joined >= threshold:
-            share = max(forth, back) / joined
-            direction = "told" if share >= TOLD else "likelier" if share >= LIKELIER else "open"
-            parent, child = (i, j) if forth >= back else (j, i)
-            found.append(Link(int(parent), int(child), joined, direction))
-    return found
-
-
-def plot_network(post: "GraphQueries", threshold: float = 0.1, ax: Axes | None = None) -> Axes:
+def plot_network(post: GraphCollection, threshold: float = 0.1, ax: Axes | None = None) -> Axes:
     """Draw the network: lines as wide and opaque as the pair is probable, causes above effects.
 
     Layers follow the order of the variables averaged over the draws. A filled arrowhead is a direction with 90 % or
@@ -176,7 +114,7 @@ class _Label(Text):
 class _Picture:
     """A network in inches, y upwards from its lower left corner; `scale` is the size of an inch where it is drawn."""
 
-    def __init__(self, post: "GraphQueries", drawn: Sequence[Link], threshold: float) -> None:
+    def __init__(self, post: GraphCollection, drawn: Sequence[Link], threshold: float) -> None:
         self.full_names = [lettering.drawable(name) for name in post.names]
         _, self.strong = strong_links(drawn, len(post.names), (threshold, *STARTS))
         self.thinner = line_scale(self.strong)

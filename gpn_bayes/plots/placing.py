@@ -1,14 +1,12 @@
 """From nodes of given sizes to a drawing that fills a box: boxes in layers, lines around them, bands for tiers."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpn_bayes.plots.layout import Layout, Pair, drawing_order, layered_layout
-
-if TYPE_CHECKING:
-    from gpn_bayes.plots.network import Link
+from gpn_bayes.plots.links import Link
 
 # The pairs of the first of these probabilities that leaves two a node at most say where nodes stand, and have lines
 # around them; those of others go straight, behind nodes.
@@ -114,7 +112,7 @@ def tier_label(tier: float) -> str:
 
 def place_network(
     sizes: np.ndarray,
-    drawn: "Sequence[Link]",
+    drawn: Sequence[Link],
     averaged: np.ndarray,
     spacing: Spacing,
     box: tuple[float, float],
@@ -142,7 +140,7 @@ def place_network(
 
     Examples
     --------
-    >>> from gpn_bayes.plots.network import Link
+    >>> from gpn_bayes.plots.links import Link
     >>> spacing = Spacing(gap=1, layers=(1, 2), inset=0.1, step=0.5, margin=0.5, heading=0)
     >>> drawn = [Link(0, child, 1.0, "told") for child in range(1, 7)]
     >>> flat = place_network(np.full((7, 2), [3.0, 1.0]), drawn, np.arange(7), spacing, (24.0, 6.0))
@@ -167,7 +165,7 @@ def place_network(
     return _filled(best[1], sizes, spacing, tiers, box, min(best[0], _SCALES[0]))
 
 
-def strong_links(drawn: "Sequence[Link]", n: int, starts: Sequence[float]) -> "tuple[float, list[Link]]":
+def strong_links(drawn: Sequence[Link], n: int, starts: Sequence[float]) -> tuple[float, list[Link]]:
     """Return the pairs that say where n nodes stand, and have lines around nodes: two a node at most.
 
     Parameters
@@ -188,7 +186,7 @@ def strong_links(drawn: "Sequence[Link]", n: int, starts: Sequence[float]) -> "t
 
     Examples
     --------
-    >>> from gpn_bayes.plots.network import Link
+    >>> from gpn_bayes.plots.links import Link
     >>> strong_links([Link(0, 1, 0.2, "told")], 2, STARTS)[0], strong_links([Link(0, 1, 0.2, "told")] * 5, 2, STARTS)[0]
     (0.1, 0.5)
     """
@@ -200,12 +198,12 @@ def strong_links(drawn: "Sequence[Link]", n: int, starts: Sequence[float]) -> "t
     return start, strong
 
 
-def widened(sizes: np.ndarray, strong: "Sequence[Link]", spacing: Spacing) -> np.ndarray:
+def widened(sizes: np.ndarray, strong: Sequence[Link], spacing: Spacing) -> np.ndarray:
     """Return the sizes of nodes that are wide enough for the arrowheads on one of their sides to stand apart.
 
     Examples
     --------
-    >>> from gpn_bayes.plots.network import Link
+    >>> from gpn_bayes.plots.links import Link
     >>> spacing = Spacing(gap=1, layers=(1, 2), inset=0.1, step=0.5, margin=0.5, heading=0)
     >>> widened(np.ones((4, 2)), [Link(parent, 3, 1.0, "told") for parent in range(3)], spacing)[:, 0].tolist()
     [1.0, 1.0, 1.0, 1.2]
@@ -219,7 +217,7 @@ def widened(sizes: np.ndarray, strong: "Sequence[Link]", spacing: Spacing) -> np
     return np.stack([np.maximum(sizes[:, 0], needed), sizes[:, 1]], axis=1)
 
 
-def line_scale(strong: "Sequence[Link]") -> float:
+def line_scale(strong: Sequence[Link]) -> float:
     """Return how much thinner than usual lines are: the more there are, the thinner."""
     return float(np.clip(np.sqrt(_FEW_LINES / max(len(strong), 1)), 0.5, 1.0))
 
@@ -253,7 +251,7 @@ def free_curve(upper: np.ndarray, lower: np.ndarray, heights: np.ndarray, dip: f
     return np.array([[upper[0], begin], [upper[0], begin_bend], [lower[0], end_bend], [lower[0], end]])
 
 
-def node_order(drawn: "Sequence[Link]", averaged: np.ndarray, tiers: np.ndarray | None) -> np.ndarray:
+def node_order(drawn: Sequence[Link], averaged: np.ndarray, tiers: np.ndarray | None) -> np.ndarray:
     """Return the nodes from the top of a drawing to its bottom."""
     told = sorted((link for link in drawn if link.direction != "open"), key=lambda link: -link.probability)
     return drawing_order([(link.parent, link.child) for link in told], averaged, tiers)

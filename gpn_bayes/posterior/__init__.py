@@ -2,7 +2,7 @@
 
 from gpn_bayes.posterior.diagnostics import Diagnostics
 from gpn_bayes.posterior.estimate import Estimate
-from gpn_bayes.posterior.export import load
 from gpn_bayes.posterior.graph_posterior import GraphPosterior
+from gpn_bayes.posterior.loading import load
 
 __all__ = ["Diagnostics", "Estimate", "GraphPosterior", "load"]

@@ -9,27 +9,28 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
+from gpn_bayes import graphs
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.checks import check_count, check_share
 from gpn_bayes.data import Dataset, SufficientStatistics, check_known, read_data
-from gpn_bayes.posterior.graph_posterior import GraphPosterior
+from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.scores import from_label
 from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.gp.components import components
 from gpn_bayes.scores.gp.laplace import log_masses
 from gpn_bayes.scores.gp.score import GP, GPScorer
 
-# Of the parent sets with some parent, the most probable ones that together hold this share of their probability are
-# averaged over, and so many at most.
+# A parent's curve is averaged over the most probable parent sets that contain it: those that together hold this share
+# of their probability, and at most this many.
 _SHARE, _MOST_SETS = 0.99, 40
 _BISECTIONS = 50
-# A mode with less of a parent set's probability than this is no matter.
+# A mode with a smaller share of its parent set's probability than this is left out.
 _NEGLIGIBLE = 1e-3
 _LINES = ("node", "parent", "edge_probability", "x", "mean", "sd", "lower", "upper")
 _POINTS = ("node", "parent", "x", "y", "adjusted")
 # Preparing the rows takes longer than a variable's curves: done once for a posterior, where they or the score are
 # given by hand.
-_scorers: WeakKeyDictionary[GraphPosterior, GPScorer] = WeakKeyDictionary()
+_scorers: WeakKeyDictionary[DrawnPosterior, GPScorer] = WeakKeyDictionary()
 
 
 class Curves(NamedTuple):
@@ -68,7 +69,7 @@ class _Fit(NamedTuple):
 
 
 def fitted_curves(
-    post: GraphPosterior,
+    post: DrawnPosterior,
     node: Hashable,
     data: Any = None,
     score: GP | None = None,
@@ -131,7 +132,7 @@ def fitted_curves(
     check_count("points", points, 2)
     table = _table_of(post, data)
     scorer = _scorer_of(post, _gp_of(post, score), table)
-    target = post._index(node)
+    target = graphs.node_index(node, post.names)
     chosen = _parents_of(post, target, parents, threshold)
     sets = _sets_of(post, target, chosen)
     grids = {p: np.linspace(table.values[:, p].min(), table.values[:, p].max(), points) for p in chosen}
@@ -154,7 +155,7 @@ def _joined(tables: list[pd.DataFrame], columns: tuple[str, ...]) -> pd.DataFram
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(columns))
 
 
-def _table_of(post: GraphPosterior, data: Any) -> Dataset:
+def _table_of(post: DrawnPosterior, data: Any) -> Dataset:
     """Return the rows behind a posterior."""
     if data is None and post.data is None:
         raise ValueError("curves need the rows, and this posterior was saved without them; give them as data=")
@@ -165,7 +166,7 @@ def _table_of(post: GraphPosterior, data: Any) -> Dataset:
     return table
 
 
-def _gp_of(post: GraphPosterior, score: Any) -> GP:
+def _gp_of(post: DrawnPosterior, score: Any) -> GP:
     """Return the score that a posterior was drawn under, unless another is given."""
     if score is not None:
         if not isinstance(score, GP):
@@ -185,7 +186,7 @@ def _gp_of(post: GraphPosterior, score: Any) -> GP:
     )
 
 
-def _scorer_of(post: GraphPosterior, score: GP, table: Dataset) -> GPScorer:
+def _scorer_of(post: DrawnPosterior, score: GP, table: Dataset) -> GPScorer:
     own = post.scorer
     if isinstance(own, DagScorer) and own.score is score and own.data is table and isinstance(own.scorer, GPScorer):
         return own.scorer
@@ -195,14 +196,14 @@ def _scorer_of(post: GraphPosterior, score: GP, table: Dataset) -> GPScorer:
     return known
 
 
-def _parents_of(post: GraphPosterior, target: int, parents: Any, threshold: float) -> list[int]:
+def _parents_of(post: DrawnPosterior, target: int, parents: Any, threshold: float) -> list[int]:
     """Return the parents to show."""
     column = post.edge_probabilities().iloc[:, target].to_numpy()
     if parents is None:
         return [int(p) for p in np.argsort(-column, kind="stable") if column[p] > 0 and column[p] >= threshold]
     if isinstance(parents, str):
         raise ValueError(f"parents must be a list of variables; received {parents!r}")
-    chosen = [post._index(parent) for parent in parents]
+    chosen = [graphs.node_index(parent, post.names) for parent in parents]
     if len(set(chosen)) < len(chosen):
         raise ValueError(f"parents must name each variable once; received {list(parents)}")
     drawn = {name for listed in post.parent_set_probabilities(target)["parents"] for name in listed}
@@ -212,7 +213,7 @@ def _parents_of(post: GraphPosterior, target: int, parents: Any, threshold: floa
     return chosen
 
 
-def _sets_of(post: GraphPosterior, target: int, chosen: list[int]) -> dict[int, dict[tuple[int, ...], float]]:
+def _sets_of(post: DrawnPosterior, target: int, chosen: list[int]) -> dict[int, dict[tuple[int, ...], float]]:
     """Return for each parent the sets that its curve is averaged over, with their probabilities."""
     sets = post.parent_set_probabilities(target)
     places = {name: place for place, name in enumerate(post.names)}

@@ -1,17 +1,15 @@
 """Whether sampling has converged, and what the answers rest on besides: in numbers and in plain words."""
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gpn_bayes import graphs
 from gpn_bayes.data.flags import Flag
 from gpn_bayes.posterior.estimate import ess_of, r_hat_of
+from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.posterior.traces import binary_r_hats
-
-if TYPE_CHECKING:
-    from gpn_bayes.posterior.graph_posterior import GraphPosterior
 
 # Beyond these a run is called unreliable; the usual values for R-hat and ESS (Vehtari et al. 2021).
 R_HAT_POOR = 1.05
@@ -283,7 +281,7 @@ class Diagnostics:
         return f"; weighted from the rough score to the accurate one, worth {self.weight_ess:.0f} draws ({tail})"
 
 
-def diagnose(post: "GraphPosterior") -> Diagnostics:
+def diagnose(post: DrawnPosterior) -> Diagnostics:
     """Return the diagnostics of a posterior."""
     by_chain = np.einsum("cdij,cd->cij", post.adjacency, post.weights) / post.weights.sum(axis=1)[:, None, None]
     gap, edge = largest_gap(by_chain, post.names)
@@ -328,7 +326,7 @@ def _most_errors(errors: np.ndarray) -> float:
     return float(np.nan if np.isnan(errors).any() else np.quantile(errors, 0.95, method="inverted_cdf"))
 
 
-def edge_r_hats(post: "GraphPosterior", varies: np.ndarray) -> np.ndarray:
+def edge_r_hats(post: DrawnPosterior, varies: np.ndarray) -> np.ndarray:
     """Return R-hat of every edge that varies, by its place in the flattened adjacency matrix; NaN for the others."""
     n = len(post.names)
     result = np.full(n * n, np.nan)

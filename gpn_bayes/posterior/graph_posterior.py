@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class GraphPosterior(DrawPictures, GraphQueries):
+class GraphPosterior(GraphQueries, DrawPictures):
     """Draws of DAGs from a posterior, and everything one can ask of them.
 
     Made by `gpn_bayes.sample` and `gpn_bayes.load`.

@@ -3,13 +3,15 @@
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from gpn_bayes.posterior.protocols import DrawnPosterior, GraphCollection
+
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     from matplotlib.axes import Axes
 
 
-class EdgePictures:
+class EdgePictures(GraphCollection):
     """Pictures that need no more than the probability of every edge.
 
     Attributes
@@ -44,7 +46,7 @@ class EdgePictures:
         """
         from gpn_bayes.plots import plot_network
 
-        return plot_network(self, threshold, ax)  # type: ignore[arg-type]
+        return plot_network(self, threshold, ax)
 
     def plot_edges(self, truth: Any = None, ax: "Axes | None" = None) -> "Axes":
         """Draw all edge probabilities as a heat map; see `gpn_bayes.plots.plot_edges`.
@@ -67,7 +69,7 @@ class EdgePictures:
         """
         from gpn_bayes.plots import plot_edges
 
-        return plot_edges(self, truth, ax)  # type: ignore[arg-type]
+        return plot_edges(self, truth, ax)
 
     def plot_runs(self, other: Any, ax: "Axes | None" = None) -> "Axes":
         """Draw edge probabilities against those of another run; see `gpn_bayes.plots.plot_runs`.
@@ -90,7 +92,7 @@ class EdgePictures:
         """
         from gpn_bayes.plots import plot_runs
 
-        return plot_runs(self, other, ax)  # type: ignore[arg-type]
+        return plot_runs(self, other, ax)
 
     def plot_comparison(
         self,
@@ -127,10 +129,10 @@ class EdgePictures:
         """
         from gpn_bayes.plots import plot_comparison
 
-        return plot_comparison(self, other, labels, truth, edges, ax)  # type: ignore[arg-type]
+        return plot_comparison(self, other, labels, truth, edges, ax)
 
 
-class DrawPictures:
+class DrawPictures(DrawnPosterior):
     """Pictures of chains, parent sets and fitted functions."""
 
     def plot_trace(self, ax: "Axes | None" = None) -> "Axes":
@@ -152,7 +154,7 @@ class DrawPictures:
         """
         from gpn_bayes.plots import plot_trace
 
-        return plot_trace(self, ax)  # type: ignore[arg-type]
+        return plot_trace(self, ax)
 
     def plot_rank(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the ranks of the log score, by chain; see `gpn_bayes.plots.plot_rank`.
@@ -172,7 +174,7 @@ class DrawPictures:
         """
         from gpn_bayes.plots import plot_rank
 
-        return plot_rank(self, ax)  # type: ignore[arg-type]
+        return plot_rank(self, ax)
 
     def plot_running(
         self, edges: Sequence[tuple[Hashable, Hashable]] | None = None, ax: "Axes | None" = None
@@ -197,7 +199,7 @@ class DrawPictures:
         """
         from gpn_bayes.plots import plot_running
 
-        return plot_running(self, edges, ax)  # type: ignore[arg-type]
+        return plot_running(self, edges, ax)
 
     def plot_parent_counts(self, ax: "Axes | None" = None) -> "Axes":
         """Draw how many parents each variable has; see `gpn_bayes.plots.plot_parent_counts`.
@@ -218,7 +220,7 @@ class DrawPictures:
         """
         from gpn_bayes.plots import plot_parent_counts
 
-        return plot_parent_counts(self, ax)  # type: ignore[arg-type]
+        return plot_parent_counts(self, ax)
 
     def curves(self, node: Hashable, data: Any = None, score: Any = None, **settings: Any) -> "pd.DataFrame":
         """Return how a variable depends on each of its parents; see `gpn_bayes.posterior.curves.fitted_curves`.
@@ -257,7 +259,7 @@ class DrawPictures:
         """
         from gpn_bayes.posterior.curves import fitted_curves
 
-        return fitted_curves(self, node, data, score, **settings).lines  # type: ignore[arg-type]
+        return fitted_curves(self, node, data, score, **settings).lines
 
     def plot_curves(
         self,
@@ -304,4 +306,4 @@ class DrawPictures:
         """
         from gpn_bayes.plots import plot_curves
 
-        return plot_curves(self, node, data, score, dots, ax, **settings)  # type: ignore[arg-type]
+        return plot_curves(self, node, data, score, dots, ax, **settings)

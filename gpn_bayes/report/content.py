@@ -1,28 +1,24 @@
 """What a report holds, as a plain dict of numbers and texts that JSON can take."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gpn_bayes import graphs
 from gpn_bayes.data import check_known, read_data
 from gpn_bayes.posterior.estimate import Moments
+from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.report import origin, trust, wording
 from gpn_bayes.report.drawing import drawing_of
 from gpn_bayes.report.functions import functions_of
-
-if TYPE_CHECKING:
-    from gpn_bayes.posterior.graph_posterior import GraphPosterior
 
 # As in edges.csv, so that the table's download is the same file.
 _PROBABILITY_DECIMALS, _ESS_DECIMALS, _R_HAT_DECIMALS = 6, 1, 4
 _LISTED_SETS = 4
 
 
-def content_of(
-    post: "GraphPosterior", data: Any = None, curves: int = 24, command: str | None = None
-) -> dict[str, Any]:
+def content_of(post: DrawnPosterior, data: Any = None, curves: int = 24, command: str | None = None) -> dict[str, Any]:
     """Return everything that a report shows.
 
     Parameters
@@ -73,7 +69,7 @@ def content_of(
     }
 
 
-def _edges(post: "GraphPosterior") -> dict[str, Any]:
+def _edges(post: DrawnPosterior) -> dict[str, Any]:
     """Return the columns of the summary as flat matrices."""
     n = len(post.names)
     summary = post.summary()
@@ -96,7 +92,7 @@ def _edges(post: "GraphPosterior") -> dict[str, Any]:
     }
 
 
-def _joined(post: "GraphPosterior") -> dict[str, Any]:
+def _joined(post: DrawnPosterior) -> dict[str, Any]:
     """Return the probabilities of edges either way, of pairs in the order of `numpy.triu_indices`."""
     return _told(post._joined_moments(*np.triu_indices(len(post.names), 1)))
 
@@ -106,7 +102,7 @@ def _told(found: Moments) -> dict[str, Any]:
     return {"probability": numbers(found.value, _PROBABILITY_DECIMALS), "mcse": errors(found.mcse)}
 
 
-def _parent_sets(post: "GraphPosterior") -> list[list[Any]]:
+def _parent_sets(post: DrawnPosterior) -> list[list[Any]]:
     """Return each node's most probable parent sets, as pairs of the parents' numbers and a probability."""
     if post.exact is not None:
         tables = zip(post.exact.candidates, post.exact.parent_sets, strict=True)

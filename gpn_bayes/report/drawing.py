@@ -1,13 +1,13 @@
 """Where the nodes and links of a report's network stand, computed once; in pixels, y downwards."""
 
 import unicodedata
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gpn_bayes.plots.layout import averaged_order
 from gpn_bayes.plots.lettering import wrapped
-from gpn_bayes.plots.network import Link, links
+from gpn_bayes.plots.links import Link, links
 from gpn_bayes.plots.placing import (
     STARTS,
     Band,
@@ -21,10 +21,8 @@ from gpn_bayes.plots.placing import (
     tiers_of,
     widened,
 )
+from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.report.compact import compact_places
-
-if TYPE_CHECKING:
-    from gpn_bayes.posterior.graph_posterior import GraphPosterior
 
 # Pairs below this probability are never drawn.
 SHOWN_FROM = 0.01
@@ -43,7 +41,7 @@ _SLIM, _USUAL, _BROAD, _SQUARE = 0.4, 0.62, 0.95, 1.0
 _SLIM_LETTERS, _BROAD_LETTERS = frozenset("iljtfrI .,:;'|!()[]{}-/\\"), frozenset("mwMWOQ%@&")
 
 
-def drawing_of(post: "GraphPosterior") -> dict[str, Any]:
+def drawing_of(post: DrawnPosterior) -> dict[str, Any]:
     """Return the network as it is drawn, causes above effects.
 
     Returns

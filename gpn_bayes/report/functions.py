@@ -1,11 +1,11 @@
 """The fitted curves of a report: how variables depend on their parents, as numbers."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from gpn_bayes.posterior.graph_posterior import GraphPosterior
+from gpn_bayes.posterior.curves import fitted_curves
+from gpn_bayes.posterior.protocols import DrawnPosterior
 
 # Parents from this probability on have a curve.
 CURVES_FROM = 0.1
@@ -14,7 +14,7 @@ _POINTS = 60
 _DOTS = 300
 
 
-def functions_of(post: "GraphPosterior", data: Any, most: int) -> dict[str, Any]:
+def functions_of(post: DrawnPosterior, data: Any, most: int) -> dict[str, Any]:
     """Return the curves of the variables with the most probable parents, or why there are none.
 
     Parameters
@@ -45,7 +45,7 @@ def functions_of(post: "GraphPosterior", data: Any, most: int) -> dict[str, Any]
     return found
 
 
-def _missing(post: "GraphPosterior", data: Any) -> str:
+def _missing(post: DrawnPosterior, data: Any) -> str:
     score = str(post.settings.get("score", "an unknown score")).partition("(")[0]
     if score != "GP":
         return f"Curves come with the Gaussian-process score (gp); this network was scored by {score}."
@@ -54,10 +54,8 @@ def _missing(post: "GraphPosterior", data: Any) -> str:
     return ""
 
 
-def _add_curves(found: dict[str, Any], post: "GraphPosterior", node: int, data: Any) -> None:
+def _add_curves(found: dict[str, Any], post: DrawnPosterior, node: int, data: Any) -> None:
     """Compute the curves of one variable, and note the rows they need."""
-    from gpn_bayes.posterior.curves import fitted_curves
-
     lines, points = fitted_curves(post, node, data, threshold=CURVES_FROM, points=_POINTS)
     curves = []
     for parent, line in lines.groupby("parent", sort=False):

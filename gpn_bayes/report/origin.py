@@ -3,12 +3,10 @@
 import ast
 import platform
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gpn_bayes
-
-if TYPE_CHECKING:
-    from gpn_bayes.posterior.graph_posterior import GraphPosterior
+from gpn_bayes.posterior.protocols import DrawnPosterior
 
 _PACKAGES = ("numpy", "scipy", "numba", "pymc", "arviz")
 # Settings with defaults that are left out of the call.
@@ -19,7 +17,7 @@ _SHOWN_ELSEWHERE = ("assumptions", "data_flags")
 ORDER_BIAS = {"kept": "keep", "corrected": "correct"}
 
 
-def origin_of(post: "GraphPosterior") -> dict[str, Any]:
+def origin_of(post: DrawnPosterior) -> dict[str, Any]:
     """Return what reproduces a posterior.
 
     Returns

@@ -1,6 +1,6 @@
 """What the numbers rest on: whether sampling has converged, with the figures behind it; assumptions; the data."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,12 +10,11 @@ from gpn_bayes.posterior.diagnostics import (
     R_HAT_POOR,
     WEIGHT_ESS_LIMIT,
     Diagnostics,
+    diagnose,
     pareto_k_limit,
 )
+from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.report.wording import counted
-
-if TYPE_CHECKING:
-    from gpn_bayes.posterior.graph_posterior import GraphPosterior
 
 # A green light for assumptions would claim more than checks can show.
 _DATA_LIGHTS = {"clear": "neutral", "unknown": "neutral", "flagged": "caution"}
@@ -23,7 +22,7 @@ _DATA_LIGHTS = {"clear": "neutral", "unknown": "neutral", "flagged": "caution"}
 _TRACE_POINTS = 200
 
 
-def trust_of(post: "GraphPosterior") -> dict[str, Any]:
+def trust_of(post: DrawnPosterior) -> dict[str, Any]:
     """Return what the numbers of a posterior rest on.
 
     Returns
@@ -34,7 +33,7 @@ def trust_of(post: "GraphPosterior") -> dict[str, Any]:
         is, what it means) and `trace`, the log scores of every chain, thinned; None for independent draws. Of the rest:
         `assumptions`, `data_verdict` ("neutral" or "caution"), `data_heading` and `flags`.
     """
-    found = post.diagnostics()
+    found = diagnose(post)
     return {
         "verdict": found.verdict,
         "heading": found.heading,

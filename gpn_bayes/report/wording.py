@@ -1,26 +1,24 @@
 """The answers of a posterior in words: which pairs are joined, which way, and what is open."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gpn_bayes.plots.network import Link, links
-
-if TYPE_CHECKING:
-    from gpn_bayes.posterior.graph_posterior import GraphPosterior
+from gpn_bayes.plots.links import Link, links
+from gpn_bayes.posterior.protocols import DrawnPosterior
 
 # A pair is called joined from the first probability on, and open down to the second.
 JOINED, OPEN = 0.9, 0.1
 _LISTED = 8
 
 
-def title(post: "GraphPosterior") -> str:
+def title(post: DrawnPosterior) -> str:
     """Return the heading of a report."""
     return f"Network of {counted(len(post.names), 'variable')}"
 
 
-def subtitle(post: "GraphPosterior", data: Any = None) -> str:
+def subtitle(post: DrawnPosterior, data: Any = None) -> str:
     """Return in one line what was computed."""
     settings = post.settings
     chains, draws = post.log_score.shape

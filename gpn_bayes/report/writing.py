@@ -2,19 +2,17 @@
 
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpn_bayes._util.checks import check_count
 from gpn_bayes._util.files import new_file, write_whole
+from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.report.content import content_of
 from gpn_bayes.report.page import page_of
 
-if TYPE_CHECKING:
-    from gpn_bayes.posterior.graph_posterior import GraphPosterior
-
 
 def write_report(
-    post: "GraphPosterior",
+    post: DrawnPosterior,
     path: str | PathLike[str],
     data: Any = None,
     curves: int = 24,

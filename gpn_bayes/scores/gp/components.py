@@ -8,17 +8,46 @@ f_p(x) less its mean over the rows, is free of that. It has the same moments wit
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from gpn_bayes.kernels.gp import LOWEST_THETA
 from gpn_bayes.kernels.gp_dense import Hyperparameters, read_phi
-from gpn_bayes.scores.gp.score import GPScorer
+from gpn_bayes.scores.gp.basis import Basis
+from gpn_bayes.scores.gp.priors import HyperPriors
 
 # Rounding may leave a variance that is nothing below zero.
 _LEAST_VARIANCE = 1e-18
+
+
+class KernelSettings(Protocol):
+    """The settings of a Gaussian-process score that the covariance matrix depends on; see `gpn_bayes.scores.GP`."""
+
+    @property
+    def kernel(self) -> str:
+        """The name of the kernel."""
+
+    @property
+    def priors(self) -> HyperPriors:
+        """The priors of the hyperparameters."""
+
+
+class BoundGP(Protocol):
+    """What is needed of a Gaussian-process score that is bound to data."""
+
+    @property
+    def score(self) -> KernelSettings:
+        """Its settings."""
+
+    @property
+    def values(self) -> np.ndarray:
+        """The standardised rows."""
+
+    @property
+    def basis(self) -> Basis:
+        """What was prepared of them for the low-rank form."""
 
 
 class Component(NamedTuple):
@@ -53,7 +82,7 @@ class _Covariance(NamedTuple):
 
 
 def components(
-    scorer: GPScorer,
+    scorer: BoundGP,
     node: int,
     parents: tuple[int, ...],
     phi: np.ndarray,
@@ -104,7 +133,7 @@ def components(
     return found
 
 
-def noise(scorer: GPScorer, node: int, parents: tuple[int, ...], phi: np.ndarray) -> np.ndarray:
+def noise(scorer: BoundGP, node: int, parents: tuple[int, ...], phi: np.ndarray) -> np.ndarray:
     """Return the posterior mean of a node's noise at the rows, sigma^2 C^-1 (y - mu_0): what its parents don't explain.
 
     Parameters
@@ -124,7 +153,7 @@ def noise(scorer: GPScorer, node: int, parents: tuple[int, ...], phi: np.ndarray
     return hyper.noise * covariance.solve(scorer.values[:, node] - scorer.score.priors.mu[0])
 
 
-def _covariance_of(scorer: GPScorer, parents: tuple[int, ...], phi: np.ndarray) -> tuple[Hyperparameters, _Covariance]:
+def _covariance_of(scorer: BoundGP, parents: tuple[int, ...], phi: np.ndarray) -> tuple[Hyperparameters, _Covariance]:
     """Return the hyperparameters and the covariance matrix of the rows, in the form that is quickest."""
     interaction = scorer.score.kernel == "interaction"
     hyper = read_phi(phi, len(parents), interaction)
@@ -136,7 +165,7 @@ def _kernel(a: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
     return np.exp(-0.5 * ((a[:, None] - b[None, :]) / theta) ** 2)
 
 
-def _low_rank(scorer: GPScorer, parents: tuple[int, ...], hyper: Hyperparameters, mu_variance: float) -> _Covariance:
+def _low_rank(scorer: BoundGP, parents: tuple[int, ...], hyper: Hyperparameters, mu_variance: float) -> _Covariance:
     """With C = B B' + sigma^2 I, at a cost that grows as the rows."""
     factors = [scorer.basis.factor(p, theta) for p, theta in zip(parents, hyper.thetas, strict=True)]
     whole = np.column_stack([np.full(len(scorer.values), np.sqrt(mu_variance)), *factors])
@@ -152,7 +181,7 @@ def _twice(factor: np.ndarray, vector: np.ndarray) -> np.ndarray:
     return factor @ (factor.T @ vector)
 
 
-def _dense(scorer: GPScorer, parents: tuple[int, ...], hyper: Hyperparameters, mu_variance: float) -> _Covariance:
+def _dense(scorer: BoundGP, parents: tuple[int, ...], hyper: Hyperparameters, mu_variance: float) -> _Covariance:
     """With C written out, at a cost that grows as the rows cubed."""
     kernels = [
         _kernel(scorer.values[:, p], scorer.values[:, p], theta) for p, theta in zip(parents, hyper.thetas, strict=True)

@@ -18,6 +18,7 @@ from gpn_bayes.scores.assumptions import ADDITIVE, CURVED, EVEN_NOISE, PAIRWISE,
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
 from gpn_bayes.scores.gp.basis import MANY_ROWS, Basis
 from gpn_bayes.scores.gp.bridge import bridge_estimate
+from gpn_bayes.scores.gp.components import noise
 from gpn_bayes.scores.gp.dense import LARGEST_DENSE, DensePosterior
 from gpn_bayes.scores.gp.importance import importance_estimate
 from gpn_bayes.scores.gp.laplace import laplace_estimate
@@ -215,8 +216,6 @@ class GPScorer(Scorer):
     @one_blas_thread
     def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> np.ndarray:
         """Return the posterior mean of the noise, at the highest mode of the hyperparameters."""
-        from gpn_bayes.scores.gp.components import noise
-
         scale = data.values[:, node].std(ddof=1)
         if not parents:
             return scale * self.values[:, node]

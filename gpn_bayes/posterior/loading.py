@@ -1,0 +1,101 @@
+"""From a netCDF file that `GraphPosterior.save` wrote to the posterior."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from gpn_bayes import graphs, scores
+from gpn_bayes.data import Dataset, SufficientStatistics
+from gpn_bayes.posterior import stored_data
+from gpn_bayes.posterior.exact import ExactAnswers
+from gpn_bayes.posterior.export import FORMAT
+from gpn_bayes.posterior.graph_posterior import GraphPosterior
+from gpn_bayes.scores.dag_scorer import DagScorer
+from gpn_bayes.scores.prior import GraphPrior
+
+
+def load(path: str | os.PathLike[str]) -> GraphPosterior:
+    """Read a posterior that `GraphPosterior.save` wrote.
+
+    Parameters
+    ----------
+    path : path
+        The netCDF file.
+
+    Returns
+    -------
+    GraphPosterior
+        It answers as the saved one did. Where the file was saved with the data, curves, reports and scores of other
+        DAGs need nothing else.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+    >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     post.save(f"{folder}/posterior.nc")
+    ...     again = gpn.load(f"{folder}/posterior.nc")
+    >>> print(again.edge_probability("raf", "akt"))
+    0.023 (exact)
+    >>> round(again.log_score_gap([("raf", "mek")]), 1)
+    488.6
+    """
+    source = Path(path)
+    if not source.is_file():
+        raise ValueError(f"the posterior's file must exist; {str(source)!r} is not a file")
+    try:
+        with xr.open_datatree(source, engine="h5netcdf") as tree:
+            tree.load()
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(f"{source.name!r} can't be read as a netCDF file: {error}".splitlines()[0]) from None
+    if "posterior" not in tree or tree["posterior"].attrs.get("format") != FORMAT:
+        raise ValueError(f"{source.name!r} must be a posterior written by GraphPosterior.save; it isn't")
+    edge = tree["posterior"]["edge"]
+    stats = {str(name): values.to_numpy() for name, values in tree["sample_stats"].data_vars.items()}
+    names = tuple(str(name) for name in edge.coords["parent"].to_numpy())
+    settings = json.loads(tree["posterior"].attrs["settings"])
+    data = stored_data.from_tree(tree, names, settings.get("data_fingerprint"))
+    return GraphPosterior(
+        names=names,
+        parents=graphs.pack(edge.to_numpy().astype(np.int8)),
+        log_score=stats.pop("lp"),
+        log_weights=tree["log_weights"]["log_weight"].to_numpy() if "log_weights" in tree else None,
+        stats=stats,
+        settings=settings,
+        exact=_read_exact(tree["exact"]) if "exact" in tree else None,
+        scorer=_read_scorer(tree["posterior"].attrs.get("score"), settings, names, data),
+        score_errors=tree["score_errors"]["score_error"].to_numpy() if "score_errors" in tree else None,
+        data=data,
+    )
+
+
+def _read_scorer(
+    text: str | None, settings: dict[str, Any], names: tuple[str, ...], data: Dataset | SufficientStatistics | None
+) -> DagScorer | None:
+    """Return the scores behind a posterior; None where the file doesn't say all of them."""
+    try:
+        if text is None:  # as version 0.1.0 wrote files
+            score = scores.from_label(str(settings["score"]))
+        else:
+            score = scores.from_parameters(**json.loads(text))
+        return DagScorer(score, GraphPrior.from_parameters(names, settings["prior"]), data)
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _read_exact(group: Any) -> ExactAnswers:
+    candidates = json.loads(group.attrs["candidates"])
+    cuts = np.cumsum([1 << len(chosen) for chosen in candidates])[:-1]
+    return ExactAnswers(
+        edges=group["edge_probability"].to_numpy(),
+        log_z=float(group.attrs["log_z"]),
+        candidates=candidates,
+        log_scores=np.split(group["set_log_score"].to_numpy(), cuts),
+        parent_sets=np.split(group["set_probability"].to_numpy(), cuts),
+    )

@@ -1,0 +1,82 @@
+"""What pictures, reports, curves, diagnostics and files need of a posterior, so that they needn't import its class.
+
+`gpn_bayes.posterior.pictures` adds methods to these protocols, and posteriors inherit from it: so mypy checks that they
+have every member, of the right type.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import pandas as pd
+
+from gpn_bayes.posterior.estimate import Moments
+from gpn_bayes.posterior.exact import ExactAnswers
+
+
+class GraphCollection(Protocol):
+    """DAGs over the same variables, drawn from a posterior or fitted to resampled rows.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The variables.
+    quantity : str
+        What to call the share of the DAGs that have an edge, such as "probability".
+    """
+
+    names: tuple[str, ...]
+    quantity: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def _distinct(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The distinct DAGs, the first draw of each, and which one each draw is."""
+
+    @abstractmethod
+    def edge_probabilities(self) -> pd.DataFrame:
+        """Return the probability of every edge; rows are parents, columns children."""
+
+
+class DrawnPosterior(GraphCollection, Protocol):
+    """Weighted draws of DAGs from a posterior, with their scores and how they were made.
+
+    The members are those of `gpn_bayes.GraphPosterior`, where they are explained.
+    """
+
+    parents: np.ndarray
+    log_score: np.ndarray
+    log_weights: np.ndarray | None
+    score_errors: np.ndarray | None
+    stats: dict[str, np.ndarray]
+    settings: dict[str, Any]
+    exact: ExactAnswers | None
+    scorer: Callable[[np.ndarray], float] | None
+    data: Any
+
+    @property
+    @abstractmethod
+    def adjacency(self) -> np.ndarray:
+        """The drawn DAGs, of shape (chain, draw, parent, child)."""
+
+    @property
+    @abstractmethod
+    def weights(self) -> np.ndarray:
+        """The weight of each draw, of mean one."""
+
+    @abstractmethod
+    def _moments(self, features_of: Callable[[np.ndarray], np.ndarray]) -> Moments:
+        """Return the posterior means of features of a stack of DAGs, as arrays over the features."""
+
+    @abstractmethod
+    def _joined_moments(self, i: Sequence[int] | np.ndarray, j: Sequence[int] | np.ndarray) -> Moments:
+        """Return the estimates that nodes i and j are joined, either way."""
+
+    @abstractmethod
+    def parent_set_probabilities(self, node: Hashable) -> pd.DataFrame:
+        """Return the parent sets of a variable by decreasing probability."""
+
+    @abstractmethod
+    def summary(self) -> pd.DataFrame:
+        """Return a tidy table of all edges by decreasing probability."""
