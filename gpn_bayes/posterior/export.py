@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from gpn_bayes import graphs, scores
+from gpn_bayes import graphs
 from gpn_bayes._util.files import new_file, write_whole
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.posterior import stored_data
 from gpn_bayes.posterior.diagnostics import weight_ess
 from gpn_bayes.posterior.exact import ExactAnswers
 from gpn_bayes.posterior.graph_posterior import GraphPosterior
+from gpn_bayes.posterior.score_setting import score_of
 from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.prior import GraphPrior
+from gpn_bayes.scores.recorded import from_parameters
 
 _FORMAT = "gpn_bayes posterior 1"
 _PACKED = {"zlib": True, "complevel": 4}
@@ -119,9 +121,6 @@ def save(post: GraphPosterior, path: str | os.PathLike[str], overwrite: bool = F
         tree["exact"] = xr.DataTree(_exact_dataset(post.exact, post.names))
     if post.score_errors is not None:
         encoding["/score_errors"] = {"score_error": _PACKED}
-    if isinstance(post.scorer, DagScorer):
-        score = post.scorer.score
-        tree["posterior"].attrs |= {"score": json.dumps({"name": score.name, "parameters": score.parameters})}
     if data and post.data is not None:
         name, dataset = stored_data.to_xarray(post.data)
         tree[name] = xr.DataTree(dataset)
@@ -191,10 +190,8 @@ def _read_scorer(
 ) -> DagScorer | None:
     """Return the scores behind a posterior; None where the file doesn't say all of them."""
     try:
-        if text is None:  # as version 0.1.0 wrote files
-            score = scores.from_label(str(settings["score"]))
-        else:
-            score = scores.from_parameters(**json.loads(text))
+        # Files of versions that kept the score's label in the settings may have its name and parameters here.
+        score = score_of(settings) if text is None else from_parameters(**json.loads(text))
         return DagScorer(score, GraphPrior.from_parameters(names, settings["prior"]), data)
     except (ValueError, KeyError, TypeError):
         return None

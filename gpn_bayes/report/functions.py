@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpn_bayes.posterior.score_setting import score_title
+
 if TYPE_CHECKING:
     from gpn_bayes.posterior.graph_posterior import GraphPosterior
 
@@ -46,7 +48,7 @@ def functions_of(post: "GraphPosterior", data: Any, most: int) -> dict[str, Any]
 
 
 def _missing(post: "GraphPosterior", data: Any) -> str:
-    score = str(post.settings.get("score", "an unknown score")).partition("(")[0]
+    score = score_title(post.settings, unknown="an unknown score")
     if score != "GP":
         return f"Curves come with the Gaussian-process score (gp); this network was scored by {score}."
     if data is None and post.data is None:

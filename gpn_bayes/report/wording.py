@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpn_bayes.plots.network import Link, links
+from gpn_bayes.posterior.score_setting import score_title
 
 if TYPE_CHECKING:
     from gpn_bayes.posterior.graph_posterior import GraphPosterior
@@ -27,7 +28,7 @@ def subtitle(post: "GraphPosterior", data: Any = None) -> str:
     rows = getattr(post.data if data is None else data, "n_rows", None)
     known = [
         None if rows is None else counted(rows, "row"),
-        f"{str(settings.get('score', 'unknown')).partition('(')[0]} score",
+        f"{score_title(settings)} score",
         f"{settings.get('sampler', 'unknown')} sampler",
         f"{chains} × {draws:,} networks drawn",
     ]
