@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 
 import gpn_bayes as gpn
-from gpn_bayes.candidates import costs, growth
+from gpn_bayes.candidates import costs
+from gpn_bayes.candidates.growth import GrowthRule
 from gpn_bayes.candidates.parent_space import ParentSpace
 from gpn_bayes.candidates.spaces import SpaceContext, find_candidates
 from gpn_bayes.mcmc.exact_posterior import ExactPosterior, exact_probabilities
 from gpn_bayes.mcmc.tables import build_tables
-from gpn_bayes.sampling import options
-from gpn_bayes.sampling import sample as sampling
+from gpn_bayes.sampling.options import RunOptions
+from gpn_bayes.sampling.prepared_run import prepare
+from gpn_bayes.sampling.rounds import grow
 from gpn_bayes.sampling.score_tables import Tabulator
 from gpn_bayes.scores.cache import ScoreCache
 from tests.draws import assert_edges_agree
@@ -30,10 +32,10 @@ def narrow(monkeypatch):
 
 def space_of(data, score, **settings) -> ParentSpace:
     """Return the space that chains would draw from, after it has grown."""
-    run = options.prepare(data, score=score, sampler="partition", draws=300, tune=100, random_seed=1, **settings)
+    run = prepare(data, RunOptions(score=score, sampler="partition", draws=300, tune=100, random_seed=1, **settings))
     store = ScoreCache(run.scorer)
-    found = find_candidates(run.space, SpaceContext(run.data, store, progressbar=False))
-    return sampling._expanded(run, found, Tabulator(store, run.prior, progressbar=False), None, False)[0]
+    candidates = find_candidates(run.space, SpaceContext(run.data, store, progressbar=False))
+    return grow(run, candidates.lists, Tabulator(store, run.prior, progressbar=False), progressbar=False)[0]
 
 
 def exact_over(scorer, space: ParentSpace | None = None) -> ExactPosterior:
@@ -45,7 +47,7 @@ def exact_over(scorer, space: ParentSpace | None = None) -> ExactPosterior:
     if space is not None:
         for i, own in enumerate(others):
             outside = sum((masks >> bit & 1) * (j not in space.lists[i]) for bit, j in enumerate(own))
-            scores[i][outside > bool(space.outsiders[i])] = -np.inf
+            scores[i][outside > bool(space.outside[i])] = -np.inf
     return exact_probabilities(build_tables(others, scores))
 
 
@@ -65,12 +67,15 @@ def test_the_default_space_keeps_nearly_all_of_the_posterior(score, parents, nar
 
 
 def test_only_nodes_that_leave_much_out_have_more_candidates_than_usual():
-    """Two outsiders of 0.3 leave about 9 % out, two of 0.03 hardly anything; neither finds a candidate to replace."""
-    lists, outsiders = [[1, 2], [0, 2]], [[3, 4], [3, 4]]
-    space = ParentSpace(lists, outsiders, max_parents=None, max_with_outsider=None)
+    """Two parents from outside of probability 0.3 leave about 9 % out, two of 0.03 hardly anything.
+
+    Neither finds a candidate to replace.
+    """
+    lists, outside = [[1, 2], [0, 2]], [[3, 4], [3, 4]]
+    space = ParentSpace(lists, outside, max_parents=None, max_with_outside=None)
     probabilities = np.full((5, 5), 0.2)
     probabilities[3:, 0], probabilities[3:, 1] = 0.3, 0.03
-    grown, done = growth._take_in(space, probabilities, threshold=0.02, limit=2, most=3)
+    grown, done = GrowthRule(threshold=0.02, limit=2, most=3).next_lists(space, probabilities)
     assert list(map(len, grown[:2])) == [3, 2]
     assert (done.added, done.dropped, done.no_room) == (1, 0, 3)
 

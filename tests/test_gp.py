@@ -11,7 +11,8 @@ from scipy import integrate, optimize
 import gpn_bayes as gpn
 from gpn_bayes.kernels.gp import new_workspace
 from gpn_bayes.kernels.gp_modes import LOWEST_LOG_THETA, hessian_at
-from gpn_bayes.sampling.options import prepare
+from gpn_bayes.sampling.options import RunOptions
+from gpn_bayes.sampling.prepared_run import prepare
 from gpn_bayes.scores import GP
 from gpn_bayes.scores.gp.dense import LARGEST_DENSE, DensePosterior
 from gpn_bayes.scores.gp.laplace import laplace_estimate
@@ -201,10 +202,10 @@ def test_a_pickled_scorer_gives_the_same_scores():
 
 def test_large_parent_sets_are_not_scored_unasked():
     values = np.random.default_rng(6).normal(size=(30, 8))
-    prepared = prepare(values, GP(estimator="laplace"))
+    prepared = prepare(values, RunOptions(GP(estimator="laplace")))
     assert prepared.max_parents == 5
-    assert prepare(values, GP(), max_parents=2).max_parents == 2
-    assert prepare(values, "bge").max_parents is None
+    assert prepare(values, RunOptions(GP(), max_parents=2)).max_parents == 2
+    assert prepare(values, RunOptions("bge")).max_parents is None
 
 
 def test_pymc_model_states_the_score():

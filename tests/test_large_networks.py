@@ -12,10 +12,11 @@ from scipy.special import logsumexp
 import gpn_bayes as gpn
 from gpn_bayes import graphs
 from gpn_bayes.candidates.costs import most_candidates
-from gpn_bayes.candidates.parent_space import ParentSpace, with_outsiders
-from gpn_bayes.sampling import options
+from gpn_bayes.candidates.parent_space import ParentSpace, with_parents_from_outside
 from gpn_bayes.sampling import sample as sampling
 from gpn_bayes.sampling.checkpoint import CheckpointStore
+from gpn_bayes.sampling.options import RunOptions
+from gpn_bayes.sampling.prepared_run import prepare
 from gpn_bayes.sampling.score_tables import Tabulator
 from gpn_bayes.scores import GraphPrior
 from tests.draws import assert_same_draws
@@ -241,27 +242,27 @@ def test_too_many_sets_with_an_outsider_are_refused_or_kept_small():
     scorer = gpn.scores.BGe().bind(pd.DataFrame(rng.normal(size=(300, 200))).add_prefix("x"))
     wide = [[j for j in range(13) if j != i] for i in range(200)]
     with pytest.raises(ValueError, match="parents from outside the candidates take at most 42000000 scores"):
-        with_outsiders(wide, prior, None, scorer, True)
-    assert with_outsiders(wide, prior, None, scorer, False) == ParentSpace(wide, [[]] * 200)
+        with_parents_from_outside(wide, prior, None, scorer, True)
+    assert with_parents_from_outside(wide, prior, None, scorer, False) == ParentSpace(wide, [[]] * 200)
     few = [own[:4] for own in wide]
-    assert with_outsiders(few, prior, None, scorer, True).max_with_outsider == 5
+    assert with_parents_from_outside(few, prior, None, scorer, True).max_with_outside == 5
     scorer.closed_form = False
-    assert with_outsiders(few, prior, None, scorer, True).max_with_outsider == 1
+    assert with_parents_from_outside(few, prior, None, scorer, True).max_with_outside == 1
     assert [most_candidates(n) for n in (20, 100, 200, 256)] == [14, 12, 10, 9]
 
 
 def test_tables_of_nodes_that_did_not_change_are_kept(monkeypatch):
-    run = options.prepare(FIVE, candidates=CORE, plus_one=True, sampler="partition")
+    run = prepare(FIVE, RunOptions(candidates=CORE, plus_one=True, sampler="partition"))
     from gpn_bayes.scores.cache import ScoreCache
 
     tabulator = Tabulator(ScoreCache(run.scorer), run.prior, progressbar=False)
     lists = [[1], [0, 2], [], [0], [3, 2]]
-    space = with_outsiders(lists, run.prior, None, run.scorer, True)
+    space = with_parents_from_outside(lists, run.prior, None, run.scorer, True)
     first = tabulator.tables(space)
     asked = []
     table = run.scorer.table
     monkeypatch.setattr(run.scorer, "table", lambda node, *rest: asked.append(node) or table(node, *rest))
-    grown = with_outsiders([[1], [0, 2, 3], [], [0], [3, 2]], run.prior, None, run.scorer, True)
+    grown = with_parents_from_outside([[1], [0, 2, 3], [], [0], [3, 2]], run.prior, None, run.scorer, True)
     second = tabulator.tables(grown)
     assert set(asked) == {1}
     fresh = Tabulator(ScoreCache(run.scorer), run.prior, progressbar=False).tables(grown)

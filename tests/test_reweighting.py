@@ -19,8 +19,10 @@ from gpn_bayes import graphs
 from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.sampling import sample as sampling
 from gpn_bayes.sampling.checkpoint import CheckpointStore
-from gpn_bayes.sampling.options import prepare
-from gpn_bayes.sampling.reweighting import smooth, weigh
+from gpn_bayes.sampling.options import RunOptions
+from gpn_bayes.sampling.pareto_smoothing import pareto_smooth
+from gpn_bayes.sampling.prepared_run import prepare
+from gpn_bayes.sampling.reweighting import weigh
 from gpn_bayes.scores.cache import ScoreCache, ScoreRecord
 from gpn_bayes.scores.dag_scorer import DagScorer
 from tests.draws import DAGS, NULL, assert_same_draws, quick, table
@@ -92,7 +94,7 @@ def test_a_score_of_minus_infinity_weighs_nothing():
 def test_smoothing_tells_the_tail_and_keeps_the_order(k):
     """Weights u^-k of uniform u have a Pareto tail of shape k."""
     u = np.random.default_rng(3).random((4, 5000))
-    weights, found = smooth(-k * np.log(u))
+    weights, found = pareto_smooth(-k * np.log(u))
     assert found == pytest.approx(k, abs=0.15)
     # Largest ratio, largest weight: the sign is right. The body of the weights is untouched.
     np.testing.assert_array_equal(np.argsort(weights.ravel()), np.argsort(-u.ravel()))
@@ -107,7 +109,7 @@ def test_smoothing_helps_where_the_tail_is_heavy():
     for _ in range(300):
         ratios = -0.8 * np.log(rng.random(400))  # the mean of the weights is 1 / (1 - 0.8) = 5
         plain.append(np.exp(ratios).mean())
-        weights, _ = smooth(ratios)
+        weights, _ = pareto_smooth(ratios)
         body = np.argsort(ratios)[:200]
         smoothed.append(np.exp(weights + (ratios - weights)[body].mean()).mean())
     assert np.sqrt(np.mean((np.array(smoothed) - 5) ** 2)) < 0.8 * np.sqrt(np.mean((np.array(plain) - 5) ** 2))
@@ -117,11 +119,11 @@ def test_ties_are_not_smoothed():
     rng = np.random.default_rng(4)
     values = -0.9 * np.log(rng.random(40))
     ratios = values[rng.integers(40, size=(2, 1000))]
-    weights, k_hat = smooth(ratios)
+    weights, k_hat = pareto_smooth(ratios)
     np.testing.assert_array_equal(weights, ratios - ratios.max())
     assert np.isnan(k_hat)
     for few in (np.zeros((2, 500)), rng.normal(size=(2, 49)), np.where(np.arange(1000) < 5, 0.0, -np.inf)):
-        weights, k_hat = smooth(few)
+        weights, k_hat = pareto_smooth(few)
         np.testing.assert_array_equal(weights, few - few.max())
         assert np.isnan(k_hat)
 
@@ -129,7 +131,7 @@ def test_ties_are_not_smoothed():
 def test_weights_stay_a_function_of_the_dag_where_some_draws_repeat():
     rng = np.random.default_rng(4)
     ratios = -0.9 * np.log(rng.random(1500))[rng.integers(1500, size=2000)]
-    weights, k_hat = smooth(ratios)
+    weights, k_hat = pareto_smooth(ratios)
     assert 0.5 < k_hat < 1.3
     values, inverse = np.unique(ratios, return_inverse=True)
     assert len(values) < 1300
@@ -155,7 +157,7 @@ def test_weighted_draws_agree_with_enumeration(settings):
 
 
 def test_only_the_drawn_sets_are_scored_and_the_scores_are_the_accurate_ones():
-    run = prepare(DATA, Noisy(rough=1.0), draws=40, chains=1, random_seed=3, prior="fair", max_parents=2)
+    run = prepare(DATA, RunOptions(Noisy(rough=1.0), draws=40, chains=1, random_seed=3, prior="fair", max_parents=2))
     post = sampling.draw(run, progressbar=False)
     drawn = {(i, tuple(np.flatnonzero(dag[:, i]).tolist())) for dag in post.adjacency[0] for i in range(4)}
     assert sorted(run.scorer.scored) == sorted(drawn)
@@ -254,11 +256,11 @@ def test_exact_answers_with_errors_in_words():
 
 
 def test_reweight_is_part_of_the_run():
-    keys = {reweight: prepare(DATA, Noisy(), reweight=reweight).key for reweight in ("auto", None)}
+    keys = {reweight: prepare(DATA, RunOptions(Noisy(), reweight=reweight)).key for reweight in ("auto", None)}
     assert keys["auto"] != keys[None]
-    assert prepare(DATA, "bge").key == prepare(DATA, "bge", reweight=None).key
+    assert prepare(DATA, RunOptions("bge")).key == prepare(DATA, RunOptions("bge", reweight=None)).key
     with pytest.raises(ValueError, match="^reweight must be 'auto' or None; received 'always'$"):
-        prepare(DATA, "bge", reweight="always")
+        prepare(DATA, RunOptions("bge", reweight="always"))
 
 
 # The file, Ctrl-C and kills
@@ -310,12 +312,14 @@ def test_ctrl_c_while_weighting_keeps_draws_and_scores(settings, tmp_path):
         part = quick(DATA, score=Noisy(error=0.1, act=press), cache=path, **settings)
     np.testing.assert_array_equal(part.parents, whole.parents)
     np.testing.assert_array_equal(part.log_score, whole.stats["proposal_log_score"])
-    assert part.settings["score"].startswith("Noisy(noise=0.5") and part.exact is None
+    assert part.settings["score"]["parameters"]["noise"] == 0.5 and part.exact is None
     assert (part.log_weights is None) == (settings["sampler"] != "order")
     assert any("interrupted" in text for text in part.diagnostics().warnings())
     kept = rows(path, "SELECT count(*) FROM scores")[0][0]
     assert kept > 0 and rows(path, "SELECT count(*) FROM blocks")[0][0] > 0
-    run = prepare(DATA, Noisy(error=0.1), **{"draws": 60, "tune": 20, "chains": 2, "random_seed": 3} | settings)
+    run = prepare(
+        DATA, RunOptions(Noisy(error=0.1), **{"draws": 60, "tune": 20, "chains": 2, "random_seed": 3} | settings)
+    )
     assert_same_draws(sampling.draw(run, cache=path, progressbar=False), whole)
     assert len(run.scorer.scored) == len(drawn_sets(whole.parents).keys) - kept
     assert run.proposal.scored == []
@@ -365,7 +369,7 @@ def test_a_run_killed_while_weighting_goes_on(tmp_path):
     assert done.returncode == 9
     kept = rows(path, "SELECT count(*) FROM scores")[0][0]
     assert kept > 0
-    run = prepare(DATA, Noisy(error=0.1), draws=60, tune=20, chains=2, random_seed=3)
+    run = prepare(DATA, RunOptions(Noisy(error=0.1), draws=60, tune=20, chains=2, random_seed=3))
     assert_same_draws(sampling.draw(run, cache=path, progressbar=False), quick(DATA, score=Noisy(error=0.1)))
     assert len(run.scorer.scored) <= 32 - kept and run.proposal.scored == []
 

@@ -12,7 +12,7 @@ import gpn_bayes as gpn
 from gpn_bayes import graphs, simulate
 from gpn_bayes.candidates.costs import filled_up_to
 from gpn_bayes.candidates.methods import ALPHA, METHODS, POOL, SpaceContext
-from gpn_bayes.candidates.parent_space import with_outsiders
+from gpn_bayes.candidates.parent_space import with_parents_from_outside
 from gpn_bayes.candidates.pc_skeleton import dual_pc_skeleton, pc_skeleton
 from gpn_bayes.candidates.screening import distance_correlations, forward_selection, strongest
 from gpn_bayes.candidates.spaces import (
@@ -26,7 +26,8 @@ from gpn_bayes.candidates.spaces import (
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES
 from gpn_bayes.mcmc.tables import MAX_TABULATED
-from gpn_bayes.sampling import options
+from gpn_bayes.sampling.options import RunOptions
+from gpn_bayes.sampling.prepared_run import prepare
 from gpn_bayes.scores import BGe, GraphPrior
 from gpn_bayes.scores.cache import ScoreCache
 from tests.test_screening import SlowScore
@@ -126,9 +127,9 @@ def test_slow_scores_keep_all_others_of_up_to_21_variables():
     ],
 )  # fmt: skip
 def test_the_sampler_decides_on_the_space(sampler, n, chosen):
-    run = options.prepare(DATA[NAMES[:n]], sampler=sampler)
+    run = prepare(DATA[NAMES[:n]], RunOptions(sampler=sampler))
     assert (run.settings["sampler"], run.space.source) == chosen
-    assert run.plus_one == (chosen[1] != "all others")
+    assert run.outside == (chosen[1] != "all others")
 
 
 def test_what_is_found_by_default_is_filled_up_by_the_score():
@@ -195,15 +196,15 @@ def test_a_graph_leaves_no_default_to_anyone():
 
 def test_only_variables_not_named_take_parents_from_outside_unless_asked():
     named = {"v2": ["v1"], "v3": []}
-    run = options.prepare(DATA, candidates=named)
-    assert run.plus_one and run.closed == {1, 2} and run.settings["plus_one"] == "not named"
-    asked = options.prepare(DATA, candidates=named, plus_one=True)
-    assert asked.plus_one and not asked.closed and asked.settings["plus_one"] is True
+    run = prepare(DATA, RunOptions(candidates=named))
+    assert run.outside and run.closed == {1, 2} and run.settings["plus_one"] == "not named"
+    asked = prepare(DATA, RunOptions(candidates=named, plus_one=True))
+    assert asked.outside and not asked.closed and asked.settings["plus_one"] is True
     assert run.key != asked.key
     lists = found_by(named).lists
-    space = with_outsiders(lists, run.prior, None, run.scorer, True, run.closed)
-    assert [space.outsiders[1], space.outsiders[2]] == [[], []]
-    assert all(len(own) + len(others) == N - 1 for own, others in zip(lists[3:], space.outsiders[3:], strict=True))
+    space = with_parents_from_outside(lists, run.prior, None, run.scorer, True, run.closed)
+    assert [space.outside[1], space.outside[2]] == [[], []]
+    assert all(len(own) + len(others) == N - 1 for own, others in zip(lists[3:], space.outside[3:], strict=True))
 
 
 def test_sampling_keeps_to_what_was_named():
@@ -384,7 +385,7 @@ REFUSED = [
 @pytest.mark.parametrize(("candidates", "message"), REFUSED, ids=[message[-40:] for _, message in REFUSED])
 def test_bad_candidates_are_refused_before_anything_is_computed(candidates, message):
     with pytest.raises(ValueError) as error:
-        options.prepare(DATA, candidates=candidates)
+        prepare(DATA, RunOptions(candidates=candidates))
     assert str(error.value) == message
 
 
@@ -398,7 +399,7 @@ def test_too_many_required_edges_are_refused():
     message = "at most 20 candidate parents a node are supported; 'v25' has 21 required ones"
     for candidates in ("correlation", {"v1": ["v2"]}):
         with pytest.raises(ValueError) as error:
-            options.prepare(DATA, prior=prior, candidates=candidates)
+            prepare(DATA, RunOptions(prior=prior, candidates=candidates))
         assert str(error.value) == message
 
 
@@ -422,7 +423,7 @@ def test_too_many_required_edges_are_refused():
 )
 def test_methods_that_the_data_do_not_allow_are_refused(data, candidates, message):
     with pytest.raises(ValueError) as error:
-        options.prepare(data, candidates=candidates)
+        prepare(data, RunOptions(candidates=candidates))
     assert str(error.value) == message
 
 
@@ -470,11 +471,11 @@ def test_sampling_stays_within_the_space(candidates, tmp_path):
 
 def test_runs_are_told_apart_by_what_was_asked_for():
     keys = [
-        options.prepare(DATA, candidates=candidates, random_seed=1).key
+        prepare(DATA, RunOptions(candidates=candidates, random_seed=1)).key
         for candidates in (None, 8, "pc", "greedy", {"v1": ["v2"]}, {"v1": ["v3"]})
     ]
     assert len(set(keys)) == len(keys)
-    assert keys[2] == options.prepare(DATA, candidates=["pc"], random_seed=1).key
+    assert keys[2] == prepare(DATA, RunOptions(candidates=["pc"], random_seed=1)).key
 
 
 def test_a_run_that_found_its_space_goes_on_where_it_stopped(tmp_path, monkeypatch):

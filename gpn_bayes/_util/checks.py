@@ -1,11 +1,10 @@
 """Checks of single settings, with the one wording all share."""
 
+import math
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
-
-import numpy as np
 
 
 def check_count(name: str, value: Any, least: int = 0) -> None:
@@ -17,7 +16,7 @@ def check_count(name: str, value: Any, least: int = 0) -> None:
     Traceback (most recent call last):
     ValueError: restarts must be a whole number, 0 or more; received -1
     """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name} must be a whole number, {least} or more; received {value!r}")
 
 
@@ -84,7 +83,7 @@ def check_not_negative(name: str, value: Any, word: str | None = None) -> None:
     """
     if word is not None and isinstance(value, str) and value == word:
         return
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < math.inf:
         either = "" if word is None else f"{word!r} or "
         raise ValueError(f"{name} must be {either}a number, 0 or more; received {value!r}")
 

@@ -108,7 +108,7 @@ def grown_up_to(n: int, scorer: Scorer) -> int:
 
 
 def _largest(n: int, scorer: Scorer, most: int, seconds: float) -> int:
-    """Return the largest number of candidates of which tables, with every outsider, take no more than some seconds."""
+    """Return the largest number of candidates whose tables, with all parents from outside, take only some seconds."""
     per_set = _TABULATING_SECONDS + scorer.seconds_per_set
     # With all others but one as candidates, and that one as the parent from outside, no parent set is left out.
     sizes = range(min(most, n - 2) + 1)

@@ -21,18 +21,18 @@ class ParentSpace:
     ----------
     lists : list of list of int
         The candidate parents of every node.
-    outsiders : list of list of int
-        Nodes of which one may be a further parent.
+    outside : list of list of int
+        Nodes outside these, of which one may be a further parent.
     max_parents : int or None
         Largest number of parents.
-    max_with_outsider : int or None
+    max_with_outside : int or None
         Largest number of parents of sets with one from outside, that one counted.
     """
 
     lists: list[list[int]]
-    outsiders: list[list[int]]
+    outside: list[list[int]]
     max_parents: int | None = None
-    max_with_outsider: int | None = None
+    max_with_outside: int | None = None
 
     def limit(self, node: int) -> int:
         """Return the largest number of candidates in a parent set of a node."""
@@ -41,11 +41,11 @@ class ParentSpace:
 
     def limit_beside(self, node: int) -> int:
         """Return the largest number of candidates beside a parent from outside; -1 if there is room for none."""
-        limits = [limit - 1 for limit in (self.max_parents, self.max_with_outsider) if limit is not None]
+        limits = [limit - 1 for limit in (self.max_parents, self.max_with_outside) if limit is not None]
         return min([len(self.lists[node]), *limits])
 
 
-def with_outsiders(
+def with_parents_from_outside(
     lists: list[list[int]],
     prior: GraphPrior,
     max_parents: int | None,
@@ -68,20 +68,20 @@ def with_outsiders(
     scorer : Scorer
         The score, which takes milliseconds unless it has a closed form.
     wanted : bool
-        Whether to; otherwise no one has outsiders.
+        Whether to; otherwise no node has parents from outside.
     closed : collection of int
-        Nodes that have none even so.
+        Nodes that have no parents from outside even so.
     """
     n = len(lists)
     if not wanted or max_parents == 0:
         return ParentSpace(lists, [[] for _ in lists], max_parents)
-    outsiders = [
+    outside = [
         [j for j in range(n) if j != i and j not in own and not prior.forbidden[j, i]] for i, own in enumerate(lists)
     ]
     for i, own in enumerate(lists):
-        if i in closed or len(own) == MAX_CANDIDATES:  # the latter have no local bit left for a guest
-            outsiders[i] = []
-    stored = sum(len(others) << len(own) for own, others in zip(lists, outsiders, strict=True))
+        if i in closed or len(own) == MAX_CANDIDATES:  # the latter have no local bit left for a parent from outside
+            outside[i] = []
+    stored = sum(len(others) << len(own) for own, others in zip(lists, outside, strict=True))
     if stored > MAX_OUTSIDE:
         raise ValueError(
             f"parents from outside the candidates take at most {MAX_OUTSIDE} scores; received candidates that ask for "
@@ -89,14 +89,14 @@ def with_outsiders(
         )
     largest = max(map(len, lists)) + 1 if max_parents is None else max_parents
     if not scorer.closed_form:
-        while largest > 1 and _count_outside(ParentSpace(lists, outsiders, max_parents, largest)) > _MAX_SLOW_OUTSIDE:
+        while largest > 1 and _count_outside(ParentSpace(lists, outside, max_parents, largest)) > _MAX_SLOW_OUTSIDE:
             largest -= 1
-    return ParentSpace(lists, outsiders, max_parents, largest)
+    return ParentSpace(lists, outside, max_parents, largest)
 
 
 def _count_outside(space: ParentSpace) -> int:
     """Return how many scores of sets with a parent from outside a space holds."""
     return sum(
         len(others) * sum(comb(len(own), size) for size in range(space.limit_beside(i) + 1))
-        for i, (own, others) in enumerate(zip(space.lists, space.outsiders, strict=True))
+        for i, (own, others) in enumerate(zip(space.lists, space.outside, strict=True))
     )

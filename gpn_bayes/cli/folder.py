@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from gpn_bayes.posterior import GraphPosterior
-    from gpn_bayes.sampling.options import PreparedRun
+    from gpn_bayes.sampling.prepared_run import PreparedRun
 
 FORMAT = "gpn_bayes run 1"
 # How each column of edges.csv is written, so that equal results are equal files.
@@ -143,20 +143,23 @@ def find_posterior(path: Path) -> Path:
 
 def _differences(known: dict[str, Any], run: "PreparedRun") -> str:
     """Return what sets a known run apart from this one, in options as they are typed."""
+    from gpn_bayes.posterior.score_setting import score_setting
+
     theirs, ours = known["settings"], json.loads(json.dumps(run.settings, default=str))
+    theirs = {**theirs, "score": score_setting(theirs)}
     names = {name for name in {*theirs, *ours} if theirs.get(name) != ours.get(name)}
     if "data_fingerprint" in names:
         return f"on other data, {len(known['variables'])} variables and {known['rows']} rows"
     other_space = known["candidates"] != json.loads(json.dumps(run.space.parameters))
-    found = _prior_differences(theirs["prior"], ours["prior"]) if "prior" in names else []
+    in_knowledge = _prior_differences(theirs["prior"], ours["prior"]) if "prior" in names else []
     # Candidates that are named leave out what the prior forbids.
-    if other_space and not (found and isinstance(known["candidates"], list)):
-        found.append("other --candidates")
+    if other_space and not (in_knowledge and isinstance(known["candidates"], list)):
+        in_knowledge.append("other --candidates")
     names -= {"prior"} | _consequences(names, theirs, ours, other_space, run.scorer.default_max_parents)
     first = ("version", "score", "sampler")
     ordered = [name for name in first if name in names] + sorted(names.difference(first))
-    found = [_described(name, theirs.get(name), ours.get(name)) for name in ordered] + found
-    return f"with {', '.join(found) or 'other settings'}"
+    differences = [_described(name, theirs.get(name), ours.get(name)) for name in ordered] + in_knowledge
+    return f"with {', '.join(differences) or 'other settings'}"
 
 
 def _consequences(
@@ -183,16 +186,16 @@ def _consequences(
 
 
 def _prior_differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
-    found = []
+    differences = []
     if theirs["kind"] != ours["kind"]:
-        found.append(f"--prior {theirs['kind']} instead of {ours['kind']}")
+        differences.append(f"--prior {theirs['kind']} instead of {ours['kind']}")
     if theirs["log_odds"] != ours["log_odds"]:
-        found.append("other edge probabilities in --prior")
+        differences.append("other edge probabilities in --prior")
     if theirs["required"] != ours["required"]:
-        found.append("other --required edges")
+        differences.append("other --required edges")
     if theirs["forbidden"] != ours["forbidden"]:
-        found.append("other --forbidden edges or --tiers")
-    return found
+        differences.append("other --forbidden edges or --tiers")
+    return differences
 
 
 def _described(name: str, theirs: Any, ours: Any) -> str:
@@ -215,8 +218,8 @@ def _plus_one(allowed: bool) -> str:
     return "--plus-one" if allowed else "--no-plus-one"
 
 
-def _score(label: str) -> str:
-    return label.partition("(")[0].lower()
+def _score(setting: dict[str, Any]) -> str:
+    return str(setting["name"])
 
 
 def _order_bias(setting: str) -> str:

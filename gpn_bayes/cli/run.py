@@ -4,7 +4,7 @@ from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,13 +24,16 @@ from gpn_bayes.cli.options import (
     reads_table,
 )
 from gpn_bayes.cli.retyping import retyped
+from gpn_bayes.sampling.options import DEFAULTS, RunOptions
 
 if TYPE_CHECKING:
     from gpn_bayes.data import Dataset, SufficientStatistics
     from gpn_bayes.posterior import GraphPosterior
-    from gpn_bayes.sampling.options import PreparedRun
+    from gpn_bayes.sampling.prepared_run import PreparedRun
 
 INTERRUPTED = 130
+# A run can only go on where it stopped if it has a seed.
+_SEED = 1
 _GOES_ON = "; what is finished is kept, and the same command goes on from there"
 
 _SAMPLING, _CLUSTER = "Sampling", "More than one machine"
@@ -72,7 +75,7 @@ class _Job:
     """A table and what to do with it."""
 
     data: "Dataset | SufficientStatistics"
-    options: dict[str, Any]
+    options: RunOptions
     out: Path
     quiet: bool
     command: str
@@ -85,19 +88,19 @@ def run_file(
     context: typer.Context,
     data: TableFile,
     out: Annotated[Path, folder_option("Folder for the results; a killed run goes on there.")],
-    score: Score = "bge",
-    sampler: Sampler = "auto",
-    draws: Draws = 2000,
-    tune: Tune = 1000,
-    chains: Chains = 4,
-    cores: Cores = None,
-    seed: Seed = 1,
-    thin: Thin = "auto",
-    until: Until = None,
+    score: Score = DEFAULTS.score,
+    sampler: Sampler = DEFAULTS.sampler,
+    draws: Draws = DEFAULTS.draws,
+    tune: Tune = DEFAULTS.tune,
+    chains: Chains = DEFAULTS.chains,
+    cores: Cores = DEFAULTS.cores,
+    seed: Seed = _SEED,
+    thin: Thin = str(DEFAULTS.thin),
+    until: Until = DEFAULTS.until,
     temperatures: Annotated[
         int,
         typer.Option(help="Coupled copies of each chain, to cross what it can't.", rich_help_panel=_SAMPLING),
-    ] = 1,
+    ] = DEFAULTS.temperatures,
     prior: Annotated[
         str,
         typer.Option(
@@ -105,11 +108,11 @@ def run_file(
             "columns parent, child, probability.",
             rich_help_panel=KNOWLEDGE,
         ),
-    ] = "uniform",
+    ] = DEFAULTS.prior,
     required: Required = None,
     forbidden: Forbidden = None,
     tiers: Tiers = None,
-    max_parents: MaxParents = None,
+    max_parents: MaxParents = DEFAULTS.max_parents,
     candidates: Annotated[
         str | None,
         typer.Option(
@@ -143,14 +146,14 @@ def run_file(
             help="auto draws under a quicker score where there is one (gp) and weights the draws; none doesn't.",
             rich_help_panel=_SAMPLING,
         ),
-    ] = "auto",
+    ] = str(DEFAULTS.reweight),
     order_bias: Annotated[
         str,
         typer.Option(
             help="keep or correct the bias of the order sampler towards DAGs with many orders.",
             rich_help_panel=_SAMPLING,
         ),
-    ] = "keep",
+    ] = DEFAULTS.order_bias,
     dask: Annotated[
         str | None,
         typer.Option(
@@ -184,28 +187,28 @@ def run_file(
         cluster = read_cluster(dask, tls_ca, tls_cert, tls_key)
         dataset = inputs.read_table(data, table)
         names = dataset.names
-        options = {
-            "score": inputs.read_score(score),
-            "sampler": sampler,
-            "draws": draws,
-            "tune": tune,
-            "chains": chains,
-            "cores": cores,
-            "random_seed": seed,
-            "thin": _read_thin(thin),
-            "until": until,
-            "temperatures": temperatures,
-            "prior": inputs.read_prior(prior, names),
-            "required": inputs.read_edges(required or [], names, "--required"),
-            "forbidden": inputs.read_edges(forbidden or [], names, "--forbidden"),
-            "tiers": inputs.read_tiers(tiers, names),
-            "max_parents": max_parents,
-            "candidates": inputs.read_candidates(candidates, names),
-            "plus_one": "auto" if plus_one is None else plus_one,
-            "expand": "auto" if expand is None else expand or False,
-            "reweight": None if reweight.lower() == "none" else reweight,
-            "order_bias": order_bias,
-        }
+        options = RunOptions(
+            inputs.read_score(score),
+            sampler=sampler,
+            draws=draws,
+            tune=tune,
+            chains=chains,
+            cores=cores,
+            random_seed=seed,
+            thin=_read_thin(thin),
+            until=until,
+            temperatures=temperatures,
+            prior=inputs.read_prior(prior, names),
+            required=inputs.read_edges(required or [], names, "--required"),
+            forbidden=inputs.read_edges(forbidden or [], names, "--forbidden"),
+            tiers=inputs.read_tiers(tiers, names),
+            max_parents=max_parents,
+            candidates=inputs.read_candidates(candidates, names),
+            plus_one=DEFAULTS.plus_one if plus_one is None else plus_one,
+            expand=DEFAULTS.expand if expand is None else expand or False,
+            reweight=None if reweight.lower() == "none" else reweight,
+            order_bias=order_bias,
+        )
         _carry_out(_Job(dataset, options, out, quiet, retyped(context), cluster, save_data))
 
 
@@ -213,14 +216,14 @@ def run_demo(
     context: typer.Context,
     out: Annotated[Path, folder_option("Folder for the results.")] = Path("gpn-bayes-demo"),
     score: Score = "gp",
-    sampler: Sampler = "auto",
-    draws: Draws = 2000,
-    tune: Tune = 1000,
-    chains: Chains = 4,
-    cores: Cores = None,
-    seed: Seed = 1,
-    thin: Thin = "auto",
-    max_parents: MaxParents = None,
+    sampler: Sampler = DEFAULTS.sampler,
+    draws: Draws = DEFAULTS.draws,
+    tune: Tune = DEFAULTS.tune,
+    chains: Chains = DEFAULTS.chains,
+    cores: Cores = DEFAULTS.cores,
+    seed: Seed = _SEED,
+    thin: Thin = str(DEFAULTS.thin),
+    max_parents: MaxParents = DEFAULTS.max_parents,
     quiet: Quiet = False,
 ) -> None:
     """Do a run on the bundled data: 11 proteins in 853 human T cells (Sachs et al. 2005), log2.
@@ -233,17 +236,17 @@ def run_demo(
         from gpn_bayes import datasets
         from gpn_bayes.data import Dataset
 
-        options = {
-            "score": inputs.read_score(score),
-            "sampler": sampler,
-            "draws": draws,
-            "tune": tune,
-            "chains": chains,
-            "cores": cores,
-            "random_seed": seed,
-            "thin": _read_thin(thin),
-            "max_parents": max_parents,
-        }
+        options = RunOptions(
+            inputs.read_score(score),
+            sampler=sampler,
+            draws=draws,
+            tune=tune,
+            chains=chains,
+            cores=cores,
+            random_seed=seed,
+            thin=_read_thin(thin),
+            max_parents=max_parents,
+        )
         cells = Dataset.read(datasets.sachs(transform="log2"))
         post = _carry_out(_Job(cells, options, out, quiet, retyped(context)))
         answers = ", ".join(f"P({asked}) = {post.probability(asked)}" for asked in ("erk -> akt", "erk ~> pka"))
@@ -252,9 +255,9 @@ def run_demo(
 
 def _carry_out(job: _Job) -> "GraphPosterior":
     """Do the run, or what is left of it, and show its summary."""
-    from gpn_bayes.sampling.options import prepare
+    from gpn_bayes.sampling.prepared_run import prepare
 
-    run = prepare(job.data, **job.options)
+    run = prepare(job.data, job.options)
     folder = ResultFolder(job.out)
     ours = folder.check(run)
     if run.space.not_named is not None:

@@ -81,12 +81,13 @@ def console() -> "Console":
 
 def show_run(post: "GraphPosterior", rows: int) -> None:
     """Print the summary of a run: what it was, its edges, whether it converged, what it assumes of the data."""
+    from gpn_bayes.posterior.score_setting import score_title
+
     out = console()
     settings = post.settings
     chains, draws = post.log_score.shape
     out.print(f"\n{len(post.names)} variables, {rows} rows", style="bold", end="")
-    score = str(settings["score"]).partition("(")[0]
-    out.print(f"  score {score}, {settings['sampler']} sampler, {chains} x {draws} draws\n")
+    out.print(f"  score {score_title(settings)}, {settings['sampler']} sampler, {chains} x {draws} draws\n")
     out.print(_edge_table(post, out))
     out.print()
     _show_grounds(post.diagnostics(), out)

@@ -11,6 +11,7 @@ from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count
 from gpn_bayes.plots import frames, lettering, palette
 from gpn_bayes.posterior.protocols import GraphCollection
+from gpn_bayes.posterior.score_setting import score_title
 
 # Gaps between runs that are worth a name, and how many get one.
 _NAMED_GAP, _MOST_NAMED = 0.05, 5
@@ -158,8 +159,8 @@ def _checked(labels: Any) -> list[str]:
 
 def _titles(post: GraphCollection, other: GraphCollection) -> list[str]:
     """Return short names of two posteriors: their scores, told apart."""
-    found = [str(getattr(one, "settings", {}).get("score", type(one).__name__)).split("(")[0] for one in (post, other)]
-    return found if found[0] != found[1] else [f"{found[0]}, first", f"{found[1]}, second"]
+    first, second = (score_title(getattr(one, "settings", {}), type(one).__name__) for one in (post, other))
+    return [first, second] if first != second else [f"{first}, first", f"{second}, second"]
 
 
 def _ranked(first: np.ndarray, second: np.ndarray, count: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:

@@ -14,7 +14,7 @@ from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.checks import check_count, check_share
 from gpn_bayes.data import Dataset, SufficientStatistics, check_known, read_data
 from gpn_bayes.posterior.protocols import DrawnPosterior
-from gpn_bayes.scores import from_label
+from gpn_bayes.posterior.score_setting import score_of, score_text, score_title
 from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.gp.components import components
 from gpn_bayes.scores.gp.laplace import log_masses
@@ -172,18 +172,16 @@ def _gp_of(post: DrawnPosterior, score: Any) -> GP:
         if not isinstance(score, GP):
             raise ValueError(f"score must be a gpn_bayes.scores.GP; received {score!r}")
         return score
-    label = str(post.settings.get("score", "an unknown score"))
-    if not label.startswith("GP("):
-        raise ValueError(f"curves need Gaussian processes; the posterior is under {label}: give one as score=")
+    text = score_text(post.settings, unknown="an unknown score")
+    if score_title(post.settings) != GP.__name__:
+        raise ValueError(f"curves need Gaussian processes; the posterior is under {text}: give one as score=")
     if isinstance(post.scorer, DagScorer) and isinstance(post.scorer.score, GP):
         return post.scorer.score
     with suppress(ValueError):
-        known = from_label(label)
+        known = score_of(post.settings)
         if isinstance(known, GP):
             return known
-    raise ValueError(
-        f"curves need the score's settings, which this posterior doesn't have; give it as score= ({label})"
-    )
+    raise ValueError(f"curves need the score's settings, which this posterior doesn't have; give it as score= ({text})")
 
 
 def _scorer_of(post: DrawnPosterior, score: GP, table: Dataset) -> GPScorer:

@@ -9,6 +9,7 @@ from gpn_bayes import graphs
 from gpn_bayes.data.flags import Flag
 from gpn_bayes.posterior.estimate import ess_of, r_hat_of
 from gpn_bayes.posterior.protocols import DrawnPosterior
+from gpn_bayes.posterior.score_setting import score_title
 from gpn_bayes.posterior.traces import binary_r_hats
 
 # Beyond these a run is called unreliable; the usual values for R-hat and ESS (Vehtari et al. 2021).
@@ -311,7 +312,7 @@ def diagnose(post: DrawnPosterior) -> Diagnostics:
 
 def _score_assumptions(settings: dict[str, Any]) -> list[str]:
     """Return what the score assumes, in words; that it is unknown, for draws of earlier versions."""
-    score = str(settings.get("score", "that was used")).partition("(")[0]
+    score = score_title(settings, unknown="that was used")
     return settings.get("assumptions", [f"What the score {score} assumes was not recorded."])
 
 

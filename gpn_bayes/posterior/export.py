@@ -11,7 +11,6 @@ from gpn_bayes.posterior import stored_data
 from gpn_bayes.posterior.diagnostics import weight_ess
 from gpn_bayes.posterior.exact import ExactAnswers
 from gpn_bayes.posterior.protocols import DrawnPosterior
-from gpn_bayes.scores.dag_scorer import DagScorer
 
 # What a file says that it holds.
 FORMAT = "gpn_bayes posterior 1"
@@ -105,9 +104,6 @@ def save(post: DrawnPosterior, path: str | os.PathLike[str], overwrite: bool = F
         tree["exact"] = xr.DataTree(_exact_dataset(post.exact, post.names))
     if post.score_errors is not None:
         encoding["/score_errors"] = {"score_error": _PACKED}
-    if isinstance(post.scorer, DagScorer):
-        score = post.scorer.score
-        tree["posterior"].attrs |= {"score": json.dumps({"name": score.name, "parameters": score.parameters})}
     if data and post.data is not None:
         name, dataset = stored_data.to_xarray(post.data)
         tree[name] = xr.DataTree(dataset)

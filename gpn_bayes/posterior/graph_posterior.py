@@ -18,6 +18,7 @@ from gpn_bayes.posterior.exact import ExactAnswers
 from gpn_bayes.posterior.pictures import DrawPictures
 from gpn_bayes.posterior.queries import GraphQueries
 from gpn_bayes.posterior.score_noise import ScoreNoise
+from gpn_bayes.posterior.score_setting import score_text
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -84,7 +85,7 @@ class GraphPosterior(GraphQueries, DrawPictures):
         sampler = self.settings.get("sampler", "unknown")
         return (
             f"<GraphPosterior: {len(self.names)} variables, {chains} x {draws} DAGs, {sampler} sampler, "
-            f"score {self.settings.get('score', 'unknown')}>"
+            f"score {score_text(self.settings)}>"
         )
 
     # The draws and their weights

@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from gpn_bayes import graphs, scores
+from gpn_bayes import graphs
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.posterior import stored_data
 from gpn_bayes.posterior.exact import ExactAnswers
 from gpn_bayes.posterior.export import FORMAT
 from gpn_bayes.posterior.graph_posterior import GraphPosterior
+from gpn_bayes.posterior.score_setting import score_of
 from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.prior import GraphPrior
+from gpn_bayes.scores.recorded import from_parameters
 
 
 def load(path: str | os.PathLike[str]) -> GraphPosterior:
@@ -80,10 +82,8 @@ def _read_scorer(
 ) -> DagScorer | None:
     """Return the scores behind a posterior; None where the file doesn't say all of them."""
     try:
-        if text is None:  # as version 0.1.0 wrote files
-            score = scores.from_label(str(settings["score"]))
-        else:
-            score = scores.from_parameters(**json.loads(text))
+        # Files of versions that kept the score's label in the settings may have its name and parameters here.
+        score = score_of(settings) if text is None else from_parameters(**json.loads(text))
         return DagScorer(score, GraphPrior.from_parameters(names, settings["prior"]), data)
     except (ValueError, KeyError, TypeError):
         return None

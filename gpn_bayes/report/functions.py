@@ -6,6 +6,7 @@ import numpy as np
 
 from gpn_bayes.posterior.curves import fitted_curves
 from gpn_bayes.posterior.protocols import DrawnPosterior
+from gpn_bayes.posterior.score_setting import score_title
 
 # Parents from this probability on have a curve.
 CURVES_FROM = 0.1
@@ -46,7 +47,7 @@ def functions_of(post: DrawnPosterior, data: Any, most: int) -> dict[str, Any]:
 
 
 def _missing(post: DrawnPosterior, data: Any) -> str:
-    score = str(post.settings.get("score", "an unknown score")).partition("(")[0]
+    score = score_title(post.settings, unknown="an unknown score")
     if score != "GP":
         return f"Curves come with the Gaussian-process score (gp); this network was scored by {score}."
     if data is None and post.data is None:

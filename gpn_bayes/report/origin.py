@@ -1,12 +1,12 @@
 """What reproduces a posterior: settings, versions, and the call that made it."""
 
-import ast
 import platform
 from importlib.metadata import version
 from typing import Any
 
 import gpn_bayes
 from gpn_bayes.posterior.protocols import DrawnPosterior
+from gpn_bayes.posterior.score_setting import score_of, score_text
 
 _PACKAGES = ("numpy", "scipy", "numba", "pymc", "arviz")
 # Settings with defaults that are left out of the call.
@@ -43,6 +43,8 @@ def origin_of(post: DrawnPosterior) -> dict[str, Any]:
 
 def _text(name: str, value: Any, names: tuple[str, ...]) -> str:
     """Return a setting in words."""
+    if name == "score":
+        return score_text({"score": value})
     if name == "prior" and isinstance(value, dict):
         return _prior_text(value, names)
     if name == "missing" and isinstance(value, dict):
@@ -88,7 +90,7 @@ def _groups(prior: dict[str, Any], names: tuple[str, ...]) -> list[list[str]]:
 def _call(settings: dict[str, Any], names: tuple[str, ...]) -> str | None:
     """Return the call of `gpn_bayes.sample` that draws the same, given the same table."""
     prior, candidates = settings.get("prior") or {}, settings.get("candidates") or {}
-    score = _score(str(settings.get("score", "")))
+    score = _score(settings)
     named_prior = prior.get("kind") in ("uniform", "fair") and prior.get("log_odds") is None
     named_prior &= not prior.get("edge_penalty")
     all_others = candidates.get("method") == "all others" and not settings.get("plus_one")
@@ -110,13 +112,9 @@ def _call(settings: dict[str, Any], names: tuple[str, ...]) -> str | None:
     return f"import gpn_bayes as gpn\n\npost = gpn.sample(\n    df,\n    {lines},\n)"
 
 
-def _score(label: str) -> str | None:
-    """Return a score's description if it is a call that makes it."""
+def _score(settings: dict[str, Any]) -> str | None:
+    """Return the call that makes the score; None where its name and parameters don't tell all of it."""
     try:
-        call = ast.parse(label, mode="eval").body
-    except SyntaxError:
+        return repr(score_of(settings))
+    except ValueError:
         return None
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
-        return None
-    literal = all(isinstance(word.value, ast.Constant | ast.List | ast.UnaryOp | ast.Dict) for word in call.keywords)
-    return label if literal and call.func.id in gpn_bayes.scores.__all__ else None

@@ -7,6 +7,7 @@ import numpy as np
 
 from gpn_bayes.plots.links import Link, links
 from gpn_bayes.posterior.protocols import DrawnPosterior
+from gpn_bayes.posterior.score_setting import score_title
 
 # A pair is called joined from the first probability on, and open down to the second.
 JOINED, OPEN = 0.9, 0.1
@@ -25,7 +26,7 @@ def subtitle(post: DrawnPosterior, data: Any = None) -> str:
     rows = getattr(post.data if data is None else data, "n_rows", None)
     known = [
         None if rows is None else counted(rows, "row"),
-        f"{str(settings.get('score', 'unknown')).partition('(')[0]} score",
+        f"{score_title(settings)} score",
         f"{settings.get('sampler', 'unknown')} sampler",
         f"{chains} × {draws:,} networks drawn",
     ]

@@ -11,12 +11,12 @@ PREDICTED = "predicted"
 # Of many drawn sets, the rarest, which make up this share of a node's draws, aren't worth a score: on networks of ten
 # variables they would be three in four of all scores.
 _RARE_SHARE, _MANY_SETS = 0.05, 200
-# How far the effects of single parents are drawn towards zero: as by so many more sets without any effect.
+# The ridge penalty: how far the effects of single parents are shrunk towards zero.
 _RIDGE = 0.5
 
 
 def often_drawn(sets: DrawnSets) -> np.ndarray:
-    """Tell of every drawn set whether it is worth an accurate score; all are where there aren't many."""
+    """Return for every drawn set whether it is worth an accurate score; all are where there aren't many."""
     if len(sets.keys) <= _MANY_SETS:
         return np.ones(len(sets.keys), dtype=bool)
     counts, nodes = _counts(sets), _nodes(sets)
@@ -80,7 +80,12 @@ def _predict(sets: DrawnSets, known: np.ndarray, gaps: np.ndarray) -> tuple[np.n
 
 
 def _ridge(given: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return predictions at the wanted rows, and what each given row, left out, would be predicted wrongly by."""
+    """Return ridge predictions at the wanted rows, and the leave-one-out residuals of the given ones.
+
+    With centred features X, centred values y and penalty r, the effects are b = (X'X + r I)^-1 X'y (Hoerl & Kennard
+    1970). Row i, had it been left out of the fit, would have the residual (y_i - x_i'b) / (1 - h_i), where
+    h_i = x_i'(X'X + r I)^-1 x_i + 1 / rows is its leverage (Allen 1974, PRESS).
+    """
     centre, mean = given.mean(axis=0), values.mean()
     centred = given - centre
     inverse = np.linalg.inv(centred.T @ centred + _RIDGE * np.eye(given.shape[1]))

@@ -1,6 +1,5 @@
 """From draws to a posterior: weights, errors of scores, exact answers, and what a reader should know of the run."""
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -9,28 +8,30 @@ import numpy as np
 from gpn_bayes import graphs
 from gpn_bayes._util.progress import progress_bar, shares
 from gpn_bayes.data import Dataset
-from gpn_bayes.mcmc import chains as chain_runs
-from gpn_bayes.mcmc import order as orders
 from gpn_bayes.mcmc.exact_posterior import exact_probabilities
 from gpn_bayes.mcmc.tables import ScoreTables
 from gpn_bayes.posterior import GraphPosterior
-from gpn_bayes.posterior.diagnostics import INTERRUPTED, WEIGHT_ESS_LIMIT
+from gpn_bayes.posterior.diagnostics import INTERRUPTED
 from gpn_bayes.posterior.exact import ExactAnswers
 from gpn_bayes.posterior.score_noise import drawn_sets
-from gpn_bayes.sampling.options import PreparedRun
+from gpn_bayes.sampling.chain_kinds import MOVES
+from gpn_bayes.sampling.prepared_run import PreparedRun
 from gpn_bayes.sampling.reweighting import Reweighted, errors_of, poor_scores
 from gpn_bayes.sampling.run_chains import Draws
 from gpn_bayes.scores.assumptions import EQUIVALENCE
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.dag_scorer import DagScorer
+from gpn_bayes.scores.recorded import as_setting
 from gpn_bayes.scores.residuals import residual_flags
 
 # Pairs whose direction is open that are named.
 _LISTED_PAIRS = 8
 
 
-def draws_under_score(run: PreparedRun, drawn: Draws, correction: np.ndarray | None, found: Any) -> GraphPosterior:
+def draws_under_score(
+    run: PreparedRun, drawn: Draws, correction: np.ndarray | None, space_record: dict[str, Any]
+) -> GraphPosterior:
     """Return the draws as they are, before any weighting to another score.
 
     Parameters
@@ -41,10 +42,10 @@ def draws_under_score(run: PreparedRun, drawn: Draws, correction: np.ndarray | N
         What was drawn.
     correction : ndarray or None
         Log weights that correct the order bias.
-    found : dict
+    space_record : dict
         How the search space came about, JSON-able.
     """
-    settings = {**run.settings, "thin": drawn.thin, "candidates": found}
+    settings = {**run.settings, "thin": drawn.thin, "candidates": space_record}
     settings |= {"moves": _move_table(run.plan.sampler, drawn.counters)}
     if drawn.thin != run.plan.thin:
         settings["planned_thin"] = run.plan.thin
@@ -96,7 +97,7 @@ def with_weights(post: GraphPosterior, weighted: Reweighted) -> GraphPosterior:
 
 def under_proposal(post: GraphPosterior, run: PreparedRun, proposal: Scorer) -> GraphPosterior:
     """Return draws that were never weighted as what they are: draws under the rough score."""
-    settings = {**post.settings, "score": proposal.label, "reweight": INTERRUPTED}
+    settings = {**post.settings, "score": as_setting(proposal.score), "reweight": INTERRUPTED}
     return replace(post, settings=settings, scorer=DagScorer.of(proposal, run.prior, run.data))
 
 
@@ -134,38 +135,18 @@ def _open_directions(scorer: Scorer, adjacency: np.ndarray) -> list[str]:
 def exact_answers(tables: ScoreTables, lists: list[list[int]], progressbar: bool) -> ExactAnswers:
     """Return edge and parent-set probabilities without Monte Carlo error."""
     with progress_bar("Edges", 1.0, progressbar) as advance:
-        found = exact_probabilities(tables, shares(advance))
-    spans = list(zip(found.offsets[:-1], found.offsets[1:], strict=True))
+        exact = exact_probabilities(tables, shares(advance))
+    spans = list(zip(exact.offsets[:-1], exact.offsets[1:], strict=True))
     return ExactAnswers(
-        edges=found.edge_probabilities,
-        log_z=found.log_z,
+        edges=exact.edge_probabilities,
+        log_z=exact.log_z,
         candidates=lists,
         log_scores=[tables.values[begin:end].copy() for begin, end in spans],
-        parent_sets=[found.parent_set_probabilities[begin:end] for begin, end in spans],
+        parent_sets=[exact.parent_set_probabilities[begin:end] for begin, end in spans],
     )
-
-
-def order_correction(drawn: Draws) -> np.ndarray:
-    """Return log weights of one over the number of orders of each DAG; warns where they leave few draws effective."""
-    flat = drawn.parents.reshape(drawn.log_scores.size, *drawn.parents.shape[2:])
-    distinct, inverse = np.unique(flat, axis=0, return_inverse=True)
-    log_weights = -graphs.log_linear_extensions(distinct)[inverse.reshape(-1)].reshape(drawn.log_scores.shape)
-    weights = np.exp(log_weights - log_weights.max())
-    share = weights.sum() ** 2 / (weights**2).sum() / weights.size
-    if share < WEIGHT_ESS_LIMIT:
-        warnings.warn(
-            f"correcting the order bias leaves {share:.1%} of the draws effective; sampler='partition' needs "
-            "no correction",
-            UserWarning,
-            stacklevel=4,
-        )
-    return log_weights
 
 
 def _move_table(sampler: str, counters: np.ndarray) -> dict[str, float]:
     """Return the share of each move's steps that changed the state."""
-    if sampler == "exact":
-        return {}
-    moves = orders.MOVES if sampler == "order" else chain_runs.PARTITION_MOVES
     tried, changed = counters.sum(axis=0).T
-    return {move: float(c / max(t, 1)) for move, t, c in zip(moves, tried, changed, strict=True)}
+    return {move: float(c / max(t, 1)) for move, t, c in zip(MOVES[sampler], tried, changed, strict=True)}

@@ -7,15 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpn_bayes._util.arviz_stats import array_stats
 from gpn_bayes.posterior.score_noise import DrawnSets, drawn_sets
+from gpn_bayes.sampling.pareto_smoothing import pareto_smooth
 from gpn_bayes.sampling.predicted_scores import PREDICTED, often_drawn, with_predictions
 from gpn_bayes.scores.cache import ScoreCache, ScoreRecord
 
 # Scores that are as precise as they were meant to be, or needn't be.
 _GOOD = ("exact", "ok", "bridge", PREDICTED)
-# A shape fitted to fewer weights than this would mostly be its prior.
-_SHORTEST_TAIL = 20
 
 
 class Reweighted(NamedTuple):
@@ -115,7 +113,7 @@ def weigh(
     if not (ratios > -np.inf).any():
         raise ValueError("a drawn DAG must have a positive accurate score; all of them scored minus infinity")
     combined = ratios if log_weights is None else ratios + log_weights
-    smoothed, pareto_k = smooth(combined)
+    smoothed, pareto_k = pareto_smooth(combined)
     return Reweighted(smoothed, ratios, pareto_k, errors_of(sets, accurate), poor_scores(accurate))
 
 
@@ -127,44 +125,3 @@ def errors_of(sets: DrawnSets, records: Sequence[ScoreRecord]) -> np.ndarray:
 def poor_scores(records: Sequence[ScoreRecord]) -> int:
     """Return how many scores aren't as precise as they were meant to be."""
     return sum(record.status not in _GOOD for record in records)
-
-
-def smooth(log_ratios: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return Pareto-smoothed log weights (Vehtari et al. 2024), the largest about 0, and the shape of their tail.
-
-    Weights are a function of the DAG. Where most of the tail's draws repeat, each of its weights is known as it is, and
-    a tail fitted to their ties would mean nothing: then they are returned as they are, with the shape NaN. Otherwise
-    draws of one DAG share the mean of their smoothed weights.
-
-    Parameters
-    ----------
-    log_ratios : ndarray
-        Log importance ratios; equal for equal DAGs.
-
-    Examples
-    --------
-    >>> smooth(np.array([[-1.0, 0.5], [0.5, -1.0]]))
-    (array([[-1.5,  0. ],
-           [ 0. , -1.5]]), nan)
-    """
-    flat = log_ratios.ravel()
-    plain = log_ratios - flat.max()
-    size = _tail_size(len(flat))
-    tail = np.sort(flat)[len(flat) - size :]
-    if size < _SHORTEST_TAIL or tail[0] == -np.inf or 2 * len(np.unique(tail)) < size:
-        return plain, float("nan")
-    # Far below the largest, weights are zero; the fit takes logs of them in passing.
-    with np.errstate(all="ignore"):
-        fitted, k_hat = array_stats().psislw(-flat)
-    if not np.isfinite(k_hat):
-        return plain, float("nan" if np.isnan(k_hat) else "inf")
-    _, dag = np.unique(flat, return_inverse=True)
-    weights = np.exp(fitted - fitted.max())
-    means = np.bincount(dag, weights) / np.bincount(dag)
-    with np.errstate(divide="ignore"):
-        return np.log(means[dag]).reshape(log_ratios.shape), float(k_hat)
-
-
-def _tail_size(draws: int) -> int:
-    """Return how many of the largest weights ArviZ fits the tail to."""
-    return int(3 * np.sqrt(draws)) if draws > 225 else draws // 5

@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from types import FrameType
@@ -11,13 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from gpn_bayes._util.progress import progress_bar
-from gpn_bayes.mcmc.exact_draws import LayeredWeights
 from gpn_bayes.mcmc.tables import ScoreTables
-from gpn_bayes.mcmc.tempering import Ladder
 from gpn_bayes.posterior.diagnostics import have_converged
-from gpn_bayes.sampling.chain import MAX_EXTENSIONS, Arrays, Chain, Plan
+from gpn_bayes.sampling.chain import MAX_EXTENSIONS, ChainRun, Plan
+from gpn_bayes.sampling.chain_kinds import Arrays, new_chains
 from gpn_bayes.sampling.checkpoint import CheckpointStore
+from gpn_bayes.sampling.prepared_run import PreparedRun
 
+# What progress bars call the chains whose draws are kept, as opposed to those of rounds.
+FINAL = "Sampling"
 # A run until it has converged is looked at this often within its planned length.
 _CHECKS = 4
 
@@ -55,38 +57,30 @@ class Draws(NamedTuple):
 
 
 def run_chains(
-    plan: Plan,
+    run: PreparedRun,
     tables: ScoreTables,
-    rngs: Sequence[np.random.Generator],
-    start_order: Callable[[np.random.Generator], np.ndarray],
-    weights: LayeredWeights | None = None,
     store: CheckpointStore | None = None,
-    run_key: str = "",
     progressbar: bool = True,
-    name: str = "Sampling",
+    plan: Plan | None = None,
+    name: str = FINAL,
 ) -> Draws:
-    """Run one chain for each generator, in threads; the result doesn't depend on their number.
+    """Run the chains of a run, in threads; the result doesn't depend on their number.
 
     Parameters
     ----------
-    plan : Plan
-        How long to run.
+    run : PreparedRun
+        The number of chains, their seed, and the edges that every DAG has.
     tables : ScoreTables
         The scores.
-    rngs : sequence of Generator
-        One a chain.
-    start_order : callable
-        Draws an order in which required edges lead forward, for a chain to start from.
-    weights : LayeredWeights, optional
-        Given for the exact sampler.
     store : CheckpointStore, optional
-        Takes a checkpoint after every block; a run of the same key goes on from there.
-    run_key : str
-        Names the run in the store.
+        Takes a checkpoint after every block; the same run goes on from there.
     progressbar : bool
         Whether to show progress.
+    plan : Plan, optional
+        How long to run; as the run has it by default.
     name : str
-        What the progress bar calls it.
+        What the progress bar calls it. Under another name than the default, chains have random numbers and checkpoints
+        of their own.
 
     Returns
     -------
@@ -94,20 +88,24 @@ def run_chains(
         After Ctrl-C, what all chains had drawn by then. With `until_converged` the planned number of draws, or fewer
         where the chains agreed sooner; where they didn't, of a longer run, of which every 2nd, 4th, … draw was kept.
     """
-    all_chains = [Chain(plan, tables, rng, start_order, weights) for rng in rngs]
-    kept: list[list[Arrays]] = [[] for _ in all_chains]
+    plan = run.plan if plan is None else plan
+    run_key = run.key if name == FINAL else f"{run.key}:{name}"
+    chains = new_chains(plan.sampler, plan.temperatures, tables, run.prior.required, run.chains, progressbar)
+    generators = _generators(run.random_seed, name, run.chains)
+    chain_runs = [ChainRun(plan, chain, rng) for chain, rng in zip(chains, generators, strict=True)]
+    kept: list[list[Arrays]] = [[] for _ in chain_runs]
     if store is not None:
-        for c, chain in enumerate(all_chains):
-            found = store.load(run_key, c)
-            if found is not None:
-                chain.resume(found.n_blocks, found.state, found.rng_state)
-                if found.draws:
-                    kept[c].append(found.draws)
+        for c, chain_run in enumerate(chain_runs):
+            checkpoint = store.load(run_key, c)
+            if checkpoint is not None:
+                chain_run.resume(checkpoint.n_blocks, checkpoint.state, checkpoint.rng_state)
+                if checkpoint.draws:
+                    kept[c].append(checkpoint.draws)
 
     def keep(c: int, draws: Arrays) -> None:
-        chain = all_chains[c]
+        own = chain_runs[c]
         if store is not None:
-            store.save_block(run_key, c, chain.blocks - 1, draws, chain.snapshot(), chain.rng.bit_generator.state)
+            store.save_block(run_key, c, own.blocks - 1, draws, own.snapshot(), own.rng.bit_generator.state)
         if draws:
             kept[c].append(draws)
 
@@ -116,10 +114,10 @@ def run_chains(
         goals = _goals(plan, extension)
         interrupted = False
         title = name if extension == 0 else f"Thin {plan.thin << extension}"
-        with progress_bar(title, len(rngs) * goals[-1], progressbar) as advance:
-            advance(sum(min(chain.done, goals[-1]) for chain in all_chains))
+        with progress_bar(title, len(chain_runs) * goals[-1], progressbar) as advance:
+            advance(sum(min(chain.done, goals[-1]) for chain in chain_runs))
             for goal in goals:
-                interrupted = _work_through(all_chains, plan.cores, goal, keep, advance)
+                interrupted = _work_through(chain_runs, plan.cores, goal, keep, advance)
                 if interrupted:
                     break
                 if plan.until_converged:
@@ -128,7 +126,13 @@ def run_chains(
                         break
         if interrupted or converged:
             break
-    return _collect(plan, all_chains, kept, goal - plan.tune, interrupted, converged)
+    return _collect(plan, chain_runs, kept, goal - plan.tune, interrupted, converged)
+
+
+def _generators(random_seed: int | None, name: str, count: int) -> list[np.random.Generator]:
+    """Return independent generators, different ones for every name."""
+    entropy = random_seed if random_seed is None or name == FINAL else [random_seed, *name.encode()]
+    return [np.random.default_rng(seed) for seed in np.random.SeedSequence(entropy).spawn(count)]
 
 
 def _goals(plan: Plan, extension: int) -> list[int]:
@@ -139,7 +143,7 @@ def _goals(plan: Plan, extension: int) -> list[int]:
 
 
 def _work_through(
-    all_chains: list[Chain],
+    chain_runs: list[ChainRun],
     cores: int,
     goal: int,
     keep: Callable[[int, Arrays], None],
@@ -147,12 +151,12 @@ def _work_through(
 ) -> bool:
     """Let all chains draw up to a goal; returns whether Ctrl-C cut them short."""
     running: dict[Future, int] = {}
-    waiting = [c for c, chain in enumerate(all_chains) if chain.done < goal]
+    waiting = [c for c, chain in enumerate(chain_runs) if chain.done < goal]
     with ThreadPoolExecutor(cores, thread_name_prefix="chain") as pool, _interrupts() as interrupts:
         while running or (waiting and not interrupts):
             while waiting and len(running) < cores and not interrupts:
                 c = waiting.pop(0)
-                running[pool.submit(all_chains[c].draw_block, goal)] = c
+                running[pool.submit(chain_runs[c].draw_block, goal)] = c
             # The blocks under way are short: after Ctrl-C they end, and are kept.
             finished, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in finished:
@@ -160,9 +164,9 @@ def _work_through(
                 count, draws = future.result()
                 keep(c, draws)
                 advance(count)
-                if all_chains[c].done < goal:
+                if chain_runs[c].done < goal:
                     waiting.append(c)
-    return any(chain.done < goal for chain in all_chains)
+    return any(chain.done < goal for chain in chain_runs)
 
 
 @contextmanager
@@ -204,7 +208,7 @@ def _stacked(plan: Plan, kept: list[list[Arrays]], name: str, count: int) -> np.
 
 def _collect(
     plan: Plan,
-    all_chains: list[Chain],
+    chain_runs: list[ChainRun],
     kept: list[list[Arrays]],
     wanted: int,
     interrupted: bool,
@@ -214,15 +218,14 @@ def _collect(
     count = min(wanted, *(sum(len(block["log_scores"]) for block in blocks) for blocks in kept))
     if count == 0:
         raise KeyboardInterrupt("interrupted before the first draw was kept")
-    ladders = [chain.state for chain in all_chains if isinstance(chain.state, Ladder)]
-    copies = plan.temperatures
+    infos = [own.chain.info() for own in chain_runs]
     return Draws(
         parents=_stacked(plan, kept, "parents", count),
         log_scores=_stacked(plan, kept, "log_scores", count),
         targets=_stacked(plan, kept, "targets", count),
-        counters=np.stack([chain.counters for chain in all_chains]),
-        exchanges=np.array([ladder.exchanges for ladder in ladders]).reshape(len(ladders), copies - 1, 2),
-        betas=np.array([ladder.betas for ladder in ladders]).reshape(len(ladders), copies),
+        counters=np.stack([info.counters for info in infos]),
+        exchanges=np.stack([info.exchanges for info in infos]),
+        betas=np.stack([info.betas for info in infos]),
         thin=plan.thin << plan.extension_at(count - 1),
         interrupted=interrupted,
         converged=converged,

@@ -2,22 +2,14 @@
 
 import os
 import warnings
-from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
-from gpn_bayes._util.progress import progress_bar, shares
-from gpn_bayes.candidates.costs import grown_up_to, most_candidates
-from gpn_bayes.candidates.growth import DRAWS_OF_ROUND, Round, expand
-from gpn_bayes.candidates.parent_space import ParentSpace, with_outsiders
-from gpn_bayes.candidates.spaces import FoundCandidates, SpaceContext, find_candidates
-from gpn_bayes.mcmc import exact_draws
-from gpn_bayes.mcmc.tables import ScoreTables
+from gpn_bayes.candidates.spaces import SpaceContext, find_candidates
 from gpn_bayes.posterior import GraphPosterior
 from gpn_bayes.posterior.diagnostics import (
     EXCUSED_FROM,
@@ -28,50 +20,50 @@ from gpn_bayes.posterior.diagnostics import (
     weight_ess,
     weight_warnings,
 )
-from gpn_bayes.sampling.chain import Plan
 from gpn_bayes.sampling.checkpoint import CheckpointStore
-from gpn_bayes.sampling.options import PreparedRun, prepare
+from gpn_bayes.sampling.options import DEFAULTS, RunOptions
+from gpn_bayes.sampling.order_bias import log_order_bias_weights
+from gpn_bayes.sampling.prepared_run import PreparedRun, prepare
 from gpn_bayes.sampling.result import (
     draws_under_score,
     exact_answers,
-    order_correction,
     under_proposal,
     with_caveats,
     with_errors,
     with_weights,
 )
 from gpn_bayes.sampling.reweighting import reweight_draws
-from gpn_bayes.sampling.run_chains import Draws, run_chains
+from gpn_bayes.sampling.rounds import grow
+from gpn_bayes.sampling.run_chains import run_chains
 from gpn_bayes.sampling.score_tables import Tabulator
 from gpn_bayes.scores.cache import ScoreCache
-from gpn_bayes.scores.prior import GraphPrior
 from gpn_bayes.scores.workers import check_executor
 
 
 def sample(
     data: Any,
-    score: Any = "bge",
+    score: Any = DEFAULTS.score,
     *,
-    sampler: str = "auto",
-    draws: int = 2000,
-    tune: int = 1000,
-    chains: int = 4,
-    cores: int | None = None,
-    random_seed: int | None = None,
-    thin: int | str = "auto",
-    until: str | None = None,
-    temperatures: int = 1,
-    prior: Any = "uniform",
-    required: Any = (),
-    forbidden: Any = (),
-    tiers: Any = None,
-    max_parents: int | None = None,
-    candidates: Any = None,
-    plus_one: bool | str = "auto",
-    expand: float | bool | str = "auto",
-    reweight: str | None = "auto",
-    order_bias: str = "keep",
-    missing: str = "error",
+    sampler: str = DEFAULTS.sampler,
+    draws: int = DEFAULTS.draws,
+    tune: int = DEFAULTS.tune,
+    chains: int = DEFAULTS.chains,
+    cores: int | None = DEFAULTS.cores,
+    random_seed: int | None = DEFAULTS.random_seed,
+    thin: int | str = DEFAULTS.thin,
+    until: str | None = DEFAULTS.until,
+    temperatures: int = DEFAULTS.temperatures,
+    prior: Any = DEFAULTS.prior,
+    required: Any = DEFAULTS.required,
+    forbidden: Any = DEFAULTS.forbidden,
+    tiers: Any = DEFAULTS.tiers,
+    max_parents: int | None = DEFAULTS.max_parents,
+    candidates: Any = DEFAULTS.candidates,
+    plus_one: bool | str = DEFAULTS.plus_one,
+    expand: float | bool | str = DEFAULTS.expand,
+    reweight: str | None = DEFAULTS.reweight,
+    order_bias: str = DEFAULTS.order_bias,
+    missing: str = DEFAULTS.missing,
     cache: str | os.PathLike[str] | None = None,
     executor: Executor | None = None,
     progressbar: bool = True,
@@ -170,12 +162,13 @@ def sample(
     True
     """
     check_executor(executor)
-    run = prepare(
-        data, score, sampler=sampler, draws=draws, tune=tune, chains=chains, cores=cores, random_seed=random_seed,
+    options = RunOptions(
+        score, sampler=sampler, draws=draws, tune=tune, chains=chains, cores=cores, random_seed=random_seed,
         thin=thin, until=until, temperatures=temperatures, prior=prior, required=required, forbidden=forbidden,
         tiers=tiers, max_parents=max_parents, candidates=candidates, plus_one=plus_one, expand=expand,
         reweight=reweight, order_bias=order_bias, missing=missing,
     )  # fmt: skip
+    run = prepare(data, options)
     post = draw(run, cache=cache, executor=executor, progressbar=progressbar)
     for text in run_warnings(post, draws):
         warnings.warn(text, UserWarning, stacklevel=2)
@@ -208,12 +201,12 @@ def draw(
         checkpoints = None
         if store.connection is not None and run.random_seed is not None:
             checkpoints = CheckpointStore(store.connection)
-        found = find_candidates(run.space, SpaceContext(run.data, rough, executor, progressbar))
+        candidates = find_candidates(run.space, SpaceContext(run.data, rough, executor, progressbar))
         tabulator = Tabulator(rough, run.prior, executor, progressbar)
-        space, rounds = _expanded(run, found, tabulator, checkpoints, progressbar)
+        space, rounds = grow(run, candidates.lists, tabulator, checkpoints, progressbar)
         tables = tabulator.tables(space)
-        drawn = _run_chains(run, tables, checkpoints, progressbar)
-        correction = order_correction(drawn) if run.settings["order_bias"] == "corrected" else None
+        drawn = run_chains(run, tables, checkpoints, progressbar)
+        correction = log_order_bias_weights(drawn.parents) if run.settings["order_bias"] == "corrected" else None
         weighted = None
         if run.proposal is not None:
             with suppress(KeyboardInterrupt):  # what was drawn is worth more than an exception
@@ -221,9 +214,14 @@ def draw(
         complete = not drawn.interrupted and (run.proposal is None or weighted is not None)
         if checkpoints is not None and complete and not keep_checkpoints:
             checkpoints.forget(run.key)
-    told = found.report.parameters | {"sizes": list(map(len, space.lists)), "plus_one": any(space.outsiders)}
-    told |= {"max_with_outsider": space.max_with_outsider, "rounds": [done.parameters for done in rounds]}
-    post = draws_under_score(run, drawn, correction, told)
+    space_record = {
+        **candidates.report.parameters,
+        "sizes": list(map(len, space.lists)),
+        "plus_one": any(space.outside),
+        "max_with_outsider": space.max_with_outside,
+        "rounds": [done.parameters for done in rounds],
+    }
+    post = draws_under_score(run, drawn, correction, space_record)
     if run.proposal is None:
         answers = exact_answers(tables, space.lists, progressbar) if run.plan.sampler == "exact" else None
         post = replace(with_errors(post, store), exact=answers)
@@ -235,102 +233,36 @@ def draw(
 
 
 def run_warnings(post: GraphPosterior, draws: int) -> list[str]:
-    """Return in words what a user should hear at once.
+    """Return what the user should be warned of at once, in words.
 
     Parameters
     ----------
     post : GraphPosterior
         What `draw` returned.
     draws : int
-        How many draws of each chain were asked for.
+        The number of draws of each chain that were asked for.
     """
-    told = []
+    texts = []
     if post.settings.get("interrupted"):
-        told.append(f"interrupted: {post.log_score.shape[1]} of {draws} draws of each chain were made")
+        texts.append(f"interrupted: {post.log_score.shape[1]} of {draws} draws of each chain were made")
     elif post.settings.get("converged") is False:
-        found = post.diagnostics()
-        told.append("\n".join([f"not converged: {found.summary}", *found.warnings()]) + _too_few(found))
+        diagnostics = post.diagnostics()
+        texts.append(
+            "\n".join([f"not converged: {diagnostics.summary}", *diagnostics.warnings()]) + _too_few(diagnostics)
+        )
     if post.settings["reweight"] == INTERRUPTED:
-        told.append(REWEIGHTING_INTERRUPTED)
+        texts.append(REWEIGHTING_INTERRUPTED)
     elif post.settings["reweight"] is not None:
         pareto_k = post.settings["pareto_k"]
         pareto_k = np.nan if pareto_k is None else pareto_k
-        told += weight_warnings(pareto_k, weight_ess(post.weights), post.log_score.size)
-    return told
+        texts += weight_warnings(pareto_k, weight_ess(post.weights), post.log_score.size)
+    return texts
 
 
-def _too_few(found: Diagnostics) -> str:
+def _too_few(diagnostics: Diagnostics) -> str:
     """Return in words that a gap is no more than chance, but draws are too few to call that agreement."""
-    if not GAP_LIMIT < found.largest_gap <= found.gap_limit:
+    if not GAP_LIMIT < diagnostics.largest_gap <= diagnostics.gap_limit:
         return ""
-    few = found.ess < EXCUSED_FROM * found.chains
+    few = diagnostics.ess < EXCUSED_FROM * diagnostics.chains
     more = f"well over {EXCUSED_FROM} of each chain" if few else "more, or thin more"
     return f"\nChance may explain the gap, but would hide one as large: draw {more}."
-
-
-def _expanded(
-    run: PreparedRun,
-    found: FoundCandidates,
-    tabulator: Tabulator,
-    checkpoints: CheckpointStore | None,
-    progressbar: bool,
-) -> tuple[ParentSpace, list[Round]]:
-    """Return the space to draw from, after the rounds that let it grow."""
-
-    def rebuild(lists: list[list[int]]) -> ParentSpace:
-        return with_outsiders(lists, run.prior, run.max_parents, tabulator.store.scorer, run.plus_one, run.closed)
-
-    def draw_round(space: ParentSpace, number: int) -> np.ndarray:
-        plan = run.plan._replace(
-            draws=min(run.plan.draws, DRAWS_OF_ROUND),
-            tune=min(run.plan.tune, DRAWS_OF_ROUND),
-            thin=max(run.plan.thin // 2, 1),
-            until_converged=False,
-        )
-        drawn = _run_chains(run, tabulator.tables(space), checkpoints, progressbar, plan, f"Round {number + 1}")
-        if drawn.interrupted:
-            raise KeyboardInterrupt("interrupted before the search space was found")
-        return drawn.parents.reshape(-1, *drawn.parents.shape[2:])
-
-    space = rebuild(found.lists)
-    if run.expand is None or not any(space.outsiders):
-        return space, []
-    n, scorer = len(found.lists), tabulator.store.scorer
-    limits = most_candidates(n), grown_up_to(n, scorer)
-    return expand(space, draw_round, rebuild, run.expand, *limits, run.prior.required)
-
-
-def _run_chains(
-    run: PreparedRun,
-    tables: ScoreTables,
-    checkpoints: CheckpointStore | None,
-    progressbar: bool,
-    plan: Plan | None = None,
-    name: str = "Sampling",
-) -> Draws:
-    """Run the chains; under another name than that of the final run with randomness of their own."""
-    plan = run.plan if plan is None else plan
-    weights = _layered_weights(tables, progressbar) if plan.sampler == "exact" else None
-    entropy: int | list[int] | None = run.random_seed
-    if name != "Sampling" and run.random_seed is not None:
-        entropy = [run.random_seed, *name.encode()]
-    sequence = np.random.SeedSequence(entropy)
-    rngs = [np.random.default_rng(seed) for seed in sequence.spawn(run.chains)]
-    key = run.key if name == "Sampling" else f"{run.key}:{name}"
-    return run_chains(plan, tables, rngs, _start_orders(run.prior), weights, checkpoints, key, progressbar, name)
-
-
-def _layered_weights(tables: ScoreTables, progressbar: bool) -> exact_draws.LayeredWeights:
-    with progress_bar("Summing", 1.0, progressbar) as advance:
-        return exact_draws.layered_weights(tables, shares(advance))
-
-
-def _start_orders(prior: GraphPrior) -> Callable[[np.random.Generator], np.ndarray]:
-    """Return a function that draws an order in which the required edges lead forward."""
-    required = nx.from_numpy_array(prior.required.astype(int), create_using=nx.DiGraph)
-
-    def start_order(rng: np.random.Generator) -> np.ndarray:
-        priority = rng.permutation(len(prior.names))
-        return np.array(list(nx.lexicographical_topological_sort(required, key=lambda node: priority[node])))
-
-    return start_order

@@ -53,25 +53,25 @@ class Tabulator:
             for i in stale:
                 self._known[i] = (_key(space, i), *self._look_up(space, i))
         parts = [self._known[i][1:] for i in range(len(space.lists))]
-        return build_tables(space.lists, [own for own, _ in parts], space.outsiders, [beside for _, beside in parts])
+        return build_tables(space.lists, [own for own, _ in parts], space.outside, [beside for _, beside in parts])
 
     def _closed_form(self, space: ParentSpace) -> bool:
-        wanted = sum((1 + len(others)) << len(own) for own, others in zip(space.lists, space.outsiders, strict=True))
+        wanted = sum((1 + len(others)) << len(own) for own, others in zip(space.lists, space.outside, strict=True))
         storing = self.store.connection is not None and wanted <= _MAX_STORED_CLOSED_FORM
         return self.store.scorer.closed_form and not storing
 
     def _compute(self, space: ParentSpace, nodes: Sequence[int]) -> None:
         """Compute whole tables, in threads: compiled code lets go of the interpreter."""
         with (
-            progress_bar("Scoring", len(nodes), self.progressbar and any(space.outsiders)) as advance,
+            progress_bar("Scoring", len(nodes), self.progressbar and any(space.outside)) as advance,
             ThreadPoolExecutor(os.cpu_count()) as pool,
         ):
-            for i, found in zip(nodes, pool.map(lambda i: self._table(space, i), nodes), strict=True):
-                self._known[i] = (_key(space, i), *found)
+            for i, scores in zip(nodes, pool.map(lambda i: self._table(space, i), nodes), strict=True):
+                self._known[i] = (_key(space, i), *scores)
                 advance(1)
 
     def _table(self, space: ParentSpace, i: int) -> tuple[np.ndarray, np.ndarray]:
-        scorer, own, others = self.store.scorer, space.lists[i], space.outsiders[i]
+        scorer, own, others = self.store.scorer, space.lists[i], space.outside[i]
         table = scorer.table(i, own, space.limit(i)) + self.prior.log_table(i, own)
         beside = np.full((len(others), len(table)), -np.inf)
         if space.limit_beside(i) >= 0:
@@ -81,7 +81,7 @@ class Tabulator:
         return table, beside
 
     def _look_up(self, space: ParentSpace, i: int) -> tuple[np.ndarray, np.ndarray]:
-        own, others = space.lists[i], space.outsiders[i]
+        own, others = space.lists[i], space.outside[i]
         table = np.full(1 << len(own), -np.inf)
         sets = _subsets(own, space.limit(i))
         table[list(sets)] = self.store.values(i, list(sets.values()))
@@ -95,15 +95,15 @@ class Tabulator:
 
 
 def _key(space: ParentSpace, i: int) -> object:
-    return space.lists[i], space.outsiders[i], space.limit(i), space.limit_beside(i)
+    return space.lists[i], space.outside[i], space.limit(i), space.limit_beside(i)
 
 
 def _all_sets(space: ParentSpace, i: int) -> Iterator[ParentSet]:
     """Yield every parent set that a node may have."""
     yield from _subsets(space.lists[i], space.limit(i)).values()
-    if space.outsiders[i] and space.limit_beside(i) >= 0:
+    if space.outside[i] and space.limit_beside(i) >= 0:
         beside = _subsets(space.lists[i], space.limit_beside(i)).values()
-        for j in space.outsiders[i]:
+        for j in space.outside[i]:
             yield from (tuple(sorted((*parents, j))) for parents in beside)
 
 

@@ -8,7 +8,6 @@ Examples
 True
 """
 
-import ast
 from typing import Any
 
 from gpn_bayes._util.checks import did_you_mean
@@ -20,6 +19,8 @@ from gpn_bayes.scores.discrete import K2, BDeu
 from gpn_bayes.scores.gp.score import GP
 from gpn_bayes.scores.lasso import Lasso
 from gpn_bayes.scores.prior import GraphPrior
+from gpn_bayes.scores.recorded import BUILT_IN
+from gpn_bayes.scores.recorded import from_parameters as from_parameters
 
 __all__ = [
     "BDeu",
@@ -37,8 +38,8 @@ __all__ = [
     "names",
 ]
 
-_BY_NAME: dict[str, type[Score]] = {"bge": BGe, "gp": GP, "bic": BIC, "bdeu": BDeu, "k2": K2}
-_BUILT_IN: dict[str, type[Score]] = {**_BY_NAME, "lasso": Lasso}
+# The lasso score is no likelihood, and depends on units: only learners use it.
+_BY_NAME = {name: kind for name, kind in BUILT_IN.items() if kind is not Lasso}
 
 
 def by_name(score: Any) -> Score:
@@ -60,53 +61,6 @@ def by_name(score: Any) -> Score:
         return _BY_NAME[score.lower()]()
     suggestion = did_you_mean(score, _BY_NAME)
     raise ValueError(f"score must be a Score or one of {', '.join(_BY_NAME)}; received {score!r}{suggestion}")
-
-
-def from_parameters(name: str, parameters: dict[str, Any]) -> Score:
-    """Return the score of this package that has these `Score.name` and `Score.parameters`, as files keep them.
-
-    Raises
-    ------
-    ValueError
-        For a score that is not of this package, or whose parameters don't say all of it: a prior given as a PyMC
-        distribution.
-
-    Examples
-    --------
-    >>> from_parameters("bge", {"alpha_mu": 0.5})
-    BGe(alpha_mu=0.5, alpha_w=None, t0=None)
-    """
-    if name not in _BUILT_IN:
-        raise ValueError(f"the score must be one of {', '.join(_BUILT_IN)}; received {name!r}")
-    try:
-        return _BUILT_IN[name](**parameters)
-    except TypeError:
-        raise ValueError(f"{name!r} can't be made from the parameters {parameters!r}") from None
-
-
-def from_label(label: str) -> Score:
-    """Return the score of this package whose ``repr`` this is.
-
-    Raises
-    ------
-    ValueError
-        For any other text.
-
-    Examples
-    --------
-    >>> from_label("BGe(alpha_mu=0.5, alpha_w=None, t0=None)").parameters["alpha_mu"]
-    0.5
-    """
-    try:
-        match ast.parse(label, mode="eval").body:
-            case ast.Call(func=ast.Name(id=made), args=[], keywords=keywords):
-                parameters = {str(word.arg): ast.literal_eval(word.value) for word in keywords}
-                (name,) = (name for name, kind in _BUILT_IN.items() if kind.__name__ == made)
-            case _:
-                raise ValueError(label)
-    except (SyntaxError, ValueError):
-        raise ValueError(f"a description of a score must read like 'BGe(alpha_mu=1.0)'; received {label!r}") from None
-    return from_parameters(name, parameters)
 
 
 def names() -> tuple[str, ...]:

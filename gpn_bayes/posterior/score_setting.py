@@ -1,0 +1,64 @@
+"""The score in the settings of a posterior or a run: as a score, and in words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpn_bayes.scores.base import Score
+from gpn_bayes.scores.recorded import BUILT_IN, from_parameters, setting_of_version_0_1_0
+
+
+def score_setting(settings: Mapping[str, Any], unknown: str = "unknown") -> dict[str, Any]:
+    """Return the name and parameters of the score that settings name.
+
+    Parameters
+    ----------
+    settings : mapping
+        The settings of a posterior or a run.
+    unknown : str
+        The name where they have no score.
+
+    Examples
+    --------
+    >>> score_setting({"score": "BGe(alpha_mu=0.5)"})
+    {'name': 'bge', 'parameters': {'alpha_mu': 0.5}}
+    """
+    setting = settings.get("score", {"name": unknown, "parameters": {}})
+    return setting if isinstance(setting, dict) else setting_of_version_0_1_0(str(setting))
+
+
+def score_of(settings: Mapping[str, Any]) -> Score:
+    """Return the score that settings name.
+
+    Raises
+    ------
+    ValueError
+        For a score that can't be made from its name and parameters; see `gpn_bayes.scores.from_parameters`.
+    """
+    return from_parameters(**score_setting(settings))
+
+
+def score_title(settings: Mapping[str, Any], unknown: str = "unknown") -> str:
+    """Return the score's name as its class has it, or its own where it is not of this package.
+
+    Examples
+    --------
+    >>> score_title({"score": {"name": "bge", "parameters": {"alpha_mu": 0.5}}})
+    'BGe'
+    """
+    name = str(score_setting(settings, unknown)["name"])
+    return BUILT_IN[name].__name__ if name in BUILT_IN else name
+
+
+def score_text(settings: Mapping[str, Any], unknown: str = "unknown") -> str:
+    """Return the score and its parameters.
+
+    Examples
+    --------
+    >>> score_text({"score": {"name": "bge", "parameters": {"alpha_mu": 0.5}}})
+    'BGe(alpha_mu=0.5)'
+    """
+    if "score" not in settings:
+        return unknown
+    title, setting = score_title(settings), score_setting(settings)
+    arguments = ", ".join(f"{name}={value!r}" for name, value in setting["parameters"].items())
+    return f"{title}({arguments})" if arguments else title

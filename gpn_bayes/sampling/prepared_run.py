@@ -1,0 +1,243 @@
+"""From options and data to a run that only needs to be drawn: all that could be refused is refused here."""
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import gpn_bayes
+from gpn_bayes import scores
+from gpn_bayes.candidates.costs import AUTO_EXACT_NODES
+from gpn_bayes.candidates.growth import THRESHOLD
+from gpn_bayes.candidates.parent_space import ParentSpace, with_parents_from_outside
+from gpn_bayes.candidates.spaces import SearchSpace, read_space
+from gpn_bayes.data import Dataset, Flag, SufficientStatistics, data_flags, read_data
+from gpn_bayes.mcmc import exact_draws
+from gpn_bayes.sampling.chain import Plan
+from gpn_bayes.sampling.options import DEFAULTS, RunOptions
+from gpn_bayes.scores.base import Scorer
+from gpn_bayes.scores.prior import GraphPrior
+from gpn_bayes.scores.recorded import as_setting
+
+# Counting the orders of a DAG walks through sets of nodes.
+MAX_CORRECTED_NODES = 20
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedRun:
+    """A run that is sound and only needs to be drawn.
+
+    Attributes
+    ----------
+    scorer : Scorer
+        The score, bound to the data.
+    proposal : Scorer or None
+        The rougher score that DAGs are drawn under, to be weighted to `scorer`; None to draw under that itself.
+    prior : GraphPrior
+        The graph prior.
+    data : Dataset or SufficientStatistics
+        The data.
+    space : SearchSpace
+        The candidate parents of every node, or how to find them.
+    outside : bool
+        Whether a node may have one parent from outside its candidates.
+    closed : frozenset of int
+        Nodes that may not even so: those whose candidates the user named.
+    expand : float or None
+        The probability at which such a parent becomes a candidate; None to leave the space as it is.
+    max_parents : int or None
+        Largest number of parents of a node.
+    plan : Plan
+        The sampler and how long it runs.
+    chains : int
+        Number of chains.
+    random_seed : int or None
+        Where the chains' generators come from.
+    settings : dict
+        What defines the result, JSON-able.
+    key : str
+        A name for the run that is equal exactly for runs with equal results.
+    data_flags : tuple of Flag, or None
+        What deserves a look in the data; None where there are no rows to look at.
+    """
+
+    scorer: Scorer
+    proposal: Scorer | None
+    prior: GraphPrior
+    data: Dataset | SufficientStatistics
+    space: SearchSpace
+    outside: bool
+    closed: frozenset[int]
+    expand: float | None
+    max_parents: int | None
+    plan: Plan
+    chains: int
+    random_seed: int | None
+    settings: dict[str, Any]
+    key: str
+    data_flags: tuple[Flag, ...] | None
+
+    @property
+    def drawn_under(self) -> Scorer:
+        """The score that DAGs are drawn under."""
+        return self.scorer if self.proposal is None else self.proposal
+
+    def parent_space(self, lists: list[list[int]]) -> ParentSpace:
+        """Return the parent sets that these candidates allow, with parents from outside where the run has them."""
+        return with_parents_from_outside(
+            lists, self.prior, self.max_parents, self.drawn_under, self.outside, self.closed
+        )
+
+
+def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
+    """Bind the score to the data, and settle what the options leave open.
+
+    Parameters
+    ----------
+    data : DataFrame, ndarray, path, Dataset or SufficientStatistics
+        Variables are columns.
+    options : RunOptions
+        What to run.
+
+    Raises
+    ------
+    ValueError
+        For anything that would keep the run from its end.
+
+    Examples
+    --------
+    >>> from gpn_bayes import datasets
+    >>> run = prepare(datasets.sachs(), RunOptions("bge", draws=500, random_seed=1))
+    >>> run.plan.sampler, run.plan.draws, run.plan.tune
+    ('exact', 500, 0)
+    """
+    table = read_data(data, missing=options.missing)
+    scorer = scores.by_name(options.score).bind(table)
+    proposal = None if options.reweight is None else scorer.proposal()
+    n = len(scorer.names)
+    prior = GraphPrior.read(options.prior, scorer.names, options.required, options.forbidden, options.tiers)
+    max_parents = scorer.default_max_parents if options.max_parents is None else options.max_parents
+    thin = 10 * n if options.thin == "auto" else int(options.thin)
+    space = read_space(
+        options.candidates,
+        prior,
+        max_parents,
+        table,
+        scorer if proposal is None else proposal,
+        exact=n <= _most_exact_nodes(options),
+        steps=options.chains * (options.draws + options.tune) * thin,
+    )
+    outside, threshold = _parents_from_outside(options, space.estimated)
+    closed = space.named if options.plus_one == "auto" else frozenset()
+    plan = _plan(options, n, outside, thin)
+    settings = {
+        "score": as_setting(scorer.score),
+        "sampler": plan.sampler,
+        "prior": prior.parameters,
+        "max_parents": max_parents,
+        "draws": options.draws,
+        "tune": plan.tune,
+        "chains": options.chains,
+        "thin": plan.thin,
+        "until": options.until,
+        "temperatures": options.temperatures,
+        "plus_one": "not named" if outside and closed else outside,
+        "expand": threshold,
+        "random_seed": options.random_seed,
+        "reweight": None if proposal is None else "auto",
+        "order_bias": _order_bias(options, plan.sampler),
+        "version": gpn_bayes.__version__,
+        "data_fingerprint": scorer.data_fingerprint,
+    }
+    if isinstance(table, Dataset) and table.rows_dropped:
+        settings["missing"] = {"dropped": table.rows_dropped, "rows": table.n_rows + table.rows_dropped}
+    # Whole numbers of numpy aren't JSON-able, and equal runs must have equal keys.
+    settings = {key: int(value) if isinstance(value, np.integer) else value for key, value in settings.items()}
+    return PreparedRun(
+        scorer=scorer,
+        proposal=proposal,
+        prior=prior,
+        data=table,
+        space=space,
+        outside=outside,
+        closed=closed,
+        expand=threshold,
+        max_parents=max_parents,
+        plan=plan,
+        chains=options.chains,
+        random_seed=options.random_seed,
+        settings=settings,
+        key=_run_key(settings, scorer, space),
+        data_flags=data_flags(table, numbers=not scorer.discrete) if isinstance(table, Dataset) else None,
+    )
+
+
+def _most_exact_nodes(options: RunOptions) -> int:
+    """Return the largest number of variables for which the exact sampler is what the options may mean."""
+    if options.sampler == "auto":
+        return 0 if options.plus_one is True else AUTO_EXACT_NODES
+    return exact_draws.MAX_NODES if options.sampler == "exact" else 0
+
+
+def _parents_from_outside(options: RunOptions, estimated: bool) -> tuple[bool, float | None]:
+    """Return whether parents from outside are allowed, and the probability at which they become candidates."""
+    allowed = estimated if options.plus_one == "auto" else bool(options.plus_one)
+    if options.expand is False or (options.expand == "auto" and not allowed):
+        return allowed, None
+    if not allowed:
+        raise ValueError("candidates can only grow by parents from outside; received expand with plus_one=False")
+    return True, THRESHOLD if options.expand in (True, "auto") else float(options.expand)
+
+
+def _plan(options: RunOptions, n: int, outside: bool, thin: int) -> Plan:
+    """Return the sampler and how long it runs."""
+    sampler = _choose_sampler(options, n, outside)
+    exact = sampler == "exact"
+    if options.temperatures > 1 and sampler != "partition":
+        raise ValueError(f"more than one temperature takes the partition sampler; received {sampler!r}")
+    return Plan(
+        sampler=sampler,
+        draws=options.draws,
+        tune=0 if exact else options.tune,
+        thin=1 if exact else thin,
+        cores=min(options.cores or os.cpu_count() or 1, options.chains),
+        temperatures=options.temperatures,
+        until_converged=options.until is not None and not exact,
+    )
+
+
+def _choose_sampler(options: RunOptions, n: int, outside: bool) -> str:
+    sampler = options.sampler
+    if sampler == "auto":
+        # The exact sampler has no way to parents from outside the candidates.
+        return "exact" if n <= AUTO_EXACT_NODES and not outside else "partition"
+    if sampler == "exact" and n > exact_draws.MAX_NODES:
+        raise ValueError(
+            f"the exact sampler takes at most {exact_draws.MAX_NODES} variables; received {n}: use 'partition'"
+        )
+    if sampler == "exact" and outside:
+        raise ValueError("the exact sampler takes no parents from outside the candidates; use 'partition'")
+    if sampler == "order" and options.order_bias == "correct" and n > MAX_CORRECTED_NODES:
+        raise ValueError(
+            f"order_bias='correct' takes at most {MAX_CORRECTED_NODES} variables; received {n}: use 'partition'"
+        )
+    return sampler
+
+
+def _order_bias(options: RunOptions, sampler: str) -> str | None:
+    """Return what was done about the order bias; None for samplers that have none."""
+    if sampler != "order":
+        return None
+    return "corrected" if options.order_bias == "correct" else "kept"
+
+
+def _run_key(settings: dict[str, Any], scorer: Scorer, space: SearchSpace) -> str:
+    # Runs of version 0.1.0 described the score by its label and didn't name the tiers; what these forbid is among the
+    # forbidden edges. Their keys must stay what they were.
+    prior = {name: value for name, value in settings["prior"].items() if name != "tiers"}
+    known = [{**settings, "score": scorer.label, "prior": prior}, scorer.score_fingerprint, space.parameters]
+    text = json.dumps(known, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
