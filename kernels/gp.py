@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import fused, inner_fused
 from gpn_bayes.kernels.tiles import (
     TILE_COLUMNS,
@@ -47,13 +48,13 @@ class Moments(NamedTuple):
         The number of rows, y'y, 1'y, and the prior standard deviation s of mu.
     """
 
-    cells: np.ndarray
-    coefficients: np.ndarray
-    starts: np.ndarray
-    gram: np.ndarray
-    with_one: np.ndarray
-    with_y: np.ndarray
-    sizes: np.ndarray
+    cells: Ints
+    coefficients: Floats
+    starts: Ints
+    gram: Floats
+    with_one: Floats
+    with_y: Floats
+    sizes: Floats
 
 
 class Workspace(NamedTuple):
@@ -79,16 +80,16 @@ class Workspace(NamedTuple):
         1 / R_kk, and S^-1 Phi'y.
     """
 
-    spans: np.ndarray
-    factors: np.ndarray
-    slopes: np.ndarray
-    packed: np.ndarray
-    crossed: np.ndarray
-    system: np.ndarray
-    lower: np.ndarray
-    inverse: np.ndarray
-    roots: np.ndarray
-    solved: np.ndarray
+    spans: Ints
+    factors: Floats
+    slopes: Floats
+    packed: Floats
+    crossed: Floats
+    system: Floats
+    lower: Floats
+    inverse: Floats
+    roots: Floats
+    solved: Floats
 
 
 @fused

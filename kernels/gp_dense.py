@@ -14,6 +14,7 @@ import numpy as np
 from numba.extending import get_cython_function_address
 from scipy.linalg import lapack
 
+from gpn_bayes.kernels.arrays import Floats
 from gpn_bayes.kernels.compiled import compiled, fused
 
 # Kernels are computed for so many pairs of rows at a time, so that they stay in the processor's cache.
@@ -34,9 +35,9 @@ class Workspace(NamedTuple):
         K_i of these pairs.
     """
 
-    covariance: np.ndarray
-    exponents: np.ndarray
-    kernels: np.ndarray
+    covariance: Floats
+    exponents: Floats
+    kernels: Floats
 
 
 class Hyperparameters(NamedTuple):
@@ -177,7 +178,7 @@ def _compute_kernels(thetas: np.ndarray, x: np.ndarray, first: int, last: int, w
 
 
 @compiled
-def _fill_exponents(thetas: np.ndarray, x: np.ndarray, first: int, last: int, exponents: np.ndarray) -> int:
+def _fill_exponents(thetas: Floats, x: Floats, first: int, last: int, exponents: Floats) -> int:
     at = 0
     for a in range(first, last):
         for i in range(len(thetas)):
@@ -204,7 +205,7 @@ def _fill_covariance(first: int, last: int, tau1: float, tau2: float, mu_varianc
 
 
 @compiled
-def _sum_kernels(kernels: np.ndarray, total: np.ndarray, products: np.ndarray) -> None:
+def _sum_kernels(kernels: Floats, total: Floats, products: Floats) -> None:
     """Write sum_i K_i and sum_{i<j} K_i K_j of the pairs given."""
     parents, count = kernels.shape
     total[:count] = 0.0
@@ -218,7 +219,7 @@ def _sum_kernels(kernels: np.ndarray, total: np.ndarray, products: np.ndarray) -
 
 @fused
 def _add_slopes(
-    first: int, last: int, tau1: float, tau2: float, alpha: np.ndarray, work: Workspace, slopes: np.ndarray
+    first: int, last: int, tau1: float, tau2: float, alpha: Floats, work: Workspace, slopes: Floats
 ) -> None:
     """Add these rows' part of the gradient in the log thetas, and of d/d tau1 and d/d tau2 (the last two slopes)."""
     total, products, pull = np.empty(last), np.empty(last), np.empty(last)

@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import compiled
 
 
 @compiled
-def independence_chain(log_weights: np.ndarray, log_chances: np.ndarray) -> np.ndarray:
+def independence_chain(log_weights: Floats, log_chances: Floats) -> Ints:
     """Return which proposal a Metropolis-Hastings chain that starts at the first one is at after each step.
 
     Parameters
@@ -24,7 +25,7 @@ def independence_chain(log_weights: np.ndarray, log_chances: np.ndarray) -> np.n
 
 
 @compiled
-def _autocovariance(series: np.ndarray, means: np.ndarray, lag: int) -> float:
+def _autocovariance(series: Floats, means: Floats, lag: int) -> float:
     """Return the autocovariance at a lag, averaged over chains."""
     chains, count = series.shape
     total = 0.0
@@ -35,7 +36,7 @@ def _autocovariance(series: np.ndarray, means: np.ndarray, lag: int) -> float:
 
 
 @compiled
-def effective_size(series: np.ndarray) -> float:
+def effective_size(series: Floats) -> float:
     """Return how many independent draws give the mean of the series as precisely: shape (chains, draws).
 
     Autocorrelations are summed by Geyer's (1992) initial monotone sequence, with the variance between chains included

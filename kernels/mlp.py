@@ -3,19 +3,18 @@
 The units of all networks stand side by side: unit k of network j is column ``j * hidden + k``.
 """
 
-import numpy as np
-
+from gpn_bayes.kernels.arrays import Floats
 from gpn_bayes.kernels.compiled import compiled
 
 
 @compiled
 def backpropagate(
-    activations: np.ndarray,
-    targets: np.ndarray,
-    second: np.ndarray,
-    offsets: np.ndarray,
-    second_gradient: np.ndarray,
-    offset_gradient: np.ndarray,
+    activations: Floats,
+    targets: Floats,
+    second: Floats,
+    offsets: Floats,
+    second_gradient: Floats,
+    offset_gradient: Floats,
 ) -> float:
     """Return half the mean squared error, and overwrite the activations by its gradient before the sigmoid.
 

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Bools, Floats
 from gpn_bayes.kernels.compiled import inner
 from gpn_bayes.kernels.lasso import LassoSpace, lasso
 
@@ -34,15 +35,15 @@ class Regressions(NamedTuple):
     """
 
     loss: int
-    gram: np.ndarray
+    gram: Floats
     rows: Any
-    penalties: np.ndarray
-    allowed: np.ndarray
+    penalties: Floats
+    allowed: Bools
 
 
 @inner
 def regress(
-    data: Regressions, child: int, parents: np.ndarray, weights: np.ndarray, gradient: np.ndarray, space: LassoSpace
+    data: Regressions, child: int, parents: Bools, weights: Floats, gradient: Floats, space: LassoSpace
 ) -> float:
     """Fit the regression of a child on the given parents, from the weights given; return loss plus penalties.
 
@@ -65,8 +66,8 @@ def regress(
 
 @inner
 def _regress(
-    rows: np.ndarray | None, data: Regressions, child: int, parents: np.ndarray, weights: np.ndarray,
-    gradient: np.ndarray, space: LassoSpace,
+    rows: np.ndarray | None, data: Regressions, child: int, parents: Bools, weights: Floats,
+    gradient: Floats, space: LassoSpace,
 ) -> float:  # fmt: skip
     # Without rows, an argument that is None, the other branch isn't compiled.
     if rows is None:
@@ -104,7 +105,7 @@ def _means(data: Regressions, child: int, weights: np.ndarray, means: np.ndarray
 
 
 @inner
-def copy_to(origin: np.ndarray, target: np.ndarray) -> None:
+def copy_to(origin: Floats, target: Floats) -> None:
     """Copy one array onto another of the same length."""
     for i in range(len(target)):
         target[i] = origin[i]

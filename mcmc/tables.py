@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES, subset_sums, sums_containing
 
@@ -44,9 +46,9 @@ class ScoreTables(NamedTuple):
         The masks of each node by falling score, laid out as the scores; then those of each outsider.
     """
 
-    layout: np.ndarray
-    values: np.ndarray
-    ranked: np.ndarray
+    layout: Ints
+    values: Floats
+    ranked: NDArray[np.int32]
 
 
 def build_tables(
@@ -276,7 +278,7 @@ def set_guests(tables: ScoreTables, places: np.ndarray) -> None:
 
 
 @compiled
-def scores_of(tables: ScoreTables, node: int) -> np.ndarray:
+def scores_of(tables: ScoreTables, node: int) -> Floats:
     """Return the log scores of all sets of a node's candidates for good, in bitmask order."""
     begin = tables.layout[node, _SCORES]
     return tables.values[begin : begin + (1 << tables.layout[node, _CORE])]
@@ -315,7 +317,7 @@ def ranked_mask(tables: ScoreTables, node: int, rank: int, with_guest: bool) -> 
 
 
 @compiled
-def log_score_of(tables: ScoreTables, parents: np.ndarray) -> float:
+def log_score_of(tables: ScoreTables, parents: Ints) -> float:
     """Return the log score of a DAG given by local parent masks."""
     total = 0.0
     for i in range(len(parents)):
