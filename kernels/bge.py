@@ -73,7 +73,8 @@ def bge_from_minors(with_node: float, without: float, size: int, constants: Floa
 
     `half_df` is (N + alpha_w - n) / 2; the exponents of the two determinants grow by 1/2 per parent.
     """
-    return constants[size] - (half_df + 0.5 * (size + 1)) * with_node + (half_df + 0.5 * size) * without
+    score: float = constants[size] - (half_df + 0.5 * (size + 1)) * with_node + (half_df + 0.5 * size) * without
+    return score
 
 
 @compiled

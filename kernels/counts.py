@@ -74,17 +74,23 @@ def _fill_dirichlet(terms: CountTerms, configurations: float, levels: int) -> No
 
 @inner
 def _cell(terms: CountTerms, count: int) -> float:
+    value: float
     if count < len(terms.cell):
-        return terms.cell[count]
-    # A series of Stirling's looks quicker, but is arithmetic that compilers do ahead of the branch, for every count.
-    return math.lgamma(count + terms.prior_counts[0]) - terms.prior_counts[2]
+        value = terms.cell[count]
+    else:
+        # Stirling's series looks quicker, but is arithmetic that compilers do ahead of the branch, for every count.
+        value = math.lgamma(count + terms.prior_counts[0]) - terms.prior_counts[2]
+    return value
 
 
 @inner
-def _margin(terms: CountTerms, count: int) -> float:
+def _margin(terms: CountTerms, count: int | np.int64) -> float:
+    value: float
     if count < len(terms.margin):
-        return terms.margin[count]
-    return terms.prior_counts[3] - math.lgamma(count + terms.prior_counts[1])
+        value = terms.margin[count]
+    else:
+        value = terms.prior_counts[3] - math.lgamma(count + terms.prior_counts[1])
+    return value
 
 
 @inner

@@ -56,7 +56,7 @@ def acyclic(adjacency: Adjacency) -> Bools:
 @compiled
 def closures(adjacency: Adjacency) -> Bools:
     """Return the transitive closure of each graph of a stack [d, n, n] (Warshall)."""
-    reach = adjacency != 0
+    reach: Bools = adjacency != 0
     n = adjacency.shape[1]
     for d in range(adjacency.shape[0]):
         for k in range(n):
@@ -168,8 +168,9 @@ def _extensions(mask: int, order: _Order) -> int:
     """
     if mask & (mask - 1) == 0:
         return 1
-    if order.known[mask]:
-        return order.known[mask]
+    known: int = order.known[mask]
+    if known:
+        return known
     part = _component(mask, order.neighbours)
     total = 0
     if part != mask:

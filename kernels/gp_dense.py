@@ -58,7 +58,7 @@ def _in_place(name: str) -> Callable[[np.ndarray], bool]:
     signature = ctypes.CFUNCTYPE(None, ctypes.c_char_p, integer, ctypes.c_void_p, integer, integer)
     function = signature(get_cython_function_address("scipy.linalg.cython_lapack", name))
 
-    def call(matrix: np.ndarray) -> bool:
+    def call(matrix: Floats) -> bool:
         size, info = ctypes.c_int(len(matrix)), ctypes.c_int()
         # LAPACK counts down columns first, and takes our lower triangle for an upper one.
         function(b"U", size, matrix.ctypes.data, size, info)
@@ -71,7 +71,7 @@ _factor = _in_place("dpotrf")
 _invert = _in_place("dpotri")
 
 
-def new_workspace(x: np.ndarray) -> Workspace:
+def new_workspace(x: Floats) -> Workspace:
     """Return scratch space for the parents' columns, of shape (rows, parents)."""
     n_rows, parents = x.shape
     pairs = min(_rows_at_once(n_rows), n_rows) * n_rows
@@ -87,16 +87,14 @@ def _rows_at_once(n_rows: int) -> int:
     return max(1, _PAIRS_AT_ONCE // n_rows)
 
 
-def read_phi(phi: np.ndarray, parents: int, interaction: bool) -> Hyperparameters:
+def read_phi(phi: Floats, parents: int, interaction: bool) -> Hyperparameters:
     """Return the hyperparameters from their logarithms; the additive kernel has tau1 = 1 and tau2 = 0."""
     tau1 = float(np.exp(phi[parents + 1])) if interaction and parents else 1.0
     tau2 = float(np.exp(phi[parents + 2])) if interaction and parents > 1 else 0.0
     return Hyperparameters(float(np.exp(2.0 * phi[0])), np.exp(phi[1 : parents + 1]), tau1, tau2)
 
 
-def log_likelihood(
-    phi: np.ndarray, x: np.ndarray, y: np.ndarray, interaction: bool, mu_variance: float, work: Workspace
-) -> float:
+def log_likelihood(phi: Floats, x: Floats, y: Floats, interaction: bool, mu_variance: float, work: Workspace) -> float:
     """Return log N(y; 0, C), or NaN where C isn't positive definite to rounding.
 
     Parameters
@@ -119,13 +117,13 @@ def log_likelihood(
 
 
 def log_likelihood_and_gradient(
-    phi: np.ndarray,
-    x: np.ndarray,
-    y: np.ndarray,
+    phi: Floats,
+    x: Floats,
+    y: Floats,
     interaction: bool,
     mu_variance: float,
     work: Workspace,
-    gradient: np.ndarray,
+    gradient: Floats,
 ) -> float:
     """Return the log likelihood and write its gradient in phi; NaN where C isn't positive definite to rounding."""
     n_rows, parents = x.shape
@@ -154,9 +152,7 @@ def _strips(n_rows: int) -> list[tuple[int, int]]:
     return [(first, min(first + step, n_rows)) for first in range(0, n_rows, step)]
 
 
-def _solve(
-    parts: Hyperparameters, x: np.ndarray, y: np.ndarray, mu_variance: float, work: Workspace
-) -> tuple[float, np.ndarray]:
+def _solve(parts: Hyperparameters, x: Floats, y: Floats, mu_variance: float, work: Workspace) -> tuple[float, Floats]:
     """Return the log likelihood and alpha = C^-1 y, leaving the Cholesky factor."""
     n_rows, parents = x.shape
     for first, last in _strips(n_rows):
@@ -171,7 +167,7 @@ def _solve(
     return float(-0.5 * (log_det + y @ alpha + n_rows * _LOG_2PI)), alpha
 
 
-def _compute_kernels(thetas: np.ndarray, x: np.ndarray, first: int, last: int, work: Workspace) -> None:
+def _compute_kernels(thetas: Floats, x: Floats, first: int, last: int, work: Workspace) -> None:
     """Write the kernels between rows from `first` to before `last` and all rows before each, and their logarithms."""
     count = _fill_exponents(thetas, x, first, last, work.exponents)
     np.exp(work.exponents[:, :count], out=work.kernels[:, :count])

@@ -45,7 +45,7 @@ def _log_peaks(mixture: Mixture) -> Floats:
     """Return the log of share times density of every t component at its centre."""
     size = mixture.centres.shape[1]
     peak = math.lgamma(0.5 * (_FREEDOM + size)) - math.lgamma(0.5 * _FREEDOM) - 0.5 * size * np.log(_FREEDOM * np.pi)
-    peaks = np.log(mixture.shares) + peak
+    peaks: Floats = np.log(mixture.shares) + peak
     for k in range(len(peaks)):
         for a in range(size):
             peaks[k] -= np.log(mixture.roots[k, a, a])

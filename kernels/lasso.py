@@ -179,7 +179,7 @@ def lasso(
 @inner_fused
 def _fit_set(covariance: Floats, node: int, allowed: Bools, penalties: Floats, weights: Floats,
              gradient: Floats, space: LassoSpace) -> float:  # fmt: skip
-    variance = covariance[node, node]
+    variance: float = covariance[node, node]
     return 0.5 * variance + lasso(
         covariance, covariance[node], penalties, allowed, np.sqrt(variance), weights, gradient, space
     )

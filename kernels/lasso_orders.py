@@ -99,7 +99,8 @@ def _gains(data: Regressions, child: int, parent: int, gradient: Floats) -> bool
         return False
     # The tolerance is that of the regressions.
     least = data.penalties[child, parent] + 1e-8 * np.sqrt(data.gram[parent, parent] * data.gram[child, child])
-    return np.abs(gradient[parent]) > least
+    gains: bool = np.abs(gradient[parent]) > least
+    return gains
 
 
 @inner
@@ -116,7 +117,8 @@ def _change(data: Regressions, state: OrderState, child: int, node: int, joins: 
         parents[node] = joins
         copy_to(state.weights[child], weights)
         state.changes[child, node] = regress(data, child, parents, weights, gradient, space) - state.values[child]
-    return state.changes[child, node]
+    change: float = state.changes[child, node]
+    return change
 
 
 @inner

@@ -32,7 +32,8 @@ def _autocovariance(series: Floats, means: Floats, lag: int) -> float:
     for c in range(chains):
         for s in range(count - lag):
             total += (series[c, s] - means[c]) * (series[c, s + lag] - means[c])
-    return total / (chains * count)
+    average: float = total / (chains * count)
+    return average
 
 
 @compiled
@@ -62,4 +63,5 @@ def effective_size(series: Floats) -> float:
             break
         before = min(before, pair)
         time += 2.0 * before
-    return chains * count / max(time, 1.0)
+    size: float = chains * count / max(time, 1.0)
+    return size

@@ -51,4 +51,5 @@ def backpropagate(
                 sigmoid = activations[row, first + k]
                 second_gradient[j, k] += share * sigmoid
                 activations[row, first + k] = share * second[j, k] * sigmoid * (1.0 - sigmoid)
-    return loss / (2 * rows)
+    average: float = loss / (2 * rows)
+    return average

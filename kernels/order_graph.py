@@ -118,7 +118,7 @@ def _push(frontier: Frontier, state: np.uint64, limit: float) -> None:
 @inner
 def _pop(frontier: Frontier) -> np.uint64:
     waiting, limits = frontier.waiting, frontier.limits
-    top = waiting[0]
+    top: np.uint64 = waiting[0]
     frontier.counts[1] -= 1
     size = frontier.counts[1]
     state, limit = waiting[size], limits[size]

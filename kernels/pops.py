@@ -120,7 +120,7 @@ class Rules(NamedTuple):
 
 @inner
 def _penalty(rules: Rules, node: int, members: NDArray[np.int16]) -> float:
-    penalty = rules.penalties[node]
+    penalty: float = rules.penalties[node]
     for member in members:
         penalty *= rules.cardinalities[member]
     return penalty
@@ -137,8 +137,9 @@ def _fit_of_other(
     if simple[node] and simple[other]:
         row = _find(levels.sets, levels.starts[other], levels.starts[other + 1], members)
         if row >= 0:
-            return levels.fits[row]
-    fit = rules.pair_fits[other, other]
+            known: float = levels.fits[row]
+            return known
+    fit: float = rules.pair_fits[other, other]
     for member in members:
         fit = max(fit, rules.pair_fits[member, other])
     for member in range(len(simple)):

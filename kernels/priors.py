@@ -46,12 +46,14 @@ class Priors(NamedTuple):
 def _cell(log_x: float, priors: Priors) -> int:
     """Return the cell between knots that holds a value; the last knot belongs to the last cell."""
     cell = int(np.floor((log_x - priors.lowest) / priors.step))
-    return max(0, min(cell, priors.log_density.shape[1] - 2))
+    within: int = max(0, min(cell, priors.log_density.shape[1] - 2))
+    return within
 
 
 @inner
 def _within(log_x: float, kind: int, priors: Priors) -> bool:
-    return priors.bounds[kind, 0] <= log_x <= priors.bounds[kind, 1]
+    within: bool = priors.bounds[kind, 0] <= log_x <= priors.bounds[kind, 1]
+    return within
 
 
 @compiled

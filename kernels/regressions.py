@@ -71,7 +71,7 @@ def _regress(
 ) -> float:  # fmt: skip
     # Without rows, an argument that is None, the other branch isn't compiled.
     if rows is None:
-        variance = data.gram[child, child]
+        variance: float = data.gram[child, child]
         value = lasso(
             data.gram, data.gram[child], data.penalties[child], parents, np.sqrt(variance), weights, gradient, space
         )
@@ -101,7 +101,8 @@ def _means(data: Regressions, child: int, weights: np.ndarray, means: np.ndarray
             means[r] = np.exp(min(predictor, _LARGEST_EXPONENT))
             total += means[r]
         total -= rows[child, r] * predictor
-    return total / n
+    average: float = total / n
+    return average
 
 
 @inner

@@ -17,7 +17,8 @@ def _meets(first: np.ndarray, second: np.ndarray) -> bool:
     shared = np.uint64(0)
     for word in range(len(first)):
         shared |= first[word] & second[word]
-    return shared != np.uint64(0)
+    meets: bool = shared != np.uint64(0)
+    return meets
 
 
 @compiled

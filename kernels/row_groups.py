@@ -92,7 +92,7 @@ def new_groups(n_rows: int, depths: int) -> RowGroups:
 
 
 @inner
-def new_scratch(n_rows: int, most_levels: int) -> Scratch:
+def new_scratch(n_rows: int, most_levels: int | np.int64) -> Scratch:
     """Return room for counts of a table whose variables have at most so many levels."""
     entries = max(_ENTRIES_PER_ROW * n_rows + _LEAST_ENTRIES, most_levels)
     return Scratch(

@@ -28,7 +28,8 @@ def log_add(a: float, b: float) -> float:
     # Also catches a = -inf, where the difference would be NaN.
     if b == -np.inf or b - a < _NEGLIGIBLE:
         return a
-    return a + np.log1p(np.exp(b - a))
+    total: float = a + np.log1p(np.exp(b - a))
+    return total
 
 
 @compiled

@@ -25,7 +25,7 @@ _ALL_FIRST = ir.Constant(ir.VectorType(ir.IntType(32), TILE_COLUMNS), [0] * TILE
 _NOTHING = ir.Constant(_VECTOR, ir.Undefined)
 
 
-def _emit_tile(subtract: bool) -> Callable:
+def _emit_tile(subtract: bool) -> Callable[[Any, Any, Any, Any], Any]:
     """Return what writes the instructions of `write_tile` or `subtract_tile`."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -67,20 +67,20 @@ def _signature(*matrices: Any) -> Any:
 
 
 @intrinsic
-def _write_tile(typing, out, left, right, i, j, begin, end):
+def _write_tile(typing: Any, out: Any, left: Any, right: Any, i: Any, j: Any, begin: Any, end: Any) -> Any:
     """Write sum_{begin <= k < end} left[k, a] right[k, c] to out[a, c], for the tile that begins at row i, column j."""
     return _signature(out, left, right), _emit_tile(subtract=False)
 
 
 @intrinsic
-def _subtract_tile(typing, out, left, right, i, j, begin, end):
+def _subtract_tile(typing: Any, out: Any, left: Any, right: Any, i: Any, j: Any, begin: Any, end: Any) -> Any:
     """Subtract from `out` what `write_tile` writes."""
     return _signature(out, left, right), _emit_tile(subtract=True)
 
 
-# The first argument is numba's, which type checkers don't know.
-write_tile: Any = _write_tile
-subtract_tile: Any = _subtract_tile
+_Tile = Callable[[Floats, Floats, Floats, int, int, int, int], None]
+write_tile: _Tile = _write_tile  # type: ignore[assignment]  # called with values, without numba's first argument
+subtract_tile: _Tile = _subtract_tile  # type: ignore[assignment]  # as above
 
 
 @inner_fused
@@ -90,7 +90,7 @@ def padded(size: int, tile: int) -> int:
 
 
 @inner_fused
-def _solve_strip(strip: Floats, upper: Floats, roots: Floats, i: int, begin: int, end: int) -> None:
+def _solve_strip(strip: Floats, upper: Floats, roots: Floats, i: int, begin: int | np.int64, end: int) -> None:
     """Solve R_ii'x = b in place for the rows i to i + 3 of `strip`, with the tile R_ii on the diagonal of `upper`."""
     first, second, third, fourth = strip[i], strip[i + 1], strip[i + 2], strip[i + 3]
     a, b, c, d = roots[i], roots[i + 1], roots[i + 2], roots[i + 3]

@@ -15,7 +15,7 @@ from gpn_bayes.kernels.compiled import compiled
 OUTCOME, OPTIONS, PROBABILITY, CURSOR = 0, 1, 2, 3
 
 
-def no_script() -> np.ndarray:
+def no_script() -> Floats:
     """Return the empty script: the generator decides."""
     return np.zeros((4, 0))
 
@@ -30,7 +30,8 @@ def new_script(outcomes: list[int], length: int) -> np.ndarray:
 @compiled
 def is_scripted(script: Floats) -> bool:
     """Tell whether outcomes are prescribed."""
-    return script.shape[1] > 0
+    scripted: bool = script.shape[1] > 0
+    return scripted
 
 
 @compiled

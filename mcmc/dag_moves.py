@@ -158,7 +158,8 @@ def _reverse_edge(
     if log_z_j == -np.inf:
         return -np.inf
     new[j] = draw_free(rng, script, tables, j, below_j, NO_ONE, weights_of_j)
-    return np.log(edges / _count_edges(new)) + log_z_i + log_z_j - log_back_j - log_back_i
+    log_ratio: float = np.log(edges / _count_edges(new)) + log_z_i + log_z_j - log_back_j - log_back_i
+    return log_ratio
 
 
 @compiled
@@ -232,7 +233,8 @@ def _follow_or_draw(
                 if waiting_for[child] == 0:
                     ready[n_ready] = child
                     n_ready += 1
-    return -log_ways - np.log(ways)
+    log_probability: float = -log_ways - np.log(ways)
+    return log_probability
 
 
 @compiled

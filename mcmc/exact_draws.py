@@ -130,7 +130,8 @@ def _meeting_share(log_beta: Floats, node: int, members: int, block: int) -> flo
     difference = log_beta[node, members & ~block] - log_beta[node, members]
     if difference < -40.0:
         return 1.0
-    return max(1.0 - np.exp(difference), 0.0)
+    share: float = max(1.0 - np.exp(difference), 0.0)
+    return share
 
 
 @compiled
@@ -268,4 +269,5 @@ def _share_meeting_last(weights: LayeredWeights, members: int, below: int) -> fl
     for i in range(len(weights.log_beta)):
         if (below >> i) & 1:
             log_share -= weights.log_beta[i, members]
-    return weights.shares[weights.ternary[both] + weights.ternary[below]] * np.exp(log_share)
+    share: float = weights.shares[weights.ternary[both] + weights.ternary[below]] * np.exp(log_share)
+    return share

@@ -69,13 +69,14 @@ def _needed(tables: ScoreTables, node: int, parent: int) -> int:
 @compiled
 def log_sum(log_weights: Floats) -> float:
     """Return the log of the sum of the weights."""
-    top = log_weights.max()
+    top: float = log_weights.max()
     if top == -np.inf:
         return top
     total = 0.0
     for log_weight in log_weights:
         total += np.exp(log_weight - top)
-    return top + np.log(total)
+    log_total: float = top + np.log(total)
+    return log_total
 
 
 @compiled
