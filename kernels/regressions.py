@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpn_bayes.kernels.arrays import Bools, Floats
+from gpn_bayes.kernels.arrays import Bools, Floats, Ints
 from gpn_bayes.kernels.compiled import inner
 from gpn_bayes.kernels.lasso import LassoSpace, lasso
 
@@ -170,7 +170,7 @@ def _newton_step(
 
 
 @inner
-def _working_set(data: Regressions, child: int, parents: np.ndarray, weights: np.ndarray, gradient: np.ndarray):
+def _working_set(data: Regressions, child: int, parents: np.ndarray, weights: np.ndarray, gradient: np.ndarray) -> Ints:
     """Return the predictors with a weight, those that would gain one, and the intercept."""
     d = len(data.gram)
     chosen, size = np.empty(d + 1, np.int64), 0

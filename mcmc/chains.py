@@ -207,9 +207,7 @@ def run_order(
         targets[draw] = state.score.sum()
 
 
-def start_partition(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, order: np.ndarray
-) -> PartitionState:
+def start_partition(rng: np.random.Generator, script: Floats, tables: ScoreTables, order: Ints) -> PartitionState:
     """Return the layering of a DAG drawn from an order: a partition of finite score."""
     parents = np.empty(len(order), np.int64)
     start = new_order(tables, order)

@@ -20,7 +20,7 @@ def no_script() -> Floats:
     return np.zeros((4, 0))
 
 
-def new_script(outcomes: list[int], length: int) -> np.ndarray:
+def new_script(outcomes: list[int], length: int) -> Floats:
     """Return a script that prescribes some first outcomes, and 0 for the rest."""
     script = np.zeros((4, length))
     script[OUTCOME, : len(outcomes)] = outcomes

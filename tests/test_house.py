@@ -86,10 +86,10 @@ def test_nothing_stands_loose_beside_the_rooms():
 
 # Every room, and the rooms it may use. `posterior` uses plots and reports only when asked: see below.
 USES = {
-    "_util": "",
+    "_util": "kernels",
     "kernels": "",
     "mcmc": "kernels",
-    "datasets": "",
+    "datasets": "_util",
     "data": "_util",
     "graphs": "_util kernels",
     "simulate": "_util data graphs",

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.data.notation import has_unit
 from gpn_bayes.data.problems import argument, listed_names
 from gpn_bayes.data.reading import ReadSettings, read_table
@@ -62,7 +63,7 @@ class Dataset:
     """
 
     names: tuple[str, ...]
-    values: np.ndarray
+    values: Floats
     kinds: tuple[str, ...]
     levels: tuple[tuple[Any, ...] | None, ...]
     rows_dropped: int = 0
@@ -77,7 +78,8 @@ class Dataset:
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return self.values.shape[0]
+        rows: int = self.values.shape[0]
+        return rows
 
     @classmethod
     def read(
@@ -164,7 +166,7 @@ class Dataset:
         kinds, levels = (tuple(getattr(column, part) for column in table.columns) for part in ("kind", "levels"))
         return cls(table.names, values, kinds, levels, table.rows_dropped, table.notes)
 
-    def numeric(self, purpose: str) -> np.ndarray:
+    def numeric(self, purpose: str) -> Floats:
         """Return the raw values as floats, or say which column is not a number.
 
         Parameters
@@ -186,7 +188,7 @@ class Dataset:
             )
         return self.values
 
-    def standardised(self, purpose: str) -> np.ndarray:
+    def standardised(self, purpose: str) -> Floats:
         """Return the values centred and scaled to unit variance (ddof = 1).
 
         Parameters
@@ -209,7 +211,7 @@ def read_part(data: "Dataset | pd.DataFrame | np.ndarray | str | Path", **settin
     return Dataset._read(data, ReadSettings(**settings), whole=False)
 
 
-def _warn_of_identical_columns(names: tuple[str, ...], values: np.ndarray) -> None:
+def _warn_of_identical_columns(names: tuple[str, ...], values: Floats) -> None:
     seen: dict[bytes, str] = {}
     for name, column in zip(names, values.T, strict=True):
         first = seen.setdefault(column.tobytes(), name)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.data.dataset import Dataset, fingerprint_of
 from gpn_bayes.data.reading import ReadSettings, check_names
 
@@ -49,8 +50,8 @@ class SufficientStatistics:
     """
 
     n: int
-    mean: np.ndarray
-    cov: np.ndarray
+    mean: Floats
+    cov: Floats
     names: tuple[str, ...]
     fingerprint: str = field(init=False)
 
@@ -120,10 +121,11 @@ class SufficientStatistics:
         return cls(rows, mean, cov, tuple(str(name) for name in names))
 
     @property
-    def correlation(self) -> np.ndarray:
+    def correlation(self) -> Floats:
         """The covariance of the standardised variables."""
         scale = np.sqrt(np.diag(self.cov))
-        return self.cov / np.outer(scale, scale)
+        correlation: Floats = self.cov / np.outer(scale, scale)
+        return correlation
 
 
 def read_data(data: Any, **settings: Any) -> "Dataset | SufficientStatistics":

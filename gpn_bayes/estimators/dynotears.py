@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import Any, Self
 
-import networkx as nx
 import numpy as np
 
 from gpn_bayes import graphs, scores
 from gpn_bayes._util.checks import check_count, check_not_negative
+from gpn_bayes._util.types import DiGraph
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.lagged_data import LaggedData, lagged_graph, lagged_name, read_series
 from gpn_bayes.estimators.lagged_orders import OrderProblem, best_orders
@@ -76,7 +76,7 @@ class DYNOTEARS(GraphEstimator):
     ([('rain', 'flow')], [('flow[t-1]', 'flow[t]'), ('rain[t-1]', 'rain[t]'), ('rain[t]', 'flow[t]')])
     """
 
-    lagged_graph_: nx.DiGraph
+    lagged_graph_: DiGraph
     weights_: np.ndarray
     lagged_weights_: np.ndarray
     raw_weights_: np.ndarray

@@ -8,6 +8,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
+from gpn_bayes._util.types import DiGraph
 from gpn_bayes.data import Dataset
 
 
@@ -24,7 +25,7 @@ def lagged_name(name: str, lag: int) -> str:
 
 def lagged_graph(
     names: Sequence[str], adjacency: np.ndarray, weights: np.ndarray, lagged_weights: np.ndarray
-) -> nx.DiGraph:
+) -> DiGraph:
     """Return the edges within a time and those of the past, with their weights, over names such as "x[t-1]".
 
     Parameters
@@ -45,7 +46,7 @@ def lagged_graph(
     columns = [lagged_name(name, lag) for lag in range(len(lagged_weights) + 1) for name in names]
     present = np.concatenate([adjacency, *(matrix != 0 for matrix in lagged_weights)])
     values = np.concatenate([weights, *lagged_weights])
-    graph: nx.DiGraph = nx.DiGraph()
+    graph: DiGraph = nx.DiGraph()
     graph.add_nodes_from(columns)
     for parent, child in np.argwhere(present):
         graph.add_edge(columns[parent], columns[child], weight=float(values[parent, child]))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from gpn_bayes import graphs
+from gpn_bayes._util.types import Bools
 from gpn_bayes.estimators.problem import Problem
 
 
@@ -79,7 +80,8 @@ def orders_to_try(problem: Problem, count: int, rng: np.random.Generator) -> Ite
 
 def _must_precede(problem: Problem) -> np.ndarray:
     """Return which variable comes before which: by the required edges, and where only that way is an edge allowed."""
-    required, forbidden = problem.prior.required, problem.prior.forbidden
+    required: Bools = problem.prior.required
+    forbidden: Bools = problem.prior.forbidden
     one_way = required | (forbidden.T & ~forbidden)
     return one_way if graphs.is_acyclic(one_way.astype(np.int8)) else required
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.kernels import mlp
 
 
@@ -63,9 +64,9 @@ class Perceptrons:
         self.hidden = hidden
         self.lambda2 = lambda2
         self._allowed = np.repeat(allowed.T, hidden, axis=0)
-        networks = self.outputs.shape[1]
+        networks: int = self.outputs.shape[1]
         units = networks * hidden
-        self._ends = list(accumulate([units * self.inputs.shape[1], units, units, networks]))
+        self._ends: list[int] = list(accumulate([units * self.inputs.shape[1], units, units, networks]))
         self._activations = np.empty((len(self.inputs), units))
         self.penalties = np.zeros(self.size)
         self.layers(self.penalties).first[:] = np.repeat(np.where(free, 0.0, lambda1).T, hidden, axis=0)
@@ -129,7 +130,10 @@ class Perceptrons:
         """Return what the networks say, of shape (rows, networks)."""
         layers = self.layers(parameters)
         units = 1 / (1 + self._exponentials(inputs, layers, np.empty((len(inputs), len(layers.biases)))))
-        return np.einsum("njk,jk->nj", units.reshape(len(inputs), -1, self.hidden), layers.second) + layers.offsets
+        outputs: Floats = (
+            np.einsum("njk,jk->nj", units.reshape(len(inputs), -1, self.hidden), layers.second) + layers.offsets
+        )
+        return outputs
 
     @staticmethod
     def _exponentials(inputs: np.ndarray, layers: Layers, room: np.ndarray) -> np.ndarray:

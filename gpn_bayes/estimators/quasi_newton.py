@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.kernels.proximal import descend_coordinates
 
 Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -165,7 +166,8 @@ def steepest(gradient: np.ndarray, x: np.ndarray, penalties: np.ndarray) -> np.n
     [0.0, -2.0, 2.0]
     """
     at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - penalties, 0.0)
-    return np.where(x != 0, gradient + penalties * np.sign(x), at_zero)
+    slope: Floats = np.where(x != 0, gradient + penalties * np.sign(x), at_zero)
+    return slope
 
 
 def _orthant_step(problem: _Problem, point: _Point, curvature: _Curvature) -> _Point | None:

@@ -7,8 +7,10 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpn_bayes import graphs
+from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Dataset, read_data
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES, members_of
 
@@ -258,7 +260,7 @@ class Scorer(ABC):
         adjacency = graphs.as_adjacency(graph, self.names)
         return sum(self.local(i, np.flatnonzero(adjacency[:, i])) for i in range(len(self.names)))
 
-    def table(self, node: Node, candidates: Sequence[Node], max_parents: int | None = None) -> np.ndarray:
+    def table(self, node: Node, candidates: Sequence[Node], max_parents: int | None = None) -> Floats:
         """Return the scores of all subsets of the candidates, in bitmask order.
 
         Parameters
@@ -317,14 +319,14 @@ class Scorer(ABC):
         """
         return self.table(node, [*candidates, other], max_parents)[1 << len(candidates) :]
 
-    def _table(self, node: int, candidates: np.ndarray, max_parents: int) -> np.ndarray:
+    def _table(self, node: int, candidates: Ints, max_parents: int) -> Floats:
         masks = [mask for mask in range(1 << len(candidates)) if mask.bit_count() <= max_parents]
         sets = [tuple(sorted(candidates[list(members_of(mask))].tolist())) for mask in masks]
         table = np.full(1 << len(candidates), -np.inf)
         table[masks] = self.score_sets(node, sets).values
         return table
 
-    def scores_up_to(self, node: int, candidates: Sequence[int], max_parents: int) -> tuple[np.ndarray, np.ndarray]:
+    def scores_up_to(self, node: int, candidates: Sequence[int], max_parents: int) -> tuple[NDArray[np.int16], Floats]:
         """Return all sets of at most so many of the candidates, which may be too many for a table, and their scores.
 
         Parameters

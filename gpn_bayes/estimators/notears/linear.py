@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from gpn_bayes._util.checks import check_choice, check_count, check_not_negative
+from gpn_bayes._util.types import Adjacency
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.notears.continuous import ACYCLICITIES, augmented_lagrangian, central_path
 from gpn_bayes.estimators.notears.dags import Removed, break_cycles, cut, removed_table
@@ -268,7 +269,8 @@ class NOTEARS(GraphEstimator):
             self.interrupted_ = True
             return None
         self.interrupted_ |= other.solution.interrupted
-        return ((other.weights != 0) | problem.required).astype(np.int8)
+        found: Adjacency = ((other.weights != 0) | problem.required).astype(np.int8)
+        return found
 
     def _check_settings(self) -> None:
         check_not_negative("lambda1", self.lambda1, word="bic")

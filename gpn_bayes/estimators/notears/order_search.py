@@ -47,7 +47,7 @@ class OrderSearch:
 
     def kicked(self, state: OrderState) -> tuple[OrderState, float]:
         """Return the minimum reached after a few random moves; the state given is left as it is."""
-        fresh = OrderState(*(array.copy() for array in state))
+        fresh = OrderState._make(array.copy() for array in state)
         size = (self.rng.integers(1, _LARGEST_KICK + 1), 2)
         kicks = self.rng.integers(self.m - self.d, self.m, size=size)
         return fresh, self._search(fresh, kicks, self.rng.permutation(self.d))[1]

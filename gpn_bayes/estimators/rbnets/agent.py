@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpn_bayes.estimators.rbnets.exploration import Explorer, any_legal
 from gpn_bayes.estimators.rbnets.network import QNetwork, RMSprop
@@ -82,7 +83,8 @@ class Agent:
 
     def values(self, walk: Walk) -> np.ndarray:
         """Return what the network says of all actions in the walk's state."""
-        return self.online.values(walk.placed[None].astype(np.float32))[0]
+        values: NDArray[np.float32] = self.online.values(walk.placed[None].astype(np.float32))[0]
+        return values
 
     def play(self, graph: OrderGraph) -> list[int]:
         """Walk through the graph once, learning on the way, and return the order."""

@@ -5,6 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.estimators.rbnets.order_graph import Walk
 
 # Returns what the network says of all actions in the walk's state; not called where nobody asks.
@@ -64,7 +65,8 @@ def bonus(tried: np.ndarray) -> np.ndarray:
     >>> bonus(np.array([0, 3])).round(3).tolist()
     [1.665, 0.833]
     """
-    return np.sqrt(2 * np.log1p(tried.sum()) / (1 + tried))
+    bonuses: Floats = np.sqrt(2 * np.log1p(tried.sum()) / (1 + tried))
+    return bonuses
 
 
 class EpsilonGreedy:

@@ -65,7 +65,7 @@ class OrderGraph:
     def _words(self, nodes: np.ndarray) -> np.ndarray:
         words = np.zeros(self.sets.words.shape[1], dtype=np.uint64)
         for node in np.flatnonzero(nodes):
-            insert(words, node)
+            insert(words, int(node))
         return words
 
 

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any, Self
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 
 from gpn_bayes._util.progress import progress_bar
+from gpn_bayes._util.types import DiGraph
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.lagged_data import lagged_graph
 from gpn_bayes.estimators.notears.dags import removed_table
@@ -130,7 +130,7 @@ class FederatedNOTEARS(GraphEstimator):
     raw_weights_: np.ndarray
     lagged_weights_: np.ndarray
     raw_lagged_weights_: np.ndarray
-    lagged_graph_: nx.DiGraph
+    lagged_graph_: DiGraph
     intercepts_: np.ndarray
     h_: float
     consensus_: float

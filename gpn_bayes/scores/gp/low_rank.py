@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.kernels.gp import Moments, new_workspace
 from gpn_bayes.kernels.gp_modes import climb, hessian_at, log_posterior_and_gradient, log_posteriors
 from gpn_bayes.kernels.priors import Priors
@@ -85,11 +86,11 @@ class LowRankPosterior:
         self._work = new_workspace(moments)
         self._rough_work = new_workspace(self._rough)
 
-    def log_densities(self, points: np.ndarray) -> np.ndarray:
+    def log_densities(self, points: Floats) -> Floats:
         """Return the log density at every point, one a row; minus infinity where it can't be computed."""
         return log_posteriors(points, self.moments, self.priors)
 
-    def log_density_and_gradient(self, phi: np.ndarray) -> tuple[float, np.ndarray]:
+    def log_density_and_gradient(self, phi: Floats) -> tuple[float, Floats]:
         """Return the log density and its gradient."""
         gradient = np.full(len(phi), np.nan)
         value = log_posterior_and_gradient(phi, self.moments, self._work, self.priors, gradient)
@@ -127,14 +128,14 @@ class LowRankPosterior:
             np.array(hessians).reshape(-1, size, size)[order],
         )
 
-    def _first_climb(self, start: np.ndarray) -> _End:
+    def _first_climb(self, start: Floats) -> _End:
         """Climb almost to a mode, on the rougher likelihood, which is quicker."""
         phi, inverse = start.copy(), first_inverse(len(start), self.moments.sizes[0])
         gain, _ = smallest_gains(self.moments.sizes[0])
         height = climb(phi, inverse, self._rough, self._rough_work, self.priors, gain, 30)
         return _End(phi, inverse, height)
 
-    def climb_from(self, start: np.ndarray, inverse: np.ndarray, tolerance: float) -> tuple[np.ndarray, float]:
+    def climb_from(self, start: Floats, inverse: Floats, tolerance: float) -> tuple[Floats, float]:
         """Return where a climb from a point ends, and the log density there.
 
         Parameters

@@ -21,6 +21,7 @@ from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch.basic import get_numba_type, numba_funcify, numba_njit
 
 from gpn_bayes._util.extras import installed_by
+from gpn_bayes._util.types import Floats
 from gpn_bayes.scores.gp.low_rank import HyperPosterior, Modes
 
 with installed_by("nuts"):
@@ -45,16 +46,16 @@ class _LogDensity(Op):
 
     __props__ = ()
 
-    def make_node(self, *inputs: Any) -> Apply:
+    def make_node(self, *inputs: Any) -> Apply[Any]:
         number, phi = inputs
         return Apply(self, [number, phi], [pt.dscalar(), phi.type()])
 
-    def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
+    def perform(self, node: Apply[Any], inputs: Any, outputs: Any) -> None:
         number, phi = inputs
         value, gradient = _posteriors[int(number)].log_density_and_gradient(np.ascontiguousarray(phi))
         outputs[0][0], outputs[1][0] = np.asarray(value), gradient
 
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+    def connection_pattern(self, node: Apply[Any]) -> list[list[bool]]:
         return [[False, False], [True, True]]
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Any]:
@@ -62,7 +63,7 @@ class _LogDensity(Op):
 
 
 @numba_funcify.register(_LogDensity)
-def _call_python(op: _LogDensity, node: Apply, **_: Any) -> Any:
+def _call_python(op: _LogDensity, node: Apply[Any], **_: Any) -> Any:
     """Tell numba to call Python, which PyTensor would do by itself, but warn of."""
     result_type = numba.types.Tuple([get_numba_type(output.type) for output in node.outputs])
 
@@ -72,7 +73,7 @@ def _call_python(op: _LogDensity, node: Apply, **_: Any) -> Any:
         return outputs[0][0], outputs[1][0]
 
     @numba_njit
-    def log_density(number, phi):
+    def log_density(number: Any, phi: Any) -> Any:
         with numba.objmode(result=result_type):
             result = perform(number, phi)
         return result
@@ -183,4 +184,5 @@ def nuts_draws(
             raise
     finally:
         del _posteriors[number]
-    return trace["posterior"]["phi"].to_numpy()
+    phi: Floats = trace["posterior"]["phi"].to_numpy()
+    return phi
