@@ -314,7 +314,8 @@ def diagnose(post: "GraphPosterior") -> Diagnostics:
 def _score_assumptions(settings: dict[str, Any]) -> list[str]:
     """Return what the score assumes, in words; that it is unknown, for draws of earlier versions."""
     score = str(settings.get("score", "that was used")).partition("(")[0]
-    return settings.get("assumptions", [f"What the score {score} assumes was not recorded."])
+    assumptions: list[str] = settings.get("assumptions", [f"What the score {score} assumes was not recorded."])
+    return assumptions
 
 
 def _unexamined(settings: dict[str, Any]) -> str:

@@ -137,6 +137,6 @@ def r_hat_of(traces: np.ndarray) -> np.ndarray:
 
 def _array_stats() -> Any:
     # ArviZ takes longer to load than all else together, and a run that is refused never needs it.
-    from arviz_stats.base import array_stats
+    from arviz_stats.base.array import array_stats
 
     return array_stats

@@ -7,11 +7,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 
 from gpn_bayes import graphs
+from gpn_bayes._util.types import DiGraph, Floats
 from gpn_bayes.posterior.diagnostics import Diagnostics, diagnose, edge_r_hats, weight_ess
 from gpn_bayes.posterior.estimate import Moments, ess_of, exact_moments, weighted_moments
 from gpn_bayes.posterior.exact import ExactAnswers
@@ -90,11 +90,11 @@ class GraphPosterior(DrawPictures, GraphQueries):
     # The draws and their weights
 
     @cached_property
-    def weights(self) -> np.ndarray:
+    def weights(self) -> Floats:
         """The weight of each draw, of mean one; all alike where `log_weights` is None."""
         if self.log_weights is None:
             return np.ones_like(self.log_score)
-        weights = np.exp(self.log_weights - self.log_weights.max())
+        weights: Floats = np.exp(self.log_weights - self.log_weights.max())
         return weights / weights.mean()
 
     @cached_property
@@ -194,14 +194,14 @@ class GraphPosterior(DrawPictures, GraphQueries):
 
     # Graphs
 
-    def map(self) -> nx.DiGraph:
+    def map(self) -> DiGraph:
         """Return the drawn DAG of the highest score; its log score is in ``graph.graph["log_score"]``."""
         best = np.unravel_index(int(self.log_score.argmax()), self.log_score.shape)
         graph = graphs.to_networkx(self.adjacency[best], self.names)
         graph.graph["log_score"] = float(self.log_score[best])
         return graph
 
-    def graphs(self, distinct: bool = False) -> Iterator[nx.DiGraph]:
+    def graphs(self, distinct: bool = False) -> Iterator[DiGraph]:
         """Yield the drawn DAGs, with ``log_score`` and ``weight`` (of mean one) in ``graph.graph``.
 
         Parameters

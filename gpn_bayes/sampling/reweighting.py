@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.posterior.score_noise import DrawnSets, drawn_sets
 from gpn_bayes.sampling.predicted_scores import PREDICTED, often_drawn, with_predictions
 from gpn_bayes.scores.cache import ScoreCache, ScoreRecord
@@ -120,7 +121,8 @@ def weigh(
 
 def errors_of(sets: DrawnSets, records: Sequence[ScoreRecord]) -> np.ndarray:
     """Return the standard error of each node's score in each draw."""
-    return np.array([record.error for record in records])[sets.places]
+    errors: Floats = np.array([record.error for record in records])[sets.places]
+    return errors
 
 
 def poor_scores(records: Sequence[ScoreRecord]) -> int:
@@ -171,6 +173,6 @@ def _tail_size(draws: int) -> int:
 
 def _array_stats() -> Any:
     # ArviZ takes longer to load than all else together.
-    from arviz_stats.base import array_stats
+    from arviz_stats.base.array import array_stats
 
     return array_stats

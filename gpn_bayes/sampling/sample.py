@@ -14,8 +14,9 @@ import numpy as np
 from gpn_bayes._util.progress import progress_bar, shares
 from gpn_bayes.candidates.costs import grown_up_to, most_candidates
 from gpn_bayes.candidates.growth import DRAWS_OF_ROUND, Round, expand
+from gpn_bayes.candidates.methods import SpaceContext
 from gpn_bayes.candidates.parent_space import ParentSpace, with_outsiders
-from gpn_bayes.candidates.spaces import FoundCandidates, SpaceContext, find_candidates
+from gpn_bayes.candidates.spaces import FoundCandidates, find_candidates
 from gpn_bayes.mcmc import exact_draws
 from gpn_bayes.mcmc.tables import ScoreTables
 from gpn_bayes.posterior import GraphPosterior
