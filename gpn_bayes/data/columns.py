@@ -25,7 +25,7 @@ _KINDS_RULE = "columns must hold numbers or categories"
 class Column(NamedTuple):
     """A column as a `Dataset` holds it: floats, the kind and the levels."""
 
-    values: np.ndarray
+    values: Floats
     kind: str
     levels: tuple[Any, ...] | None
 
@@ -62,7 +62,7 @@ def read_column(column: pd.Series, source: Source, category: bool = False) -> Co
         Whether its values are categories, whatever they look like.
     """
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return Column(column.cat.codes.to_numpy(dtype=float), "categorical", tuple(column.cat.categories))
+        return Column(column.cat.codes.to_numpy().astype(float), "categorical", tuple(column.cat.categories))
     if category:
         return _categories(column)
     if pd.api.types.is_bool_dtype(column.dtype):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from gpn_bayes._util.types import Floats
 from gpn_bayes.data.notation import has_unit
@@ -84,7 +85,7 @@ class Dataset:
     @classmethod
     def read(
         cls,
-        data: "Dataset | pd.DataFrame | np.ndarray | str | Path",
+        data: "Dataset | pd.DataFrame | NDArray[Any] | str | Path",
         *,
         sep: str | None = None,
         decimal: str | None = None,
@@ -151,7 +152,7 @@ class Dataset:
 
     @classmethod
     def _read(
-        cls, data: "Dataset | pd.DataFrame | np.ndarray | str | Path", settings: ReadSettings, whole: bool
+        cls, data: "Dataset | pd.DataFrame | NDArray[Any] | str | Path", settings: ReadSettings, whole: bool
     ) -> "Dataset":
         if isinstance(data, Dataset):
             further = [name for name in settings.given if name != "missing"]
@@ -200,7 +201,7 @@ class Dataset:
         return (values - values.mean(axis=0)) / values.std(axis=0, ddof=1)
 
 
-def read_part(data: "Dataset | pd.DataFrame | np.ndarray | str | Path", **settings: Any) -> Dataset:
+def read_part(data: "Dataset | pd.DataFrame | NDArray[Any] | str | Path", **settings: Any) -> Dataset:
     """Return one party's part of a larger table: as `Dataset.read`, but columns may be constant, and a row is enough.
 
     Examples

@@ -96,9 +96,9 @@ class _Column(NamedTuple):
     """One column: its name and values, and its distinct values (ascending) with their counts."""
 
     name: str
-    values: np.ndarray
-    distinct: np.ndarray
-    counts: np.ndarray
+    values: Floats
+    distinct: Floats
+    counts: Ints
     is_number: bool
     is_text: bool
 

@@ -57,7 +57,7 @@ def has_unit(text: str) -> bool:
     return number != text and is_number(number.strip())
 
 
-def parse_plain(texts: NDArray[np.object_]) -> np.ndarray | None:
+def parse_plain(texts: NDArray[np.object_]) -> NDArray[Any] | None:
     """Return the numbers that texts stand for in a plain CSV file, as `pandas.read_csv` has them; None if some aren't.
 
     Examples
@@ -71,7 +71,7 @@ def parse_plain(texts: NDArray[np.object_]) -> np.ndarray | None:
         return None
 
 
-def parse(texts: NDArray[np.object_], decimal: str) -> np.ndarray | None:
+def parse(texts: NDArray[np.object_], decimal: str) -> NDArray[Any] | None:
     """Return the numbers or truth values that texts stand for; None if some aren't.
 
     Parameters
@@ -95,7 +95,7 @@ def parse(texts: NDArray[np.object_], decimal: str) -> np.ndarray | None:
     return parse_plain(np.array([written[text] for text in texts], dtype=object))
 
 
-def _whole_or_float(numbers: np.ndarray) -> np.ndarray:
+def _whole_or_float(numbers: NDArray[Any]) -> NDArray[Any]:
     # Whole numbers beyond 64 bits come back as objects, some even as they were written.
     return np.array([int(number) for number in numbers], dtype=object) if numbers.dtype == object else numbers
 

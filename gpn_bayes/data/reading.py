@@ -269,12 +269,12 @@ def _without_codes(cells: NDArray[np.object_], codes: Sequence[str]) -> NDArray[
     return column
 
 
-def _plain(cells: NDArray[np.object_]) -> np.ndarray | None:
+def _plain(cells: NDArray[np.object_]) -> NDArray[Any] | None:
     """Return a column without gaps as numbers, where all are written as in plain CSV files."""
     return parse_plain(cells) if all(type(cell) is str for cell in cells) else None
 
 
-def _typed(cells: NDArray[np.object_], decimal: str) -> np.ndarray:
+def _typed(cells: NDArray[np.object_], decimal: str) -> NDArray[Any]:
     """Return the cells of a column of a file as numbers where all are; the rest as it is."""
     text = np.array([isinstance(cell, str) for cell in cells], dtype=bool)
     numbers = parse(cells[text], decimal) if text.any() else None

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from gpn_bayes._util.types import Floats
 from gpn_bayes.data.dataset import Dataset, fingerprint_of
@@ -90,7 +91,7 @@ class SufficientStatistics:
         return self.n
 
     @classmethod
-    def of(cls, data: "Dataset | pd.DataFrame | np.ndarray | str | Path") -> "SufficientStatistics":
+    def of(cls, data: "Dataset | pd.DataFrame | NDArray[Any] | str | Path") -> "SufficientStatistics":
         """Return the statistics of a table of numbers: anything that `Dataset.read` takes."""
         table = Dataset.read(data)
         values = table.numeric("a covariance")

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from gpn_bayes import graphs, scores
-from gpn_bayes._util.types import Adjacency, DiGraph
+from gpn_bayes._util.types import Adjacency, DiGraph, Floats
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.estimators.arrays import check_array_input
 from gpn_bayes.estimators.method_and_parameter import method_and_parameter
@@ -192,7 +192,7 @@ class ScoreBasedEstimator(GraphEstimator, ABC):
     random_state: Any
     progressbar: bool
     log_score_: float
-    weights_: np.ndarray
+    weights_: Floats
     max_parents_: int
 
     def fit(self, X: Any, y: None = None) -> Self:  # noqa: N803 (scikit-learn's name)

@@ -15,7 +15,7 @@ from gpn_bayes import graphs
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.checks import check_count
 from gpn_bayes._util.progress import progress_bar
-from gpn_bayes._util.types import DiGraph
+from gpn_bayes._util.types import DiGraph, Words
 from gpn_bayes.data import Dataset, SufficientStatistics, read_data
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.pc import NO_DAG
@@ -54,7 +54,7 @@ class BootstrapResult(GraphQueries):
     """
 
     names: tuple[str, ...]
-    parents: np.ndarray
+    parents: Words
     learner: str
     inconsistent: int = 0
     quantity: ClassVar[str] = "frequency"

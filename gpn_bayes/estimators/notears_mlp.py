@@ -10,6 +10,7 @@ import pandas as pd
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count, check_not_negative
 from gpn_bayes._util.progress import progress_bar, shares
+from gpn_bayes._util.types import Floats
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.lagrangian import Round, augmented_lagrangian
@@ -88,10 +89,10 @@ class NOTEARSMLP(GraphEstimator):
     [('mek', 'erk'), ('raf', 'mek')]
     """
 
-    weights_: np.ndarray
-    raw_weights_: np.ndarray
+    weights_: Floats
+    raw_weights_: Floats
     objective_: float
-    objectives_: np.ndarray
+    objectives_: Floats
     h_: float
     removed_: pd.DataFrame
     interrupted_: bool
@@ -162,7 +163,7 @@ class NOTEARSMLP(GraphEstimator):
 
 
 class _Found(NamedTuple):
-    weights: np.ndarray
+    weights: Floats
     objective: float
     h: float
     removed: list[Removed]

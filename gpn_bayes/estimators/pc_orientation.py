@@ -96,7 +96,7 @@ def _is_ambiguous(share: float, rule: str) -> bool:
     return math.isnan(share) or (share < 1 if rule == "conservative" else share == 0.5)
 
 
-def _with_collider(pdag: np.ndarray, triple: Triple, conflicts: list[Triple]) -> np.ndarray:
+def _with_collider(pdag: Bools, triple: Triple, conflicts: list[Triple]) -> Bools:
     """Return the graph with one more collider, or as it is where it can't have it."""
     x, z, y = triple
     if pdag[x, z] and pdag[y, z]:

@@ -24,10 +24,10 @@ class Layers(NamedTuple):
         The constants of the outputs.
     """
 
-    first: np.ndarray
-    biases: np.ndarray
-    second: np.ndarray
-    offsets: np.ndarray
+    first: Floats
+    biases: Floats
+    second: Floats
+    offsets: Floats
 
 
 class Perceptrons:

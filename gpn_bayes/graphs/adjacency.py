@@ -6,6 +6,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from gpn_bayes._util.checks import did_you_mean
 from gpn_bayes._util.types import Adjacency, DiGraph
@@ -93,13 +94,13 @@ def _from_frame(frame: pd.DataFrame, names: list[Hashable]) -> Adjacency:
     return _from_array(frame.loc[names, names].to_numpy(), len(names))
 
 
-def _from_array(array: np.ndarray, n: int) -> Adjacency:
+def _from_array(array: NDArray[Any], n: int) -> Adjacency:
     if array.shape != (n, n):
         raise ValueError(f"the adjacency matrix must have shape ({n}, {n}); received {array.shape}")
     return _binary(array).copy()
 
 
-def _binary(array: np.ndarray) -> Adjacency:
+def _binary(array: NDArray[Any]) -> Adjacency:
     """Return an array of zeros and ones as int8."""
     wrong = (array != 0) & (array != 1)
     if wrong.any():

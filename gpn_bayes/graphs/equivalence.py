@@ -183,7 +183,7 @@ Nodes = tuple[int, ...]
 class _Rooted(NamedTuple):
     """What follows from one node being the source of a component: arrows, components left, and how many DAGs."""
 
-    arrows: np.ndarray
+    arrows: Bools
     parts: list[Nodes]
     size: int
 

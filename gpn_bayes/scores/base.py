@@ -40,9 +40,9 @@ class ScoreBatch(NamedTuple):
     ([-1217.5, -953.2], [0.0, 0.0], ['exact', 'exact'])
     """
 
-    values: np.ndarray
-    errors: np.ndarray
-    k_hats: np.ndarray
+    values: Floats
+    errors: Floats
+    k_hats: Floats
     statuses: list[str]
 
 
@@ -182,7 +182,7 @@ class Scorer(ABC):
         """Return a quicker, rougher scorer of the same data to draw DAGs under; None where there is no need of one."""
         return None
 
-    def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> np.ndarray | None:
+    def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats | None:
         """Return what a node's parents leave of it unexplained, row by row, for scores that take this as normal noise.
 
         Parameters
@@ -296,7 +296,7 @@ class Scorer(ABC):
         limit = len(chosen) if max_parents is None else min(max_parents, len(chosen))
         return self._table(i, chosen, limit)
 
-    def table_with(self, node: int, candidates: Sequence[int], other: int, max_parents: int) -> np.ndarray:
+    def table_with(self, node: int, candidates: Sequence[int], other: int, max_parents: int) -> Floats:
         """Return the scores of all subsets of the candidates together with one further parent, in bitmask order.
 
         Parameters

@@ -139,7 +139,7 @@ def _read_column(data: Dataset, column: int, given: int | None) -> tuple[NDArray
     return codes.astype(np.uint16), r
 
 
-def _warn_of_names(name: str, codes: np.ndarray) -> None:
+def _warn_of_names(name: str, codes: NDArray[Any]) -> None:
     seen = len(np.unique(codes))
     if seen > max(len(codes) / 2, FEW_LEVELS):
         warnings.warn(

@@ -94,7 +94,7 @@ class DiscreteScorer(Scorer):
         table[masks_of(places)] = values
         return table
 
-    def table_with(self, node: int, candidates: Sequence[int], other: int, max_parents: int) -> np.ndarray:
+    def table_with(self, node: int, candidates: Sequence[int], other: int, max_parents: int) -> Floats:
         """Return the scores of all subsets of the candidates with one further parent; see `Scorer.table_with`."""
         table = np.full(1 << len(candidates), -np.inf)
         limit = min(max_parents - 1, len(candidates))

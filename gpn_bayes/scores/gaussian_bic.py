@@ -1,8 +1,10 @@
 """Gaussian BIC: the likelihood of linear regressions at their best, less a charge for every parameter."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Dataset, SufficientStatistics
@@ -54,7 +56,7 @@ class GaussianBICScorer(Scorer):
         table[kept] = self._scores((with_node - without)[kept], sizes[kept])
         return table
 
-    def _scores(self, log_variances: Floats, sizes: np.ndarray) -> Floats:
+    def _scores(self, log_variances: Floats, sizes: NDArray[Any]) -> Floats:
         """Return the scores of regressions that leave such shares of the variance (ddof = 1) unexplained."""
         rows = self.n_rows
         variance_at_best = np.log(2 * np.pi) + np.log1p(-1 / rows) + log_variances

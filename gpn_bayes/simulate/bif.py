@@ -154,7 +154,7 @@ class _Parser:
         self.fail = tokens.fail
         self.levels: dict[str, list[str]] = {}
         self.parents: dict[str, list[str]] = {}
-        self.tables: dict[str, np.ndarray] = {}
+        self.tables: dict[str, Floats] = {}
         self.lines: dict[str, int] = {}
 
     def network(self) -> DiscreteNetwork:

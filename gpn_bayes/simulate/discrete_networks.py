@@ -113,7 +113,7 @@ class DiscreteNetwork:
         """
         check_count("n_rows", n_rows, 1)
         rng = np.random.default_rng(random_seed)
-        codes: dict[str, np.ndarray] = {}
+        codes: dict[str, Ints] = {}
         for place in graphs.topological_order(self._adjacency).tolist():
             name = self.names[place]
             cumulative = np.cumsum(self._rows(name), axis=1)

@@ -256,7 +256,7 @@ def _generate(
     matrix: Adjacency,
     names: list[Hashable],
     errors: Floats,
-    effect: Callable[[int, np.ndarray, np.ndarray], np.ndarray],
+    effect: Callable[[int, Ints, Floats], Floats],
     weights: Floats | None = None,
 ) -> pd.DataFrame:
     """Add to the errors, parents first, what `effect(child, parents, their values)` gives."""

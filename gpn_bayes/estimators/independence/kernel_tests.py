@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import gammaincc
 
 from gpn_bayes._util.checks import check_choice, check_count
-from gpn_bayes._util.types import Floats
+from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Dataset
 from gpn_bayes.estimators.independence.base import BoundTest, ConditionalIndependenceTest, Data, Nodes
 from gpn_bayes.estimators.independence.residuals import REMEMBERED, Regression
@@ -112,7 +112,7 @@ class _BoundKernelTest(BoundTest):
         names: tuple[str, ...],
         regression: Regression,
         similarity: Callable[[np.ndarray], np.ndarray],
-        permutations: np.ndarray | None,
+        permutations: Ints | None,
     ) -> None:
         super().__init__(names)
         self.regression = regression

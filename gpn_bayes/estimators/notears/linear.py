@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from gpn_bayes._util.checks import check_choice, check_count, check_not_negative
-from gpn_bayes._util.types import Adjacency
+from gpn_bayes._util.types import Adjacency, Floats
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.notears.continuous import ACYCLICITIES, augmented_lagrangian, central_path
 from gpn_bayes.estimators.notears.dags import Removed, break_cycles, cut, removed_table
@@ -114,9 +114,9 @@ class NOTEARS(GraphEstimator):
 
     lambda1_: float
     threshold_: float
-    weights_: np.ndarray
-    raw_weights_: np.ndarray
-    intercepts_: np.ndarray
+    weights_: Floats
+    raw_weights_: Floats
+    intercepts_: Floats
     objective_: float
     h_: float
     starts_: pd.DataFrame
@@ -293,5 +293,5 @@ class _Estimate(NamedTuple):
     path: pd.DataFrame | None
     solution: Solution
     threshold: float
-    weights: np.ndarray
+    weights: Floats
     removed: list[Removed]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from gpn_bayes._util.types import Bools, Floats
 from gpn_bayes.data import Dataset, SufficientStatistics, read_data
 from gpn_bayes.kernels.regressions import LOGISTIC, POISSON, Regressions
 from gpn_bayes.scores.prior import GraphPrior
@@ -43,11 +44,11 @@ class LinearProblem:
 
     data: Dataset | SufficientStatistics
     loss: str
-    covariance: np.ndarray
+    covariance: Floats
     rows: np.ndarray | None
     lambda1: float
-    allowed: np.ndarray
-    required: np.ndarray
+    allowed: Bools
+    required: Bools
 
     @property
     def d(self) -> int:

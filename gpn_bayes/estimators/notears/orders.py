@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from gpn_bayes._util.progress import progress_bar
+from gpn_bayes._util.types import Floats
 from gpn_bayes.estimators.notears.continuous import ROUGH, augmented_lagrangian, central_path
 from gpn_bayes.estimators.notears.dags import order_of
 from gpn_bayes.estimators.notears.objective import LinearProblem
@@ -32,7 +33,7 @@ class Settings(NamedTuple):
 class Solution(NamedTuple):
     """Weights, intercepts and all, with the objective and what each start led to."""
 
-    weights: np.ndarray
+    weights: Floats
     objective: float
     starts: pd.DataFrame
     interrupted: bool

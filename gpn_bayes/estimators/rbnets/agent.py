@@ -81,7 +81,7 @@ class Agent:
         self._memory = ReplayBuffer(settings.buffer, n)
         self._steps = 0
 
-    def values(self, walk: Walk) -> np.ndarray:
+    def values(self, walk: Walk) -> NDArray[np.float32]:
         """Return what the network says of all actions in the walk's state."""
         values: NDArray[np.float32] = self.online.values(walk.placed[None].astype(np.float32))[0]
         return values
@@ -97,7 +97,7 @@ class Agent:
             self._learn()
         return walk.order
 
-    def targets(self, some: Transitions) -> np.ndarray:
+    def targets(self, some: Transitions) -> NDArray[np.float32]:
         """Return what the network should have said of the actions taken."""
         online, frozen = self.online.values(some.following), self.frozen.values(some.following)
         targets = np.empty_like(some.rewards)

@@ -114,8 +114,8 @@ class _Rows:
 
     def __init__(self, values: Floats) -> None:
         self.values = values
-        self._nodes: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        self._grams: dict[tuple[int, int], np.ndarray] = {}
+        self._nodes: dict[int, tuple[Floats, Floats]] = {}
+        self._grams: dict[tuple[int, int], Floats] = {}
 
     def nodes(self, i: int) -> tuple[Floats, Floats]:
         """Return the nodes of a variable, and the weights W of all rows."""
@@ -212,7 +212,7 @@ class Basis:
         self.mu = mu
         self._rows = _Rows(values)
         self._variables: list[_Variable] = []
-        self._grams: dict[tuple[int, int], np.ndarray] = {}
+        self._grams: dict[tuple[int, int], Floats] = {}
         self._lock = threading.Lock()
 
     def rougher(self, tolerance: float) -> "Basis":

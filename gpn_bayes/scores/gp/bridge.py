@@ -13,7 +13,7 @@ from gpn_bayes.scores.gp.mixtures import without_prior
 from gpn_bayes.scores.gp.proposal import PILOT, Proposal
 
 # Asked for so many draws, returns at least as many draws of the posterior: (chains, draws of each, size).
-PosteriorDraws = Callable[[int, np.random.Generator], np.ndarray]
+PosteriorDraws = Callable[[int, np.random.Generator], Floats]
 
 # A round whose error exceeds the target by more than a tolerated factor is followed by one planned with this margin, at
 # most so many times, none larger than this many times the first; only the last enters the estimate.
@@ -50,8 +50,8 @@ class BridgeEstimate(NamedTuple):
 class _Sample(NamedTuple):
     """Posterior draws (chains, draws, size) and their log densities (chains, draws)."""
 
-    points: np.ndarray
-    values: np.ndarray
+    points: Floats
+    values: Floats
 
 
 def bridge_estimate(
@@ -142,7 +142,7 @@ def _independence_sample(proposal: Proposal, count: int, rng: np.random.Generato
     return _Sample(drawn.points[places][None], values[places][None])
 
 
-def _given_sample(proposal: Proposal, points: np.ndarray) -> _Sample:
+def _given_sample(proposal: Proposal, points: Floats) -> _Sample:
     chains, count, size = points.shape
     values = proposal.posterior.log_densities(np.ascontiguousarray(points, float).reshape(-1, size))
     proposal.evaluations += chains * count

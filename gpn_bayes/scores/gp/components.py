@@ -33,9 +33,9 @@ class Component(NamedTuple):
         Posterior mean at the rows.
     """
 
-    mean: np.ndarray
-    sd: np.ndarray
-    at_rows: np.ndarray
+    mean: Floats
+    sd: Floats
+    at_rows: Floats
 
 
 class _Covariance(NamedTuple):
@@ -49,16 +49,16 @@ class _Covariance(NamedTuple):
         For each parent, the covariance matrix of its part times a vector.
     """
 
-    solve: Callable[[np.ndarray], np.ndarray]
-    times: list[Callable[[np.ndarray], np.ndarray]]
+    solve: Callable[[Floats], Floats]
+    times: list[Callable[[Floats], Floats]]
 
 
 def components(
     scorer: GPScorer,
     node: int,
     parents: tuple[int, ...],
-    phi: np.ndarray,
-    points: Sequence[np.ndarray],
+    phi: Floats,
+    points: Sequence[Floats],
     centred: bool = True,
 ) -> list[Component]:
     """Return every parent's own part of a node; with the interaction kernel, what pairs of parents add isn't in it.

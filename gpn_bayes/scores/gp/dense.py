@@ -112,7 +112,7 @@ class DensePosterior:
     @one_blas_thread
     def find_modes(self) -> Modes:
         """Return all modes that a search from fixed starts finds."""
-        found: list[tuple[float, np.ndarray, np.ndarray]] = []
+        found: list[tuple[float, Floats, Floats]] = []
         possible = [start for start in self._starts() if self._log_prior(start) > -np.inf]
         for start in possible or [self._prior_medians()]:
             phi = self._new_mode(start, [point for _, point, _ in found])

@@ -79,7 +79,7 @@ def describe(distribution: Any) -> dict[str, Any]:
     return {"distribution": name_of(distribution), "parameters": [value for value in values if value != []]}
 
 
-def log_density(distribution: Any) -> Callable[[np.ndarray], np.ndarray]:
+def log_density(distribution: Any) -> Callable[[Floats], Floats]:
     """Return the log density of log x as a function of it; NaN and infinities are minus infinity."""
     compiled = _compiled(distribution)
 
@@ -145,12 +145,12 @@ def _in_double(distribution: Any) -> Any:
     return clone_replace(distribution, doubles, rebuild_strict=False)
 
 
-def _constant(variable: Any) -> np.ndarray:
+def _constant(variable: Any) -> NDArray[Any]:
     value: NDArray[Any] = variable.data if isinstance(variable, Constant) else variable.eval(mode="FAST_COMPILE")
     return value
 
 
-def _plain(value: np.ndarray) -> Any:
+def _plain(value: NDArray[Any]) -> Any:
     """Return numbers as JSON has them; it has no infinity."""
     if np.ndim(value):
         return [_plain(part) for part in value]

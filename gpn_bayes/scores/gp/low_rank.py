@@ -38,16 +38,16 @@ class Modes(NamedTuple):
         Minus its second derivatives there; NaN where they aren't known.
     """
 
-    points: np.ndarray
-    heights: np.ndarray
-    hessians: np.ndarray
+    points: Floats
+    heights: Floats
+    hessians: Floats
 
 
 class _End(NamedTuple):
     """Where a first climb ended: the place, the inverse of minus the Hessian as far as it is known, the log density."""
 
-    phi: np.ndarray
-    inverse: np.ndarray
+    phi: Floats
+    inverse: Floats
     height: float
 
 
@@ -56,10 +56,10 @@ class HyperPosterior(Protocol):
 
     priors: Priors
 
-    def log_densities(self, points: np.ndarray) -> np.ndarray:
+    def log_densities(self, points: Floats) -> Floats:
         """Return the log density at every point, one a row; minus infinity where it can't be computed."""
 
-    def log_density_and_gradient(self, phi: np.ndarray) -> tuple[float, np.ndarray]:
+    def log_density_and_gradient(self, phi: Floats) -> tuple[float, Floats]:
         """Return the log density and its gradient."""
 
     def find_modes(self) -> Modes:
@@ -109,9 +109,9 @@ class LowRankPosterior:
         ends += [self._first_climb(start) for start in roughest[values > best]]
         best = max(end.height for end in ends)
         rough, fine = smallest_gains(self.moments.sizes[0])
-        modes: list[np.ndarray] = []
+        modes: list[Floats] = []
         heights: list[float] = []
-        hessians: list[np.ndarray] = []
+        hessians: list[Floats] = []
         for end in ends:
             if not end.height > best - _NEGLIGIBLE or leads_to_known(end.phi, modes, hessians, rough):
                 continue

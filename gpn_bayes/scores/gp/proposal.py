@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpn_bayes._util.types import Floats
+from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.kernels import gp_importance
 from gpn_bayes.scores.gp.low_rank import HyperPosterior, Modes
 from gpn_bayes.scores.gp.mixtures import adapted_mixture, laplace_mixture
@@ -31,11 +31,11 @@ class Draws(NamedTuple):
         The shares of all components but the prior's.
     """
 
-    points: np.ndarray
-    log_weights: np.ndarray
-    components: np.ndarray
-    densities: np.ndarray
-    shares: np.ndarray
+    points: Floats
+    log_weights: Floats
+    components: Ints
+    densities: Floats
+    shares: Floats
 
 
 class Proposal:

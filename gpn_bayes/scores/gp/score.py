@@ -277,7 +277,7 @@ class GPScorer(Scorer):
             # PyMC takes seconds to load.
             from gpn_bayes.scores.gp.nuts import nuts_draws
 
-            def draws(count: int, rng: np.random.Generator) -> np.ndarray:
+            def draws(count: int, rng: np.random.Generator) -> Floats:
                 return nuts_draws(posterior, modes, count, rng)
 
         found = bridge_estimate(posterior, modes, rng, target_error=self.score.target_error, posterior_draws=draws)
