@@ -44,12 +44,12 @@ class Hyperparameters(NamedTuple):
     """The hyperparameters themselves, the noise as its variance."""
 
     noise: float
-    thetas: np.ndarray
+    thetas: Floats
     tau1: float
     tau2: float
 
 
-def _in_place(name: str) -> Callable[[np.ndarray], bool]:
+def _in_place(name: str) -> Callable[[Floats], bool]:
     """Return a LAPACK function of a symmetric matrix's lower triangle, which tells whether it succeeded.
 
     By its address, because `scipy.linalg.lapack` doesn't let other threads run meanwhile.

@@ -46,7 +46,7 @@ class OrderState(NamedTuple):
     floors: Floats
 
 
-def new_state(order: np.ndarray) -> OrderState:
+def new_state(order: Ints) -> OrderState:
     """Return the state of an order without weights yet; `search_orders` fits them."""
     d = len(order)
     weights, gradients = np.zeros((2, d, d + 1))

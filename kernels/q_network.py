@@ -45,7 +45,12 @@ def double_targets(
 
 @compiled
 def rms_step(
-    parameters: np.ndarray, gradient: np.ndarray, squares: np.ndarray, rate: float, decay: float, epsilon: float
+    parameters: NDArray[np.floating],
+    gradient: NDArray[np.floating],
+    squares: NDArray[np.floating],
+    rate: float,
+    decay: float,
+    epsilon: float,
 ) -> None:
     """Step down a gradient, each parameter relative to the running mean square of its own slopes (RMSprop).
 

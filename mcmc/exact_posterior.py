@@ -51,9 +51,9 @@ class ExactPosterior(NamedTuple):
     """
 
     log_z: float
-    parent_set_probabilities: np.ndarray
-    offsets: np.ndarray
-    edge_probabilities: np.ndarray
+    parent_set_probabilities: Floats
+    offsets: Ints
+    edge_probabilities: Floats
     condition: float
     rounding: float
 

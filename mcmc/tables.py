@@ -272,12 +272,12 @@ def own_copy(tables: ScoreTables) -> ScoreTables:
     return tables._replace(layout=tables.layout.copy())
 
 
-def guest_places(tables: ScoreTables) -> np.ndarray:
+def guest_places(tables: ScoreTables) -> Ints:
     """Return which outsider is the guest of each node; -1 where there are none."""
     return tables.layout[:, _GUEST].copy()
 
 
-def set_guests(tables: ScoreTables, places: np.ndarray) -> None:
+def set_guests(tables: ScoreTables, places: Ints) -> None:
     """Give every node the guest that `guest_places` told."""
     for node, place in enumerate(places):
         if place >= 0:

@@ -8,7 +8,7 @@ import numpy as np
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count
 from gpn_bayes._util.progress import progress_bar
-from gpn_bayes._util.types import Adjacency, Bools
+from gpn_bayes._util.types import Adjacency, Bools, Floats
 from gpn_bayes.estimators.base import ScoreBasedEstimator
 from gpn_bayes.estimators.climbing import Climber
 from gpn_bayes.estimators.problem import Problem
@@ -72,7 +72,7 @@ class HillClimbing(ScoreBasedEstimator):
     """
 
     n_steps_: int
-    trace_: np.ndarray
+    trace_: Floats
     interrupted_: bool
 
     def __init__(

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpn_bayes._util.checks import check_choice, check_count, check_seconds
 from gpn_bayes._util.progress import progress_bar
-from gpn_bayes._util.types import Adjacency, Ints
+from gpn_bayes._util.types import Adjacency, Floats, Ints
 from gpn_bayes.estimators.base import ScoreBasedEstimator
 from gpn_bayes.estimators.parent_sets import adjacency_of
 from gpn_bayes.estimators.pops import potentially_optimal_sets
@@ -88,7 +88,7 @@ class OrderingSearch(ScoreBasedEstimator):
     """
 
     order_: list[str]
-    trace_: np.ndarray
+    trace_: Floats
     search_seconds_: float
     interrupted_: bool
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from gpn_bayes import graphs
-from gpn_bayes._util.types import DiGraph, Floats
+from gpn_bayes._util.types import Adjacency, DiGraph, Floats, Words
 from gpn_bayes.posterior.diagnostics import Diagnostics, diagnose, edge_r_hats, weight_ess
 from gpn_bayes.posterior.estimate import Moments, ess_of, exact_moments, weighted_moments
 from gpn_bayes.posterior.exact import ExactAnswers
@@ -68,14 +69,14 @@ class GraphPosterior(DrawPictures, GraphQueries):
     """
 
     names: tuple[str, ...]
-    parents: np.ndarray
-    log_score: np.ndarray
-    log_weights: np.ndarray | None = None
-    stats: dict[str, np.ndarray] = field(default_factory=dict)
+    parents: Words
+    log_score: Floats
+    log_weights: Floats | None = None
+    stats: dict[str, NDArray[Any]] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     exact: ExactAnswers | None = None
-    scorer: Callable[[np.ndarray], float] | None = None
-    score_errors: np.ndarray | None = None
+    scorer: Callable[[Adjacency], float] | None = None
+    score_errors: Floats | None = None
     data: Any = field(default=None, repr=False)
 
     def __repr__(self) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from gpn_bayes import graphs
-from gpn_bayes._util.types import Adjacency, Bools, DiGraph
+from gpn_bayes._util.types import Adjacency, Bools, DiGraph, Words
 from gpn_bayes.graphs import metrics
 from gpn_bayes.posterior.estimate import Estimate, Moments
 from gpn_bayes.posterior.pictures import EdgePictures
@@ -31,7 +31,7 @@ class GraphQueries(EdgePictures, ABC):
     """
 
     names: tuple[str, ...]
-    parents: np.ndarray
+    parents: Words
 
     @abstractmethod
     def _moments(self, features_of: Callable[[np.ndarray], np.ndarray]) -> Moments:
@@ -42,7 +42,7 @@ class GraphQueries(EdgePictures, ABC):
         return self._moments(lambda dags: dags)
 
     @cached_property
-    def adjacency(self) -> np.ndarray:
+    def adjacency(self) -> Adjacency:
         """The drawn DAGs as int8 of shape (chain, draw, parent, child).
 
         Examples

@@ -45,7 +45,7 @@ class LinearProblem:
     data: Dataset | SufficientStatistics
     loss: str
     covariance: Floats
-    rows: np.ndarray | None
+    rows: Floats | None
     lambda1: float
     allowed: Bools
     required: Bools
@@ -61,14 +61,14 @@ class LinearProblem:
         return (self.d if self.rows is None else self.d + 1), self.d
 
     @cached_property
-    def penalties(self) -> np.ndarray:
+    def penalties(self) -> Floats:
         """The penalty of a unit of each weight, intercepts among them."""
         penalties = np.zeros(self.shape)
         penalties[: self.d] = np.where(self.required, 0.0, self.lambda1)
         return penalties
 
     @cached_property
-    def free(self) -> np.ndarray:
+    def free(self) -> Bools:
         """Which weights may differ from zero, intercepts among them."""
         free = np.ones(self.shape, dtype=bool)
         free[: self.d] = self.allowed
@@ -83,7 +83,7 @@ class LinearProblem:
         scale = np.sqrt(np.diag(self.covariance))
         return replace(self, covariance=self.covariance / np.outer(scale, scale))
 
-    def loss_and_gradient(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
+    def loss_and_gradient(self, weights: Floats) -> tuple[float, Floats]:
         """Return the loss and its gradient."""
         if self.rows is None:
             residual = np.eye(self.d) - weights
@@ -98,7 +98,7 @@ class LinearProblem:
         value = float((losses - values * predictors).sum()) / len(values)
         return value, self.rows.T @ (means - values) / len(values)
 
-    def objective(self, weights: np.ndarray) -> float:
+    def objective(self, weights: Floats) -> float:
         """Return F: the loss plus the penalties."""
         return self.loss_and_gradient(weights)[0] + float((self.penalties * np.abs(weights)).sum())
 
@@ -142,7 +142,7 @@ def read_linear_problem(
     return LinearProblem(checked, loss, covariance, rows, lambda1, ~prior.forbidden, prior.required)
 
 
-def _check_values(values: np.ndarray, names: tuple[str, ...], loss: str) -> None:
+def _check_values(values: Floats, names: tuple[str, ...], loss: str) -> None:
     tests: dict[str, tuple[Callable[[np.ndarray], np.ndarray], str]] = {
         "logistic": (lambda x: (x == 0) | (x == 1), "0 and 1"),
         "poisson": (lambda x: (x >= 0) & (x == np.round(x)), "counts 0, 1, 2, …"),

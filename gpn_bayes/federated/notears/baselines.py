@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_not_negative
-from gpn_bayes._util.types import Adjacency, Bools, DiGraph
+from gpn_bayes._util.types import Adjacency, Bools, DiGraph, Floats, Ints
 from gpn_bayes.data import Dataset, read_part
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.federated.notears.clients import check_same_columns, listed
@@ -92,7 +92,7 @@ class Voting(_Combination):
     ([('pka', 'erk'), ('raf', 'erk')], True)
     """
 
-    shares_: np.ndarray
+    shares_: Floats
 
     def __init__(self, learner: Any, cpdag: bool = False) -> None:
         self.learner = learner
@@ -140,8 +140,8 @@ class Averaging(_Combination):
     [('pka', 'erk'), ('raf', 'erk')]
     """
 
-    weights_: np.ndarray
-    raw_weights_: np.ndarray
+    weights_: Floats
+    raw_weights_: Floats
 
     def __init__(self, learner: Any, threshold: float = 0.3) -> None:
         self.learner = learner
@@ -185,7 +185,7 @@ class Best(_Combination):
     """
 
     client_: int
-    distances_: np.ndarray
+    distances_: Ints
 
     def __init__(self, learner: Any) -> None:
         self.learner = learner
