@@ -8,15 +8,17 @@ from collections.abc import Callable
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats
+
 # With the norm halved below this, sixteen terms of the exponential series leave less than 1e-19.
 _SERIES_NORM = 0.5
 _SERIES_DEGREE = 16
 _BLOCK = 4
 
-Acyclicity = Callable[[np.ndarray], tuple[float, np.ndarray]]
+Acyclicity = Callable[[Floats], tuple[float, Floats]]
 
 
-def exponential(squares: np.ndarray) -> tuple[float, np.ndarray]:
+def exponential(squares: Floats) -> tuple[float, Floats]:
     """Return tr exp(A) - d and its gradient exp(A)'.
 
     Examples
@@ -36,7 +38,7 @@ def exponential(squares: np.ndarray) -> tuple[float, np.ndarray]:
     return _trace_and_gradient(less_one, less_one)
 
 
-def polynomial(squares: np.ndarray) -> tuple[float, np.ndarray]:
+def polynomial(squares: Floats) -> tuple[float, Floats]:
     """Return tr (I + A / d)^d - d and its gradient, the transpose of (I + A / d)^(d - 1).
 
     Examples
@@ -55,7 +57,7 @@ def polynomial(squares: np.ndarray) -> tuple[float, np.ndarray]:
         return _trace_and_gradient(_times(power, step), power)
 
 
-def log_determinant(squares: np.ndarray, s: float = 1.0) -> tuple[float, np.ndarray]:
+def log_determinant(squares: Floats, s: float = 1.0) -> tuple[float, Floats]:
     """Return -log det(s I - A) + d log s and its gradient, the transpose of (s I - A)^-1.
 
     It is finite where all eigenvalues of A are below s in magnitude; elsewhere the value is infinite.
@@ -83,19 +85,19 @@ def log_determinant(squares: np.ndarray, s: float = 1.0) -> tuple[float, np.ndar
     return (float(logarithm), inverse.T / s) if sign > 0 else outside
 
 
-def _times(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+def _times(left: Floats, right: Floats) -> Floats:
     """Return (I + left)(I + right) - I."""
     return left + right + left @ right
 
 
-def _exponential_series(matrix: np.ndarray) -> np.ndarray:
+def _exponential_series(matrix: Floats) -> Floats:
     """Return exp(matrix) - I for a small matrix, four powers at a time (Paterson & Stockmeyer)."""
-    powers = [np.eye(len(matrix)), matrix]
+    powers: list[Floats] = [np.eye(len(matrix)), matrix]
     for _ in range(_BLOCK - 1):
         powers.append(powers[-1] @ matrix)
     coefficients = np.ones(_SERIES_DEGREE + 1)
     coefficients[1:] = 1 / np.cumprod(np.arange(1.0, _SERIES_DEGREE + 1))
-    total = coefficients[_SERIES_DEGREE] * powers[0]
+    total: Floats = coefficients[_SERIES_DEGREE] * powers[0]
     for start in range(_SERIES_DEGREE - _BLOCK, -1, -_BLOCK):
         total = total @ powers[_BLOCK]
         for k in range(_BLOCK):
@@ -105,7 +107,7 @@ def _exponential_series(matrix: np.ndarray) -> np.ndarray:
     return total
 
 
-def _trace_and_gradient(less_one: np.ndarray, gradient_less_one: np.ndarray) -> tuple[float, np.ndarray]:
+def _trace_and_gradient(less_one: Floats, gradient_less_one: Floats) -> tuple[float, Floats]:
     value = float(np.trace(less_one))
     if not np.isfinite(value):
         return np.inf, np.full_like(less_one, np.nan)

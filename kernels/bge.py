@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.kernels.subsets import popcount
 
 
 @compiled
-def log_minors(matrix: np.ndarray, max_size: int) -> np.ndarray:
+def log_minors(matrix: Floats, max_size: int) -> Floats:
     """Return the log principal minor of every index set of at most `max_size`, in bitmask order.
 
     A set grows by one index above its largest, and carries the Schur complement of the indices above:
@@ -49,7 +50,7 @@ def log_minors(matrix: np.ndarray, max_size: int) -> np.ndarray:
 
 
 @compiled
-def log_minor(matrix: np.ndarray, indices: np.ndarray) -> float:
+def log_minor(matrix: Floats, indices: Ints) -> float:
     """Return the log principal minor of one index set, by Cholesky elimination."""
     size = len(indices)
     work = np.empty((size, size))
@@ -67,16 +68,17 @@ def log_minor(matrix: np.ndarray, indices: np.ndarray) -> float:
 
 
 @compiled
-def bge_from_minors(with_node: float, without: float, size: int, constants: np.ndarray, half_df: float) -> float:
+def bge_from_minors(with_node: float, without: float, size: int, constants: Floats, half_df: float) -> float:
     """Return the local score from log |R_PX|, log |R_P| and the number of parents.
 
     `half_df` is (N + alpha_w - n) / 2; the exponents of the two determinants grow by 1/2 per parent.
     """
-    return constants[size] - (half_df + 0.5 * (size + 1)) * with_node + (half_df + 0.5 * size) * without
+    score: float = constants[size] - (half_df + 0.5 * (size + 1)) * with_node + (half_df + 0.5 * size) * without
+    return score
 
 
 @compiled
-def bge_table(matrix: np.ndarray, constants: np.ndarray, half_df: float, max_parents: int) -> np.ndarray:
+def bge_table(matrix: Floats, constants: Floats, half_df: float, max_parents: int) -> Floats:
     """Return the local scores of the last variable of `matrix` for all subsets of the others."""
     k = matrix.shape[0] - 1
     minors = log_minors(matrix, max_parents + 1)
@@ -90,13 +92,13 @@ def bge_table(matrix: np.ndarray, constants: np.ndarray, half_df: float, max_par
 
 @compiled
 def bge_sets(
-    matrix: np.ndarray,
+    matrix: Floats,
     node: int,
-    parents: np.ndarray,
-    sizes: np.ndarray,
-    constants: np.ndarray,
+    parents: Ints,
+    sizes: Ints,
+    constants: Floats,
     half_df: float,
-) -> np.ndarray:
+) -> Floats:
     """Return the local scores of a node for several parent sets (rows of `parents`, padded)."""
     values = np.empty(len(sizes))
     for row in range(len(sizes)):

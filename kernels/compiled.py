@@ -1,6 +1,7 @@
 """How every compiled function of the package is compiled."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from numba import njit
 
@@ -13,7 +14,13 @@ _in_any_order: dict[str, Any] = {"fastmath": {"contract", "reassoc", "nsz"}}
 # For functions that only compiled code calls: the entrances from Python would take longest to compile.
 _no_entrance: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
-compiled = njit(**_usual)
-fused = njit(**_usual, **_in_any_order)
-inner = njit(**_usual, **_no_entrance)
-inner_fused = njit(**_usual, **_in_any_order, **_no_entrance)
+if TYPE_CHECKING:
+    # numba has no types; what it compiles is called as it is written.
+    def _as_written[F: Callable[..., Any]](function: F) -> F: ...
+
+    compiled = fused = inner = inner_fused = _as_written
+else:
+    compiled = njit(**_usual)
+    fused = njit(**_usual, **_in_any_order)
+    inner = njit(**_usual, **_no_entrance)
+    inner_fused = njit(**_usual, **_in_any_order, **_no_entrance)

@@ -3,7 +3,9 @@
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import compiled, inner
 
 
@@ -13,7 +15,7 @@ def _entropy_term(count: int) -> float:
 
 
 @inner
-def _add_stratum(cells: np.ndarray, first: np.ndarray, second: np.ndarray, answer: np.ndarray) -> None:
+def _add_stratum(cells: Ints, first: Ints, second: Ints, answer: Floats) -> None:
     """Add the statistic and the degrees of freedom of one stratum, and set its counts to zero."""
     total, rows, columns = 0, 0, 0
     statistic = 0.0
@@ -37,13 +39,13 @@ def _add_stratum(cells: np.ndarray, first: np.ndarray, second: np.ndarray, answe
 
 @compiled
 def g_squared(
-    first_codes: np.ndarray,
-    second_codes: np.ndarray,
-    weights: np.ndarray,
-    order: np.ndarray,
-    starts: np.ndarray,
+    first_codes: NDArray[np.int32],
+    second_codes: NDArray[np.int32],
+    weights: Ints,
+    order: Ints,
+    starts: Ints,
     shape: tuple[int, int],
-) -> np.ndarray:
+) -> Floats:
     """Return G^2 = 2 sum N_abs ln(N_abs N_s / (N_as N_bs)) of two variables by strata s, and its degrees of freedom.
 
     Levels that don't occur in a stratum give it no degrees of freedom.

@@ -8,7 +8,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import compiled, inner
 from gpn_bayes.kernels.row_groups import (
     Counted,
@@ -45,11 +47,11 @@ class CountTerms(NamedTuple):
         The imagined rows that they were filled for, of a level and of a configuration, and ln Gamma of both.
     """
 
-    cell: np.ndarray
-    margin: np.ndarray
+    cell: Floats
+    margin: Floats
     per_configuration: float
     prior_size: float
-    prior_counts: np.ndarray
+    prior_counts: Floats
 
 
 @inner
@@ -72,28 +74,34 @@ def _fill_dirichlet(terms: CountTerms, configurations: float, levels: int) -> No
 
 @inner
 def _cell(terms: CountTerms, count: int) -> float:
+    value: float
     if count < len(terms.cell):
-        return terms.cell[count]
-    # A series of Stirling's looks quicker, but is arithmetic that compilers do ahead of the branch, for every count.
-    return math.lgamma(count + terms.prior_counts[0]) - terms.prior_counts[2]
+        value = terms.cell[count]
+    else:
+        # Stirling's series looks quicker, but is arithmetic that compilers do ahead of the branch, for every count.
+        value = math.lgamma(count + terms.prior_counts[0]) - terms.prior_counts[2]
+    return value
 
 
 @inner
-def _margin(terms: CountTerms, count: int) -> float:
+def _margin(terms: CountTerms, count: int | np.int64) -> float:
+    value: float
     if count < len(terms.margin):
-        return terms.margin[count]
-    return terms.prior_counts[3] - math.lgamma(count + terms.prior_counts[1])
+        value = terms.margin[count]
+    else:
+        value = terms.prior_counts[3] - math.lgamma(count + terms.prior_counts[1])
+    return value
 
 
 @inner
 def _sum_at_once(
     table: Counted,
     node: int,
-    column: np.ndarray,
+    column: NDArray[np.uint16],
     levels: int,
     groups: RowGroups,
     depth: int,
-    counts: np.ndarray,
+    counts: NDArray[np.uint32],
     terms: CountTerms,
 ) -> float:
     """Return what the groups of a depth add once one more column divides them, without dividing them."""
@@ -147,7 +155,7 @@ def _sum_one_by_one(
 
 
 @inner
-def _shared(first: np.ndarray, second: np.ndarray) -> int:
+def _shared(first: NDArray[np.int16], second: NDArray[np.int16]) -> int:
     """Return how many members two padded sets have in common at their beginnings."""
     place = 0
     while place < len(first) and first[place] >= 0 and first[place] == second[place]:
@@ -156,7 +164,7 @@ def _shared(first: np.ndarray, second: np.ndarray) -> int:
 
 
 @inner
-def _size(members: np.ndarray) -> int:
+def _size(members: NDArray[np.int16]) -> int:
     size = 0
     while size < len(members) and members[size] >= 0:
         size += 1
@@ -164,7 +172,7 @@ def _size(members: np.ndarray) -> int:
 
 
 @compiled
-def count_scores(table: Counted, node: int, sets: np.ndarray, given: CountTerms) -> np.ndarray:
+def count_scores(table: Counted, node: int, sets: NDArray[np.int16], given: CountTerms) -> Floats:
     """Return the scores of a node's parent sets; quickest where sets that begin alike follow each other.
 
     Parameters
@@ -211,7 +219,7 @@ def count_scores(table: Counted, node: int, sets: np.ndarray, given: CountTerms)
 
 
 @compiled
-def subsets_up_to(n: int, size: int, count: int) -> np.ndarray:
+def subsets_up_to(n: int, size: int, count: int) -> NDArray[np.int16]:
     """Return all subsets of at most so many of n, padded with -1, those that begin alike after each other.
 
     Parameters
@@ -237,7 +245,7 @@ def subsets_up_to(n: int, size: int, count: int) -> np.ndarray:
 
 
 @compiled
-def masks_of(sets: np.ndarray) -> np.ndarray:
+def masks_of(sets: NDArray[np.int16]) -> Ints:
     """Return padded sets of up to 63 members as bitmasks."""
     masks = np.zeros(len(sets), np.int64)
     for row in range(len(sets)):

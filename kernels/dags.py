@@ -3,7 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gpn_bayes.kernels.arrays import Adjacency, Bools, Ints
 from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.kernels.subsets import popcount
 
@@ -14,7 +16,7 @@ _REVERSIBLE = 2
 
 
 @compiled
-def topological_order(adjacency: np.ndarray, order: np.ndarray) -> int:
+def topological_order(adjacency: Adjacency, order: Ints) -> int:
     """Fill `order` with parents before children; return how many nodes were placed (all, unless cyclic)."""
     n = adjacency.shape[0]
     waiting = np.zeros(n, np.int64)
@@ -41,7 +43,7 @@ def topological_order(adjacency: np.ndarray, order: np.ndarray) -> int:
 
 
 @compiled
-def acyclic(adjacency: np.ndarray) -> np.ndarray:
+def acyclic(adjacency: Adjacency) -> Bools:
     """Return, for each graph of a stack [d, n, n], whether it has no directed cycle."""
     count, n = adjacency.shape[0], adjacency.shape[1]
     order = np.empty(n, np.int64)
@@ -52,9 +54,9 @@ def acyclic(adjacency: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def closures(adjacency: np.ndarray) -> np.ndarray:
+def closures(adjacency: Adjacency) -> Bools:
     """Return the transitive closure of each graph of a stack [d, n, n] (Warshall)."""
-    reach = adjacency != 0
+    reach: Bools = adjacency != 0
     n = adjacency.shape[1]
     for d in range(adjacency.shape[0]):
         for k in range(n):
@@ -66,7 +68,7 @@ def closures(adjacency: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def _label_into(y: int, label: int, adjacency: np.ndarray, labels: np.ndarray) -> None:
+def _label_into(y: int, label: int, adjacency: Adjacency, labels: Adjacency) -> None:
     """Give every edge into y that has no label yet this one."""
     for z in range(adjacency.shape[0]):
         if adjacency[z, y] and labels[z, y] == 0:
@@ -74,7 +76,7 @@ def _label_into(y: int, label: int, adjacency: np.ndarray, labels: np.ndarray) -
 
 
 @compiled
-def _label_edge(x: int, y: int, adjacency: np.ndarray, labels: np.ndarray) -> None:
+def _label_edge(x: int, y: int, adjacency: Adjacency, labels: Adjacency) -> None:
     """Label x -> y, and with it the unlabelled edges into y, where all edges into x have labels."""
     n = adjacency.shape[0]
     for w in range(n):
@@ -91,7 +93,7 @@ def _label_edge(x: int, y: int, adjacency: np.ndarray, labels: np.ndarray) -> No
 
 
 @compiled
-def cpdags(adjacency: np.ndarray) -> np.ndarray:
+def cpdags(adjacency: Adjacency) -> Adjacency:
     """Return the CPDAG of each DAG of a stack [d, n, n]: reversible edges are set both ways.
 
     Chickering's labelling (1995): edges are visited by the order of their child, then with the latest
@@ -117,7 +119,7 @@ def cpdags(adjacency: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def _component(mask: int, neighbours: np.ndarray) -> int:
+def _component(mask: int, neighbours: Ints) -> int:
     """Return the members of `mask` that are connected, inside it, with its lowest member."""
     found = mask & -mask
     fresh = found
@@ -130,7 +132,7 @@ def _component(mask: int, neighbours: np.ndarray) -> int:
 
 
 @compiled
-def _removable(mask: int, parents: np.ndarray, children: np.ndarray) -> int:
+def _removable(mask: int, parents: Ints, children: Ints) -> int:
     """Return the sources of `mask`, or its sinks where those are fewer."""
     sources, sinks = 0, 0
     left = mask
@@ -148,13 +150,13 @@ def _removable(mask: int, parents: np.ndarray, children: np.ndarray) -> int:
 class _Order(NamedTuple):
     """A DAG as bitmasks per node, and what has been counted of it."""
 
-    parents: np.ndarray
-    children: np.ndarray
-    neighbours: np.ndarray
-    binomials: np.ndarray
-    known: np.ndarray
+    parents: Ints
+    children: Ints
+    neighbours: Ints
+    binomials: Ints
+    known: Ints
     # Place 0 counts the places in use; clearing only those keeps small DAGs cheap.
-    visited: np.ndarray
+    visited: NDArray[np.int32]
 
 
 @compiled
@@ -166,8 +168,9 @@ def _extensions(mask: int, order: _Order) -> int:
     """
     if mask & (mask - 1) == 0:
         return 1
-    if order.known[mask]:
-        return order.known[mask]
+    known: int = order.known[mask]
+    if known:
+        return known
     part = _component(mask, order.neighbours)
     total = 0
     if part != mask:
@@ -186,7 +189,7 @@ def _extensions(mask: int, order: _Order) -> int:
 
 
 @compiled
-def _binomials(n: int) -> np.ndarray:
+def _binomials(n: int) -> Ints:
     """Return Pascal's triangle up to row n."""
     rows = np.zeros((n + 1, n + 1), np.int64)
     for i in range(n + 1):
@@ -197,7 +200,7 @@ def _binomials(n: int) -> np.ndarray:
 
 
 @compiled
-def linear_extensions(parents: np.ndarray) -> np.ndarray:
+def linear_extensions(parents: Ints) -> Ints:
     """Count the linear extensions of each DAG of a stack of parent masks, int64[d, n] with n <= 20."""
     count, n = parents.shape
     links = np.empty((3, n), np.int64)

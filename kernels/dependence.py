@@ -7,11 +7,12 @@ distances with their sign changed for the distance covariance (Székely, Rizzo &
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import compiled, inner
 
 
 @inner
-def _centre(matrix: np.ndarray) -> None:
+def _centre(matrix: Floats) -> None:
     """Make all rows and columns of a symmetric matrix sum to zero."""
     n = matrix.shape[0]
     means = np.zeros(n)
@@ -27,7 +28,7 @@ def _centre(matrix: np.ndarray) -> None:
 
 
 @compiled
-def centred_distances(values: np.ndarray) -> np.ndarray:
+def centred_distances(values: Floats) -> Floats:
     """Return the centred negative distances of all pairs of values."""
     n = len(values)
     matrix = np.empty((n, n))
@@ -39,7 +40,7 @@ def centred_distances(values: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def median_distance(points: np.ndarray) -> float:
+def median_distance(points: Floats) -> float:
     """Return the median of the distances between rows of points [row, coordinate], those of zero left out.
 
     It is zero where all rows are the same.
@@ -59,7 +60,7 @@ def median_distance(points: np.ndarray) -> float:
 
 
 @compiled
-def centred_gaussian(values: np.ndarray) -> np.ndarray:
+def centred_gaussian(values: Floats) -> Floats:
     """Return the centred Gaussian kernel of all pairs of values, as wide as their median distance."""
     n = len(values)
     width = median_distance(values.reshape(n, 1))
@@ -76,7 +77,7 @@ def centred_gaussian(values: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def traces(matrix: np.ndarray) -> tuple[float, float, float]:
+def traces(matrix: Floats) -> tuple[float, float, float]:
     """Return the trace of a symmetric matrix, that of its square, and the sum of its squared diagonal."""
     n = matrix.shape[0]
     trace, squared, diagonal = 0.0, 0.0, 0.0
@@ -89,7 +90,7 @@ def traces(matrix: np.ndarray) -> tuple[float, float, float]:
 
 
 @compiled
-def product_sum(first: np.ndarray, second: np.ndarray) -> float:
+def product_sum(first: Floats, second: Floats) -> float:
     """Return the sum of the products of two matrices' entries."""
     total = 0.0
     for i in range(first.shape[0]):
@@ -99,7 +100,7 @@ def product_sum(first: np.ndarray, second: np.ndarray) -> float:
 
 
 @compiled
-def permuted_sums(first: np.ndarray, second: np.ndarray, permutations: np.ndarray) -> np.ndarray:
+def permuted_sums(first: Floats, second: Floats, permutations: Ints) -> Floats:
     """Return `product_sum` with the rows and columns of the second, symmetric, matrix in each of some orders."""
     n = first.shape[0]
     sums = np.empty(len(permutations))

@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.bge import log_minor
 from gpn_bayes.kernels.compiled import compiled
 
 
 @compiled
-def log_residuals(matrix: np.ndarray, node: int, parents: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+def log_residuals(matrix: Floats, node: int, parents: Ints, sizes: Ints) -> Floats:
     """Return the log variance of a node that several parent sets (rows of `parents`, padded) leave unexplained."""
     values = np.empty(len(sizes))
     for row in range(len(sizes)):

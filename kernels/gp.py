@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import fused, inner_fused
 from gpn_bayes.kernels.tiles import (
     TILE_COLUMNS,
@@ -47,13 +48,13 @@ class Moments(NamedTuple):
         The number of rows, y'y, 1'y, and the prior standard deviation s of mu.
     """
 
-    cells: np.ndarray
-    coefficients: np.ndarray
-    starts: np.ndarray
-    gram: np.ndarray
-    with_one: np.ndarray
-    with_y: np.ndarray
-    sizes: np.ndarray
+    cells: Ints
+    coefficients: Floats
+    starts: Ints
+    gram: Floats
+    with_one: Floats
+    with_y: Floats
+    sizes: Floats
 
 
 class Workspace(NamedTuple):
@@ -79,16 +80,16 @@ class Workspace(NamedTuple):
         1 / R_kk, and S^-1 Phi'y.
     """
 
-    spans: np.ndarray
-    factors: np.ndarray
-    slopes: np.ndarray
-    packed: np.ndarray
-    crossed: np.ndarray
-    system: np.ndarray
-    lower: np.ndarray
-    inverse: np.ndarray
-    roots: np.ndarray
-    solved: np.ndarray
+    spans: Ints
+    factors: Floats
+    slopes: Floats
+    packed: Floats
+    crossed: Floats
+    system: Floats
+    lower: Floats
+    inverse: Floats
+    roots: Floats
+    solved: Floats
 
 
 @fused
@@ -120,7 +121,8 @@ def new_workspace(moments: Moments) -> Workspace:
 def _write_factor(log_theta: float, i: int, moments: Moments, work: Workspace) -> int:
     """Write B(theta) of a parent and its slope in log theta; return its size."""
     cell = min(max(int((log_theta - _LOWEST_CELL) / CELL_WIDTH), 0), CELLS - 1)
-    m, begin = moments.cells[i, cell, 0], moments.cells[i, cell, 1]
+    m: int = moments.cells[i, cell, 0]
+    begin = moments.cells[i, cell, 1]
     length = m * (m + 1) // 2
     t = 2.0 * ((log_theta - _LOWEST_CELL) / CELL_WIDTH - cell) - 1.0
     terms = moments.coefficients[begin : begin + (DEGREE + 1) * length]
@@ -139,7 +141,7 @@ def _write_factor(log_theta: float, i: int, moments: Moments, work: Workspace) -
 
 
 @inner_fused
-def _unpack(packed: np.ndarray, matrix: np.ndarray, size: int) -> None:
+def _unpack(packed: Floats, matrix: Floats, size: int) -> None:
     """Write a lower triangular matrix, with zeros up to whole tiles."""
     k = 0
     for a in range(size):
@@ -169,7 +171,7 @@ def _cross(i: int, j: int, moments: Moments, work: Workspace) -> None:
 
 
 @inner_fused
-def _cross_all(moments: Moments, work: Workspace, size: int, half: bool) -> None:
+def _cross_all(moments: Moments, work: Workspace, size: int, half: bool | np.bool_) -> None:
     """Write U'(Phi, y), or only what the upper half of Phi'Phi needs."""
     parents = len(moments.cells)
     mean = work.spans[parents, 1]
@@ -204,7 +206,7 @@ def _assemble(moments: Moments, work: Workspace, size: int, width: int, noise: f
 
 
 @inner_fused
-def _evaluate(log_sigma: float, log_thetas: np.ndarray, moments: Moments, work: Workspace, half: bool) -> float:
+def _evaluate(log_sigma: float, log_thetas: Floats, moments: Moments, work: Workspace, half: bool | np.bool_) -> float:
     """Return the log likelihood; leave all of U'Phi or half of it."""
     parents = len(moments.cells)
     mean = 0
@@ -219,22 +221,23 @@ def _evaluate(log_sigma: float, log_thetas: np.ndarray, moments: Moments, work: 
     _cross_all(moments, work, size, half)
     _assemble(moments, work, size, width, noise)
     log_det = factor(work.system, work.roots, size, width)
-    left = moments.sizes[1]
+    left: float = moments.sizes[1]
     for c in range(mean + 1):
         left -= work.system[c, size] * work.system[c, size]
     n_rows = moments.sizes[0]
-    return -0.5 * ((n_rows - mean - 1) * 2.0 * log_sigma + log_det + left / noise + n_rows * _LOG_2PI)
+    value: float = -0.5 * ((n_rows - mean - 1) * 2.0 * log_sigma + log_det + left / noise + n_rows * _LOG_2PI)
+    return value
 
 
 @fused
-def log_likelihood(log_sigma: float, log_thetas: np.ndarray, moments: Moments, work: Workspace) -> float:
+def log_likelihood(log_sigma: float, log_thetas: Floats, moments: Moments, work: Workspace) -> float:
     """Return log N(y; 0, C), C = sum_i K_theta_i + s^2 1 1' + sigma^2 I (eq. 7 of the paper, exponent -1/2)."""
     return _evaluate(log_sigma, log_thetas, moments, work, np.bool_(True))
 
 
 @fused
 def log_likelihood_and_gradient(
-    log_sigma: float, log_thetas: np.ndarray, moments: Moments, work: Workspace, gradient: np.ndarray
+    log_sigma: float, log_thetas: Floats, moments: Moments, work: Workspace, gradient: Floats
 ) -> float:
     """Return the log likelihood, and write its gradient in (log sigma, log theta_1, …)."""
     # A plain False would be a type of its own, for which everything is compiled anew.

@@ -14,6 +14,7 @@ import numpy as np
 from numba.extending import get_cython_function_address
 from scipy.linalg import lapack
 
+from gpn_bayes.kernels.arrays import Floats
 from gpn_bayes.kernels.compiled import compiled, fused
 
 # Kernels are computed for so many pairs of rows at a time, so that they stay in the processor's cache.
@@ -34,21 +35,21 @@ class Workspace(NamedTuple):
         K_i of these pairs.
     """
 
-    covariance: np.ndarray
-    exponents: np.ndarray
-    kernels: np.ndarray
+    covariance: Floats
+    exponents: Floats
+    kernels: Floats
 
 
 class Hyperparameters(NamedTuple):
     """The hyperparameters themselves, the noise as its variance."""
 
     noise: float
-    thetas: np.ndarray
+    thetas: Floats
     tau1: float
     tau2: float
 
 
-def _in_place(name: str) -> Callable[[np.ndarray], bool]:
+def _in_place(name: str) -> Callable[[Floats], bool]:
     """Return a LAPACK function of a symmetric matrix's lower triangle, which tells whether it succeeded.
 
     By its address, because `scipy.linalg.lapack` doesn't let other threads run meanwhile.
@@ -57,7 +58,7 @@ def _in_place(name: str) -> Callable[[np.ndarray], bool]:
     signature = ctypes.CFUNCTYPE(None, ctypes.c_char_p, integer, ctypes.c_void_p, integer, integer)
     function = signature(get_cython_function_address("scipy.linalg.cython_lapack", name))
 
-    def call(matrix: np.ndarray) -> bool:
+    def call(matrix: Floats) -> bool:
         size, info = ctypes.c_int(len(matrix)), ctypes.c_int()
         # LAPACK counts down columns first, and takes our lower triangle for an upper one.
         function(b"U", size, matrix.ctypes.data, size, info)
@@ -70,7 +71,7 @@ _factor = _in_place("dpotrf")
 _invert = _in_place("dpotri")
 
 
-def new_workspace(x: np.ndarray) -> Workspace:
+def new_workspace(x: Floats) -> Workspace:
     """Return scratch space for the parents' columns, of shape (rows, parents)."""
     n_rows, parents = x.shape
     pairs = min(_rows_at_once(n_rows), n_rows) * n_rows
@@ -86,16 +87,14 @@ def _rows_at_once(n_rows: int) -> int:
     return max(1, _PAIRS_AT_ONCE // n_rows)
 
 
-def read_phi(phi: np.ndarray, parents: int, interaction: bool) -> Hyperparameters:
+def read_phi(phi: Floats, parents: int, interaction: bool) -> Hyperparameters:
     """Return the hyperparameters from their logarithms; the additive kernel has tau1 = 1 and tau2 = 0."""
     tau1 = float(np.exp(phi[parents + 1])) if interaction and parents else 1.0
     tau2 = float(np.exp(phi[parents + 2])) if interaction and parents > 1 else 0.0
     return Hyperparameters(float(np.exp(2.0 * phi[0])), np.exp(phi[1 : parents + 1]), tau1, tau2)
 
 
-def log_likelihood(
-    phi: np.ndarray, x: np.ndarray, y: np.ndarray, interaction: bool, mu_variance: float, work: Workspace
-) -> float:
+def log_likelihood(phi: Floats, x: Floats, y: Floats, interaction: bool, mu_variance: float, work: Workspace) -> float:
     """Return log N(y; 0, C), or NaN where C isn't positive definite to rounding.
 
     Parameters
@@ -118,13 +117,13 @@ def log_likelihood(
 
 
 def log_likelihood_and_gradient(
-    phi: np.ndarray,
-    x: np.ndarray,
-    y: np.ndarray,
+    phi: Floats,
+    x: Floats,
+    y: Floats,
     interaction: bool,
     mu_variance: float,
     work: Workspace,
-    gradient: np.ndarray,
+    gradient: Floats,
 ) -> float:
     """Return the log likelihood and write its gradient in phi; NaN where C isn't positive definite to rounding."""
     n_rows, parents = x.shape
@@ -153,9 +152,7 @@ def _strips(n_rows: int) -> list[tuple[int, int]]:
     return [(first, min(first + step, n_rows)) for first in range(0, n_rows, step)]
 
 
-def _solve(
-    parts: Hyperparameters, x: np.ndarray, y: np.ndarray, mu_variance: float, work: Workspace
-) -> tuple[float, np.ndarray]:
+def _solve(parts: Hyperparameters, x: Floats, y: Floats, mu_variance: float, work: Workspace) -> tuple[float, Floats]:
     """Return the log likelihood and alpha = C^-1 y, leaving the Cholesky factor."""
     n_rows, parents = x.shape
     for first, last in _strips(n_rows):
@@ -170,14 +167,14 @@ def _solve(
     return float(-0.5 * (log_det + y @ alpha + n_rows * _LOG_2PI)), alpha
 
 
-def _compute_kernels(thetas: np.ndarray, x: np.ndarray, first: int, last: int, work: Workspace) -> None:
+def _compute_kernels(thetas: Floats, x: Floats, first: int, last: int, work: Workspace) -> None:
     """Write the kernels between rows from `first` to before `last` and all rows before each, and their logarithms."""
     count = _fill_exponents(thetas, x, first, last, work.exponents)
     np.exp(work.exponents[:, :count], out=work.kernels[:, :count])
 
 
 @compiled
-def _fill_exponents(thetas: np.ndarray, x: np.ndarray, first: int, last: int, exponents: np.ndarray) -> int:
+def _fill_exponents(thetas: Floats, x: Floats, first: int, last: int, exponents: Floats) -> int:
     at = 0
     for a in range(first, last):
         for i in range(len(thetas)):
@@ -204,7 +201,7 @@ def _fill_covariance(first: int, last: int, tau1: float, tau2: float, mu_varianc
 
 
 @compiled
-def _sum_kernels(kernels: np.ndarray, total: np.ndarray, products: np.ndarray) -> None:
+def _sum_kernels(kernels: Floats, total: Floats, products: Floats) -> None:
     """Write sum_i K_i and sum_{i<j} K_i K_j of the pairs given."""
     parents, count = kernels.shape
     total[:count] = 0.0
@@ -218,7 +215,7 @@ def _sum_kernels(kernels: np.ndarray, total: np.ndarray, products: np.ndarray) -
 
 @fused
 def _add_slopes(
-    first: int, last: int, tau1: float, tau2: float, alpha: np.ndarray, work: Workspace, slopes: np.ndarray
+    first: int, last: int, tau1: float, tau2: float, alpha: Floats, work: Workspace, slopes: Floats
 ) -> None:
     """Add these rows' part of the gradient in the log thetas, and of d/d tau1 and d/d tau2 (the last two slopes)."""
     total, products, pull = np.empty(last), np.empty(last), np.empty(last)

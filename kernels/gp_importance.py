@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import compiled, inner
 from gpn_bayes.kernels.priors import Priors, draw_prior, log_drawn_density
 
@@ -34,17 +35,17 @@ class Mixture(NamedTuple):
         Their probabilities.
     """
 
-    centres: np.ndarray
-    roots: np.ndarray
-    shares: np.ndarray
+    centres: Floats
+    roots: Floats
+    shares: Floats
 
 
 @inner
-def _log_peaks(mixture: Mixture) -> np.ndarray:
+def _log_peaks(mixture: Mixture) -> Floats:
     """Return the log of share times density of every t component at its centre."""
     size = mixture.centres.shape[1]
     peak = math.lgamma(0.5 * (_FREEDOM + size)) - math.lgamma(0.5 * _FREEDOM) - 0.5 * size * np.log(_FREEDOM * np.pi)
-    peaks = np.log(mixture.shares) + peak
+    peaks: Floats = np.log(mixture.shares) + peak
     for k in range(len(peaks)):
         for a in range(size):
             peaks[k] -= np.log(mixture.roots[k, a, a])
@@ -52,7 +53,7 @@ def _log_peaks(mixture: Mixture) -> np.ndarray:
 
 
 @inner
-def _squared_distance(phi: np.ndarray, centre: np.ndarray, root: np.ndarray, scratch: np.ndarray) -> float:
+def _squared_distance(phi: Floats, centre: Floats, root: Floats, scratch: Floats) -> float:
     total = 0.0
     for a in range(len(phi)):
         left = phi[a] - centre[a]
@@ -64,7 +65,7 @@ def _squared_distance(phi: np.ndarray, centre: np.ndarray, root: np.ndarray, scr
 
 
 @compiled
-def component_densities(points: np.ndarray, mixture: Mixture, priors: Priors) -> np.ndarray:
+def component_densities(points: Floats, mixture: Mixture, priors: Priors) -> Floats:
     """Return share times density of every component at every point, the prior's last: (points, components + 1)."""
     count, size = points.shape
     prior = len(mixture.shares)
@@ -82,7 +83,7 @@ def component_densities(points: np.ndarray, mixture: Mixture, priors: Priors) ->
 
 
 @inner
-def _draw_t(phi: np.ndarray, centre: np.ndarray, root: np.ndarray, rng: np.random.Generator) -> None:
+def _draw_t(phi: Floats, centre: Floats, root: Floats, rng: np.random.Generator) -> None:
     size = len(phi)
     normal = np.empty(size)
     for a in range(size):
@@ -96,9 +97,7 @@ def _draw_t(phi: np.ndarray, centre: np.ndarray, root: np.ndarray, rng: np.rando
 
 
 @compiled
-def draw_points(
-    mixture: Mixture, priors: Priors, count: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
+def draw_points(mixture: Mixture, priors: Priors, count: int, rng: np.random.Generator) -> tuple[Floats, Ints]:
     """Draw hyperparameters from a proposal, one a row, and tell the component of each.
 
     The number of draws of a component is its share of `count`, rounded at random: less variance than a draw of it.
@@ -122,7 +121,7 @@ def draw_points(
 
 
 @compiled
-def fitted_mixture(points: np.ndarray, weights: np.ndarray, first: Mixture, priors: Priors) -> Mixture:
+def fitted_mixture(points: Floats, weights: Floats, first: Mixture, priors: Priors) -> Mixture:
     """Return a fit of `first` to weighted draws, by some steps of EM for a mixture of t's.
 
     Components stay close to what they were as far as few effective draws speak for something else.
@@ -156,9 +155,7 @@ def fitted_mixture(points: np.ndarray, weights: np.ndarray, first: Mixture, prio
 
 
 @inner
-def _divide_draws(
-    points: np.ndarray, weights: np.ndarray, prior: np.ndarray, mixture: Mixture, own: np.ndarray, pull: np.ndarray
-) -> None:
+def _divide_draws(points: Floats, weights: Floats, prior: Floats, mixture: Mixture, own: Floats, pull: Floats) -> None:
     """Write how much of every draw is each component's, and how much it pulls at its centre and scale."""
     count, size = points.shape
     prior_share = max(0.0, 1.0 - mixture.shares.sum())
@@ -178,7 +175,7 @@ def _divide_draws(
 
 @inner
 def _fit_component(
-    points: np.ndarray, mass: float, pull: np.ndarray, first: Mixture, k: int, centre: np.ndarray, root: np.ndarray
+    points: Floats, mass: float, pull: Floats, first: Mixture, k: int, centre: Floats, root: Floats
 ) -> None:
     """Write the centre and the root of a component, given how much every draw pulls at them."""
     count, size = points.shape
@@ -205,7 +202,7 @@ def _fit_component(
 
 
 @inner
-def _root_in_place(matrix: np.ndarray, divisor: float) -> None:
+def _root_in_place(matrix: Floats, divisor: float) -> None:
     """Replace a positive definite matrix, of which the lower half counts, by the root of it over a divisor."""
     for a in range(len(matrix)):
         for b in range(a + 1):

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats
 from gpn_bayes.kernels.compiled import compiled, inner
 from gpn_bayes.kernels.gp import (
     LOWEST_THETA,
@@ -26,7 +27,7 @@ HESSIAN_STEP = 1e-3
 
 
 @inner
-def in_box(phi: np.ndarray) -> bool:
+def in_box(phi: Floats) -> bool:
     """Tell whether the hyperparameters are where the likelihood can be computed."""
     if not LOWEST_LOG_SIGMA <= phi[0] <= HIGHEST_LOG_SIGMA:
         return False
@@ -37,7 +38,7 @@ def in_box(phi: np.ndarray) -> bool:
 
 
 @inner
-def log_posterior(phi: np.ndarray, moments: Moments, work: Workspace, priors: Priors) -> float:
+def log_posterior(phi: Floats, moments: Moments, work: Workspace, priors: Priors) -> float:
     """Return log p(y | phi) + log p(phi), the Jacobian of the logarithms included."""
     prior = log_prior(phi, priors) if in_box(phi) else -np.inf
     return prior if prior == -np.inf else prior + log_likelihood(phi[0], phi[1:], moments, work)
@@ -45,7 +46,7 @@ def log_posterior(phi: np.ndarray, moments: Moments, work: Workspace, priors: Pr
 
 @compiled
 def log_posterior_and_gradient(
-    phi: np.ndarray, moments: Moments, work: Workspace, priors: Priors, gradient: np.ndarray
+    phi: Floats, moments: Moments, work: Workspace, priors: Priors, gradient: Floats
 ) -> float:
     """Return the log posterior density and write its gradient."""
     prior = log_prior(phi, priors) if in_box(phi) else -np.inf
@@ -58,8 +59,8 @@ def log_posterior_and_gradient(
 
 @compiled
 def climb(
-    phi: np.ndarray,
-    inverse: np.ndarray,
+    phi: Floats,
+    inverse: Floats,
     moments: Moments,
     work: Workspace,
     priors: Priors,
@@ -106,7 +107,7 @@ def climb(
 
 
 @inner
-def _direction(inverse: np.ndarray, gradient: np.ndarray, direction: np.ndarray) -> float:
+def _direction(inverse: Floats, gradient: Floats, direction: Floats) -> float:
     """Write the direction of the next step; return what a step of length one promises to gain, twice."""
     promise = 0.0
     for a in range(len(gradient)):
@@ -118,9 +119,7 @@ def _direction(inverse: np.ndarray, gradient: np.ndarray, direction: np.ndarray)
 
 
 @inner
-def _update_inverse(
-    inverse: np.ndarray, phi: np.ndarray, new_phi: np.ndarray, gradient: np.ndarray, new_gradient: np.ndarray
-) -> None:
+def _update_inverse(inverse: Floats, phi: Floats, new_phi: Floats, gradient: Floats, new_gradient: Floats) -> None:
     """BFGS: make the inverse map the last change of gradient to the last step."""
     size = len(phi)
     moved, image = np.empty(size), np.empty(size)
@@ -142,7 +141,7 @@ def _update_inverse(
 
 
 @compiled
-def hessian_at(phi: np.ndarray, moments: Moments, work: Workspace, priors: Priors) -> np.ndarray:
+def hessian_at(phi: Floats, moments: Moments, work: Workspace, priors: Priors) -> Floats:
     """Return minus the second derivatives of the log posterior, by central differences of its gradient.
 
     NaN where a step leaves the box, so that there is no gradient to take the difference of.
@@ -164,7 +163,7 @@ def hessian_at(phi: np.ndarray, moments: Moments, work: Workspace, priors: Prior
 
 
 @compiled
-def log_posteriors(points: np.ndarray, moments: Moments, priors: Priors) -> np.ndarray:
+def log_posteriors(points: Floats, moments: Moments, priors: Priors) -> Floats:
     """Return the log posterior density at every point; minus infinity where it can't be computed."""
     work = new_workspace(moments)
     values = np.empty(len(points))

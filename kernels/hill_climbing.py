@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Adjacency, Bools, Floats, Words
 from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.kernels.parent_sets import LEAST_GAIN
 
@@ -9,7 +10,7 @@ NO_MOVE, TOGGLE, REVERSE = -1, 0, 1
 
 
 @compiled
-def reversible(adjacency: np.ndarray, reach: np.ndarray, parent: int, child: int) -> bool:
+def reversible(adjacency: Adjacency, reach: Bools, parent: int, child: int) -> bool:
     """Tell whether the edge is the only way from parent to child, so that it can turn round without closing a cycle."""
     for other in range(len(adjacency)):
         if adjacency[parent, other] and other != child and reach[other, child]:
@@ -18,7 +19,7 @@ def reversible(adjacency: np.ndarray, reach: np.ndarray, parent: int, child: int
 
 
 @compiled
-def _visited(graph: int, visited: np.ndarray) -> bool:
+def _visited(graph: int, visited: Words) -> bool:
     for known in visited:
         if known == graph:
             return True
@@ -27,7 +28,7 @@ def _visited(graph: int, visited: np.ndarray) -> bool:
 
 @compiled
 def best_move(
-    adjacency: np.ndarray, reach: np.ndarray, gains: np.ndarray, keys: np.ndarray, graph: int, visited: np.ndarray
+    adjacency: Adjacency, reach: Bools, gains: Floats, keys: Words, graph: int, visited: Words
 ) -> tuple[float, int, int, int]:
     """Return the gain of the best change, what it is, and the edge; of equal gains the first edge counts.
 

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Bools, Floats, Ints
 from gpn_bayes.kernels.compiled import compiled, inner_fused
 
 # A predictor that the others determine up to this share of its variance adds nothing of its own.
@@ -16,11 +17,11 @@ _MOST_ROUNDS = 50
 class LassoSpace(NamedTuple):
     """Room to work in, for problems of at most so many predictors."""
 
-    active: np.ndarray
-    signs: np.ndarray
-    goal: np.ndarray
-    factor: np.ndarray
-    blocked: np.ndarray
+    active: Ints
+    signs: Floats
+    goal: Floats
+    factor: Floats
+    blocked: Bools
 
 
 def lasso_space(most: int) -> LassoSpace:
@@ -31,7 +32,7 @@ def lasso_space(most: int) -> LassoSpace:
 
 
 @inner_fused
-def _extend_factor(gram: np.ndarray, active: np.ndarray, factor: np.ndarray, valid: int, size: int) -> None:
+def _extend_factor(gram: Floats, active: Ints, factor: Floats, valid: int, size: int) -> None:
     """Compute the rows of the Cholesky factor of the active predictors from `valid` on."""
     for a in range(valid, size):
         for b in range(a + 1):
@@ -45,7 +46,7 @@ def _extend_factor(gram: np.ndarray, active: np.ndarray, factor: np.ndarray, val
 
 
 @inner_fused
-def _solve_factor(factor: np.ndarray, goal: np.ndarray, size: int) -> None:
+def _solve_factor(factor: Floats, goal: Floats, size: int) -> None:
     """Replace `goal` by the solution of L L' x = goal."""
     for a in range(size):
         total = goal[a]
@@ -61,7 +62,7 @@ def _solve_factor(factor: np.ndarray, goal: np.ndarray, size: int) -> None:
 
 @inner_fused
 def _settle(
-    gram: np.ndarray, linear: np.ndarray, penalties: np.ndarray, weights: np.ndarray, space: LassoSpace, size: int,
+    gram: Floats, linear: Floats, penalties: Floats, weights: Floats, space: LassoSpace, size: int,
     valid: int,
 ) -> int:  # fmt: skip
     """Move to the minimum over the active predictors, leaving out those whose sign would turn; return how many stay."""
@@ -97,9 +98,7 @@ def _settle(
 
 
 @inner_fused
-def _fill_gradient(
-    gram: np.ndarray, linear: np.ndarray, weights: np.ndarray, active: np.ndarray, gradient: np.ndarray
-) -> None:
+def _fill_gradient(gram: Floats, linear: Floats, weights: Floats, active: Ints, gradient: Floats) -> None:
     m = len(linear)
     for j in range(m):
         gradient[j] = linear[j]
@@ -112,13 +111,13 @@ def _fill_gradient(
 
 @inner_fused
 def lasso(
-    gram: np.ndarray,
-    linear: np.ndarray,
-    penalties: np.ndarray,
-    allowed: np.ndarray,
+    gram: Floats,
+    linear: Floats,
+    penalties: Floats,
+    allowed: Bools,
     scale: float,
-    weights: np.ndarray,
-    gradient: np.ndarray,
+    weights: Floats,
+    gradient: Floats,
     space: LassoSpace,
 ) -> float:
     """Minimise w' G w / 2 - c' w + sum of p |w| over the allowed weights, from those given; return the minimum.
@@ -178,18 +177,16 @@ def lasso(
 
 
 @inner_fused
-def _fit_set(covariance: np.ndarray, node: int, allowed: np.ndarray, penalties: np.ndarray, weights: np.ndarray,
-             gradient: np.ndarray, space: LassoSpace) -> float:  # fmt: skip
-    variance = covariance[node, node]
+def _fit_set(covariance: Floats, node: int, allowed: Bools, penalties: Floats, weights: Floats,
+             gradient: Floats, space: LassoSpace) -> float:  # fmt: skip
+    variance: float = covariance[node, node]
     return 0.5 * variance + lasso(
         covariance, covariance[node], penalties, allowed, np.sqrt(variance), weights, gradient, space
     )
 
 
 @compiled
-def lasso_sets(
-    covariance: np.ndarray, node: int, padded: np.ndarray, sizes: np.ndarray, lambda1: float, space: LassoSpace
-) -> np.ndarray:
+def lasso_sets(covariance: Floats, node: int, padded: Ints, sizes: Ints, lambda1: float, space: LassoSpace) -> Floats:
     """Return the minimum of the lasso of a node on each of several sets of others.
 
     Parameters
@@ -222,8 +219,8 @@ def lasso_sets(
 
 @compiled
 def lasso_table(
-    covariance: np.ndarray, node: int, candidates: np.ndarray, max_parents: int, lambda1: float, space: LassoSpace
-) -> np.ndarray:
+    covariance: Floats, node: int, candidates: Ints, max_parents: int, lambda1: float, space: LassoSpace
+) -> Floats:
     """Return the minimum of the lasso of a node on each subset of candidates, in bitmask order; inf for larger ones.
 
     Each fit begins from the last one, whose members are nearly the same.

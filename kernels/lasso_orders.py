@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Bools, Floats, Ints
 from gpn_bayes.kernels.compiled import compiled, inner
 from gpn_bayes.kernels.lasso import LassoSpace
 from gpn_bayes.kernels.regressions import Regressions, copy_to, regress
@@ -37,15 +38,15 @@ class OrderState(NamedTuple):
         The least value that each variable can have: that of its regression on all others. NaN where not known.
     """
 
-    order: np.ndarray
-    weights: np.ndarray
-    gradients: np.ndarray
-    values: np.ndarray
-    changes: np.ndarray
-    floors: np.ndarray
+    order: Ints
+    weights: Floats
+    gradients: Floats
+    values: Floats
+    changes: Floats
+    floors: Floats
 
 
-def new_state(order: np.ndarray) -> OrderState:
+def new_state(order: Ints) -> OrderState:
     """Return the state of an order without weights yet; `search_orders` fits them."""
     d = len(order)
     weights, gradients = np.zeros((2, d, d + 1))
@@ -55,7 +56,7 @@ def new_state(order: np.ndarray) -> OrderState:
 
 
 @inner
-def _sum(values: np.ndarray) -> float:
+def _sum(values: Floats) -> float:
     total = 0.0
     for value in values:
         total += value
@@ -63,7 +64,7 @@ def _sum(values: np.ndarray) -> float:
 
 
 @inner
-def _predecessors(data: Regressions, order: np.ndarray, child: int, parents: np.ndarray) -> None:
+def _predecessors(data: Regressions, order: Ints, child: int, parents: Bools) -> None:
     """Write which variables stand before a child and may be its parents."""
     for node in range(len(parents)):
         parents[node] = False
@@ -92,13 +93,14 @@ def _fill_floors(data: Regressions, state: OrderState, space: LassoSpace) -> Non
 
 
 @inner
-def _gains(data: Regressions, child: int, parent: int, gradient: np.ndarray) -> bool:
+def _gains(data: Regressions, child: int, parent: int, gradient: Floats) -> bool:
     """Tell whether a regression would give weight to a new parent."""
     if not data.allowed[child, parent]:
         return False
     # The tolerance is that of the regressions.
     least = data.penalties[child, parent] + 1e-8 * np.sqrt(data.gram[parent, parent] * data.gram[child, child])
-    return np.abs(gradient[parent]) > least
+    gains: bool = np.abs(gradient[parent]) > least
+    return gains
 
 
 @inner
@@ -115,12 +117,13 @@ def _change(data: Regressions, state: OrderState, child: int, node: int, joins: 
         parents[node] = joins
         copy_to(state.weights[child], weights)
         state.changes[child, node] = regress(data, child, parents, weights, gradient, space) - state.values[child]
-    return state.changes[child, node]
+    change: float = state.changes[child, node]
+    return change
 
 
 @inner
 def _best_later_place(
-    data: Regressions, required: np.ndarray, state: OrderState, place: int, space: LassoSpace
+    data: Regressions, required: Bools, state: OrderState, place: int, space: LassoSpace
 ) -> tuple[float, int]:
     """Return by how much the objective changes where a variable moves to its best later place, and that place.
 
@@ -153,7 +156,7 @@ def _best_later_place(
 
 @inner
 def _best_earlier_place(
-    data: Regressions, required: np.ndarray, state: OrderState, place: int, space: LassoSpace
+    data: Regressions, required: Bools, state: OrderState, place: int, space: LassoSpace
 ) -> tuple[float, int]:
     """Return by how much the objective changes where a variable moves to its best earlier place, and that place."""
     order, d = state.order, len(state.order)
@@ -203,7 +206,7 @@ def _move(data: Regressions, state: OrderState, place: int, target: int, space: 
 
 
 @inner
-def _climb(data: Regressions, required: np.ndarray, state: OrderState, waiting: np.ndarray, space: LassoSpace) -> float:
+def _climb(data: Regressions, required: Bools, state: OrderState, waiting: Ints, space: LassoSpace) -> float:
     """Move variables to their best places, in turn, until none has a better one; return the objective."""
     following, idle = 0, 0
     while idle < len(waiting):
@@ -224,9 +227,7 @@ def _climb(data: Regressions, required: np.ndarray, state: OrderState, waiting: 
 
 
 @inner
-def _kick(
-    data: Regressions, required: np.ndarray, state: OrderState, place: int, target: int, space: LassoSpace
-) -> None:
+def _kick(data: Regressions, required: Bools, state: OrderState, place: int, target: int, space: LassoSpace) -> None:
     """Move the variable at a place towards another one, as far as required edges let it."""
     node = state.order[place]
     step = 1 if target > place else -1
@@ -243,10 +244,10 @@ def _kick(
 @compiled
 def search_orders(
     data: Regressions,
-    required: np.ndarray,
+    required: Bools,
     state: OrderState,
-    kicks: np.ndarray,
-    waiting: np.ndarray,
+    kicks: Ints,
+    waiting: Ints,
     space: LassoSpace,
 ) -> tuple[float, float]:
     """Fit the state's order if it isn't yet, move a few variables, then climb to a minimum among insertions.

@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import compiled
 
 
 @compiled
-def independence_chain(log_weights: np.ndarray, log_chances: np.ndarray) -> np.ndarray:
+def independence_chain(log_weights: Floats, log_chances: Floats) -> Ints:
     """Return which proposal a Metropolis-Hastings chain that starts at the first one is at after each step.
 
     Parameters
@@ -24,18 +25,19 @@ def independence_chain(log_weights: np.ndarray, log_chances: np.ndarray) -> np.n
 
 
 @compiled
-def _autocovariance(series: np.ndarray, means: np.ndarray, lag: int) -> float:
+def _autocovariance(series: Floats, means: Floats, lag: int) -> float:
     """Return the autocovariance at a lag, averaged over chains."""
     chains, count = series.shape
     total = 0.0
     for c in range(chains):
         for s in range(count - lag):
             total += (series[c, s] - means[c]) * (series[c, s + lag] - means[c])
-    return total / (chains * count)
+    average: float = total / (chains * count)
+    return average
 
 
 @compiled
-def effective_size(series: np.ndarray) -> float:
+def effective_size(series: Floats) -> float:
     """Return how many independent draws give the mean of the series as precisely: shape (chains, draws).
 
     Autocorrelations are summed by Geyer's (1992) initial monotone sequence, with the variance between chains included
@@ -61,4 +63,5 @@ def effective_size(series: np.ndarray) -> float:
             break
         before = min(before, pair)
         time += 2.0 * before
-    return chains * count / max(time, 1.0)
+    size: float = chains * count / max(time, 1.0)
+    return size

@@ -3,19 +3,18 @@
 The units of all networks stand side by side: unit k of network j is column ``j * hidden + k``.
 """
 
-import numpy as np
-
+from gpn_bayes.kernels.arrays import Floats
 from gpn_bayes.kernels.compiled import compiled
 
 
 @compiled
 def backpropagate(
-    activations: np.ndarray,
-    targets: np.ndarray,
-    second: np.ndarray,
-    offsets: np.ndarray,
-    second_gradient: np.ndarray,
-    offset_gradient: np.ndarray,
+    activations: Floats,
+    targets: Floats,
+    second: Floats,
+    offsets: Floats,
+    second_gradient: Floats,
+    offset_gradient: Floats,
 ) -> float:
     """Return half the mean squared error, and overwrite the activations by its gradient before the sigmoid.
 
@@ -52,4 +51,5 @@ def backpropagate(
                 sigmoid = activations[row, first + k]
                 second_gradient[j, k] += share * sigmoid
                 activations[row, first + k] = share * second[j, k] * sigmoid * (1.0 - sigmoid)
-    return loss / (2 * rows)
+    average: float = loss / (2 * rows)
+    return average

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats, Ints, Words
 from gpn_bayes.kernels.compiled import compiled, inner
 from gpn_bayes.kernels.parent_sets import ParentSets, best_within
 
@@ -33,9 +34,9 @@ class Patterns(NamedTuple):
         For each group and each mask of its members not yet placed, the most they can add.
     """
 
-    group: np.ndarray
-    bit: np.ndarray
-    tables: np.ndarray
+    group: Ints
+    bit: Ints
+    tables: Floats
 
 
 class Frontier(NamedTuple):
@@ -55,18 +56,18 @@ class Frontier(NamedTuple):
         Numbers of states known, of states in the heap, and of states looked at.
     """
 
-    keys: np.ndarray
-    values: np.ndarray
-    waiting: np.ndarray
-    limits: np.ndarray
-    counts: np.ndarray
+    keys: Words
+    values: Floats
+    waiting: Words
+    limits: Floats
+    counts: Ints
 
 
 _NO_STATE = np.uint64(1 << 63)
 
 
 @compiled
-def fill_patterns(sets: ParentSets, patterns: Patterns, members: np.ndarray) -> None:
+def fill_patterns(sets: ParentSets, patterns: Patterns, members: Ints) -> None:
     """Fill in the tables; `members` lists each group's nodes, then -1.
 
     The first of the remaining members to be placed has all nodes but them to choose from.
@@ -94,7 +95,7 @@ def fill_patterns(sets: ParentSets, patterns: Patterns, members: np.ndarray) -> 
 
 
 @inner
-def _place(keys: np.ndarray, state: np.uint64) -> int:
+def _place(keys: Words, state: np.uint64) -> int:
     """Return where a state is in the hash table, or where it would go."""
     last = np.uint64(len(keys) - 1)
     mixed = state * np.uint64(0x9E3779B97F4A7C15)
@@ -118,7 +119,7 @@ def _push(frontier: Frontier, state: np.uint64, limit: float) -> None:
 @inner
 def _pop(frontier: Frontier) -> np.uint64:
     waiting, limits = frontier.waiting, frontier.limits
-    top = waiting[0]
+    top: np.uint64 = waiting[0]
     frontier.counts[1] -= 1
     size = frontier.counts[1]
     state, limit = waiting[size], limits[size]
@@ -136,7 +137,7 @@ def _pop(frontier: Frontier) -> np.uint64:
 
 
 @inner
-def _remaining(patterns: Patterns, state: np.uint64, left: np.ndarray) -> float:
+def _remaining(patterns: Patterns, state: np.uint64, left: Ints) -> float:
     """Return h of a state, and write which members of each group are still to be placed."""
     left[:] = 0
     for node in range(len(patterns.group)):
@@ -150,7 +151,7 @@ def _remaining(patterns: Patterns, state: np.uint64, left: np.ndarray) -> float:
 
 @inner
 def _expand(
-    sets: ParentSets, patterns: Patterns, frontier: Frontier, state: np.uint64, known: float, left: np.ndarray
+    sets: ParentSets, patterns: Patterns, frontier: Frontier, state: np.uint64, known: float, left: Ints
 ) -> None:
     """Place one more node after a state, each in turn; keep what may lead to a score above `known`."""
     before = np.empty(1, np.uint64)
@@ -232,7 +233,7 @@ def move_states(old: Frontier, new: Frontier) -> None:
 
 
 @compiled
-def rows_of_path(sets: ParentSets, frontier: Frontier, n: int) -> np.ndarray:
+def rows_of_path(sets: ParentSets, frontier: Frontier, n: int) -> Ints:
     """Return the row of each node's parent set along the best way to the state in which all are placed."""
     rows = np.empty(n, np.int64)
     state = (np.uint64(1) << np.uint64(n)) - np.uint64(1)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Ints, Words
 from gpn_bayes.kernels.compiled import compiled, inner
 from gpn_bayes.kernels.parent_sets import (
     LEAST_GAIN,
@@ -33,12 +34,12 @@ class OrderState(NamedTuple):
         The row of each node's best parent set among its predecessors.
     """
 
-    order: np.ndarray
-    rows: np.ndarray
+    order: Ints
+    rows: Ints
 
 
 @compiled
-def total_score(sets: ParentSets, rows: np.ndarray) -> float:
+def total_score(sets: ParentSets, rows: Ints) -> float:
     """Return the score of the DAG in which each node has the parent set of its row."""
     total = 0.0
     for row in rows:
@@ -53,14 +54,14 @@ def _pick(rng: np.random.Generator, count: int) -> int:
 
 
 @inner
-def _shuffle(rng: np.random.Generator, nodes: np.ndarray) -> None:
+def _shuffle(rng: np.random.Generator, nodes: Ints) -> None:
     for last in range(len(nodes) - 1, 0, -1):
         other = _pick(rng, last + 1)
         nodes[last], nodes[other] = nodes[other], nodes[last]
 
 
 @inner
-def _predecessors(sets: ParentSets, order: np.ndarray, end: int) -> np.ndarray:
+def _predecessors(sets: ParentSets, order: Ints, end: int) -> Words:
     """Return the first nodes of an order as a set."""
     before = np.zeros(sets.words.shape[1], dtype=np.uint64)
     for place in range(end):
@@ -70,7 +71,7 @@ def _predecessors(sets: ParentSets, order: np.ndarray, end: int) -> np.ndarray:
 
 @inner
 def _exchanged(
-    sets: ParentSets, first: int, first_row: int, second: int, second_row: int, before: np.ndarray
+    sets: ParentSets, first: int, first_row: int, second: int, second_row: int, before: Words
 ) -> tuple[int, int]:
     """Return the rows of two neighbours once they trade places; `before` are the predecessors of both."""
     if contains(sets.words[second_row], first):
@@ -184,7 +185,7 @@ def _swap_search(sets: ParentSets, state: OrderState) -> None:
 
 
 @compiled
-def acyclic_selection(sets: ParentSets, order: np.ndarray, rows: np.ndarray) -> float:
+def acyclic_selection(sets: ParentSets, order: Ints, rows: Ints) -> float:
     """Choose for each node, last to first, the best set that closes no cycle with those chosen; return the score.
 
     A node's predecessors have no parents yet when it chooses, so its best set among them is always there to take: the
@@ -211,7 +212,7 @@ def acyclic_selection(sets: ParentSets, order: np.ndarray, rows: np.ndarray) -> 
 
 
 @compiled
-def linear_extension(rng: np.random.Generator, sets: ParentSets, rows: np.ndarray, order: np.ndarray) -> None:
+def linear_extension(rng: np.random.Generator, sets: ParentSets, rows: Ints, order: Ints) -> None:
     """Write an order of the nodes with parents first, each next node chosen at random among those that may come."""
     n, width = len(rows), sets.words.shape[1]
     placed = np.zeros(width, dtype=np.uint64)

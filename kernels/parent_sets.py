@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Bools, Floats, Ints, Words
 from gpn_bayes.kernels.compiled import compiled
 
 # A smaller difference between two scores is rounding: they tie.
@@ -26,37 +27,38 @@ class ParentSets(NamedTuple):
         Their scores.
     """
 
-    starts: np.ndarray
-    words: np.ndarray
-    scores: np.ndarray
+    starts: Ints
+    words: Words
+    scores: Floats
 
 
 @compiled
-def contains(nodes: np.ndarray, node: int) -> bool:
+def contains(nodes: Words, node: int) -> bool:
     """Tell whether a node is in a set of nodes."""
-    return (nodes[node >> 6] >> np.uint64(node & 63)) & np.uint64(1) == np.uint64(1)
+    found: bool = (nodes[node >> 6] >> np.uint64(node & 63)) & np.uint64(1) == np.uint64(1)
+    return found
 
 
 @compiled
-def insert(nodes: np.ndarray, node: int) -> None:
+def insert(nodes: Words, node: int) -> None:
     """Put a node into a set of nodes."""
     nodes[node >> 6] |= np.uint64(1) << np.uint64(node & 63)
 
 
 @compiled
-def remove(nodes: np.ndarray, node: int) -> None:
+def remove(nodes: Words, node: int) -> None:
     """Take a node out of a set of nodes."""
     nodes[node >> 6] &= ~(np.uint64(1) << np.uint64(node & 63))
 
 
 @compiled
-def best_within(sets: ParentSets, node: int, allowed: np.ndarray) -> int:
+def best_within(sets: ParentSets, node: int, allowed: Words) -> int:
     """Return the row of a node's best parent set within the allowed nodes; -1 if it has none there."""
     return next_within(sets, node, allowed, sets.starts[node])
 
 
 @compiled
-def next_within(sets: ParentSets, node: int, allowed: np.ndarray, first: int) -> int:
+def next_within(sets: ParentSets, node: int, allowed: Words, first: int) -> int:
     """Return the first row, from `first` on, of a node's parent sets that lies within the allowed nodes; or -1."""
     words = sets.words
     for row in range(first, sets.starts[node + 1]):
@@ -69,7 +71,7 @@ def next_within(sets: ParentSets, node: int, allowed: np.ndarray, first: int) ->
 
 
 @compiled
-def best_of_order(sets: ParentSets, order: np.ndarray, rows: np.ndarray) -> float:
+def best_of_order(sets: ParentSets, order: Ints, rows: Ints) -> float:
     """Return the score of the best DAG of an order, earlier nodes first, and write the row of every node's set.
 
     It is minus infinity where some node has no set among its predecessors.
@@ -85,7 +87,7 @@ def best_of_order(sets: ParentSets, order: np.ndarray, rows: np.ndarray) -> floa
 
 
 @compiled
-def undominated(sets: ParentSets) -> np.ndarray:
+def undominated(sets: ParentSets) -> Bools:
     """Return, for each row, whether no subset of the set, among its node's sets, has a score as high."""
     kept = np.zeros(len(sets.scores), dtype=np.bool_)
     for node in range(len(sets.starts) - 1):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import compiled, inner
 
 # A variable with less than this share of its variance left is determined by the conditioning set.
@@ -9,7 +10,7 @@ DETERMINED = 1e-8
 
 
 @inner
-def _condition(above: np.ndarray, below: np.ndarray, k: int) -> None:
+def _condition(above: Floats, below: Floats, k: int) -> None:
     """Write the Schur complement of variable k, as far as deeper levels read it.
 
     These are the rows of variable 0 and of those after k, which may follow k in a set, and the diagonal.
@@ -26,7 +27,7 @@ def _condition(above: np.ndarray, below: np.ndarray, k: int) -> None:
 
 
 @inner
-def _test_all(above: np.ndarray, chosen: np.ndarray, weakest: np.ndarray, sets: np.ndarray) -> None:
+def _test_all(above: Floats, chosen: Ints, weakest: Floats, sets: Ints) -> None:
     """Compare variable 0 with every variable that isn't in the set, whose last member isn't conditioned on yet."""
     m, size = above.shape[0], len(chosen)
     k = chosen[size - 1]
@@ -51,7 +52,7 @@ def _test_all(above: np.ndarray, chosen: np.ndarray, weakest: np.ndarray, sets: 
 
 
 @compiled
-def weakest_partials(matrix: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+def weakest_partials(matrix: Floats, size: int) -> tuple[Floats, Ints]:
     """Return the smallest squared partial correlation of variable 0 with each other one, and the set that gives it.
 
     All sets of `size` others are gone through. A set grows by one variable after its last, and carries the Schur

@@ -7,12 +7,14 @@ lexicographic order, so that a set is found by bisection.
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gpn_bayes.kernels.arrays import Bools, Floats, Ints
 from gpn_bayes.kernels.compiled import compiled, inner
 
 
 @inner
-def _compare(first: np.ndarray, second: np.ndarray) -> int:
+def _compare(first: NDArray[np.int16], second: NDArray[np.int16]) -> int:
     for place in range(len(first)):
         if first[place] != second[place]:
             return -1 if first[place] < second[place] else 1
@@ -20,7 +22,7 @@ def _compare(first: np.ndarray, second: np.ndarray) -> int:
 
 
 @inner
-def _find(sets: np.ndarray, start: int, end: int, wanted: np.ndarray) -> int:
+def _find(sets: NDArray[np.int16], start: int, end: int, wanted: NDArray[np.int16]) -> int:
     """Return the row of a set in a stretch of a sorted list; -1 if it isn't there."""
     while start < end:
         middle = (start + end) // 2
@@ -35,7 +37,7 @@ def _find(sets: np.ndarray, start: int, end: int, wanted: np.ndarray) -> int:
 
 
 @inner
-def _leave_out(members: np.ndarray, place: int, rest: np.ndarray) -> None:
+def _leave_out(members: NDArray[np.int16], place: int, rest: NDArray[np.int16]) -> None:
     """Write the members but one; what is left of `rest` becomes -1."""
     rest[:] = -1
     for other in range(len(members)):
@@ -44,7 +46,7 @@ def _leave_out(members: np.ndarray, place: int, rest: np.ndarray) -> None:
 
 
 @compiled
-def best_below(sets: np.ndarray, by_size: np.ndarray, scores: np.ndarray, removable: np.ndarray) -> np.ndarray:
+def best_below(sets: NDArray[np.int16], by_size: Ints, scores: Floats, removable: Bools) -> Floats:
     """Return the best score among the proper subsets of each set; minus infinity where there are none.
 
     Parameters
@@ -86,10 +88,10 @@ class Levels(NamedTuple):
         The best score of a set and its subsets.
     """
 
-    starts: np.ndarray
-    sets: np.ndarray
-    fits: np.ndarray
-    best: np.ndarray
+    starts: Ints
+    sets: NDArray[np.int16]
+    fits: Floats
+    best: Floats
 
 
 class Rules(NamedTuple):
@@ -109,16 +111,16 @@ class Rules(NamedTuple):
         Rows parents: the log likelihood of a node given one other; given none on the diagonal.
     """
 
-    cardinalities: np.ndarray
-    penalties: np.ndarray
-    free: np.ndarray
-    required: np.ndarray
-    pair_fits: np.ndarray
+    cardinalities: Ints
+    penalties: Floats
+    free: Bools
+    required: Bools
+    pair_fits: Floats
 
 
 @inner
-def _penalty(rules: Rules, node: int, members: np.ndarray) -> float:
-    penalty = rules.penalties[node]
+def _penalty(rules: Rules, node: int, members: NDArray[np.int16]) -> float:
+    penalty: float = rules.penalties[node]
     for member in members:
         penalty *= rules.cardinalities[member]
     return penalty
@@ -126,7 +128,7 @@ def _penalty(rules: Rules, node: int, members: np.ndarray) -> float:
 
 @inner
 def _fit_of_other(
-    rules: Rules, levels: Levels, node: int, other: int, members: np.ndarray, simple: np.ndarray
+    rules: Rules, levels: Levels, node: int, other: int, members: NDArray[np.int16], simple: Bools
 ) -> float:
     """Return the log likelihood of another node given a set of this one, or less where that isn't known.
 
@@ -135,8 +137,9 @@ def _fit_of_other(
     if simple[node] and simple[other]:
         row = _find(levels.sets, levels.starts[other], levels.starts[other + 1], members)
         if row >= 0:
-            return levels.fits[row]
-    fit = rules.pair_fits[other, other]
+            known: float = levels.fits[row]
+            return known
+    fit: float = rules.pair_fits[other, other]
     for member in members:
         fit = max(fit, rules.pair_fits[member, other])
     for member in range(len(simple)):
@@ -146,7 +149,7 @@ def _fit_of_other(
 
 
 @inner
-def _closed_parents(rules: Rules, levels: Levels, node: int, simple: np.ndarray) -> np.ndarray:
+def _closed_parents(rules: Rules, levels: Levels, node: int, simple: Bools) -> Bools:
     """Tell for each set of a node, and each further parent, whether the third rule shuts out the two together."""
     n = len(simple)
     start, end = levels.starts[node], levels.starts[node + 1]
@@ -167,7 +170,7 @@ def _closed_parents(rules: Rules, levels: Levels, node: int, simple: np.ndarray)
 
 @inner
 def _best_of_subsets(
-    levels: Levels, node: int, members: np.ndarray, closed: np.ndarray, rest: np.ndarray
+    levels: Levels, node: int, members: NDArray[np.int16], closed: Bools, rest: NDArray[np.int16]
 ) -> tuple[bool, float]:
     """Tell whether all subsets with one member less are open, and to that member; and return their best score."""
     best = -np.inf
@@ -182,7 +185,7 @@ def _best_of_subsets(
 
 
 @compiled
-def extend(rules: Rules, levels: Levels, node: int) -> tuple[np.ndarray, np.ndarray]:
+def extend(rules: Rules, levels: Levels, node: int) -> tuple[NDArray[np.int16], Floats]:
     """Return the sets of a node with one member more that no rule shuts out, and the best score below each of them."""
     n, size = len(rules.cardinalities), levels.sets.shape[1]
     simple = np.ones(n, np.bool_)

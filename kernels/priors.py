@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import compiled, inner
 
 
@@ -32,29 +33,31 @@ class Priors(NamedTuple):
         The lowest and the highest log x of positive density, within the knots.
     """
 
-    kinds: np.ndarray
+    kinds: Ints
     lowest: float
     step: float
-    log_density: np.ndarray
-    slopes: np.ndarray
-    cumulative: np.ndarray
-    bounds: np.ndarray
+    log_density: Floats
+    slopes: Floats
+    cumulative: Floats
+    bounds: Floats
 
 
 @inner
 def _cell(log_x: float, priors: Priors) -> int:
     """Return the cell between knots that holds a value; the last knot belongs to the last cell."""
     cell = int(np.floor((log_x - priors.lowest) / priors.step))
-    return max(0, min(cell, priors.log_density.shape[1] - 2))
+    within: int = max(0, min(cell, priors.log_density.shape[1] - 2))
+    return within
 
 
 @inner
 def _within(log_x: float, kind: int, priors: Priors) -> bool:
-    return priors.bounds[kind, 0] <= log_x <= priors.bounds[kind, 1]
+    within: bool = priors.bounds[kind, 0] <= log_x <= priors.bounds[kind, 1]
+    return within
 
 
 @compiled
-def log_prior(phi: np.ndarray, priors: Priors) -> float:
+def log_prior(phi: Floats, priors: Priors) -> float:
     """Return the log prior density; minus infinity outside the bounds."""
     total = 0.0
     for i in range(len(phi)):
@@ -73,7 +76,7 @@ def log_prior(phi: np.ndarray, priors: Priors) -> float:
 
 
 @compiled
-def add_prior_gradient(phi: np.ndarray, priors: Priors, gradient: np.ndarray) -> None:
+def add_prior_gradient(phi: Floats, priors: Priors, gradient: Floats) -> None:
     """Add the gradient of the log prior density; NaN outside the bounds."""
     for i in range(len(phi)):
         kind = priors.kinds[i]
@@ -91,7 +94,7 @@ def add_prior_gradient(phi: np.ndarray, priors: Priors, gradient: np.ndarray) ->
 
 
 @compiled
-def draw_prior(phi: np.ndarray, priors: Priors, rng: np.random.Generator) -> None:
+def draw_prior(phi: Floats, priors: Priors, rng: np.random.Generator) -> None:
     """Draw phi from the histogram of the priors whose cells lie between the knots.
 
     A cell that holds a bound is drawn from as a whole, so that a draw may lie outside, where the density is zero.
@@ -105,7 +108,7 @@ def draw_prior(phi: np.ndarray, priors: Priors, rng: np.random.Generator) -> Non
 
 
 @compiled
-def log_drawn_density(phi: np.ndarray, priors: Priors) -> float:
+def log_drawn_density(phi: Floats, priors: Priors) -> float:
     """Return the log density of what `draw_prior` draws: the histogram's, so that weights are exact."""
     total = 0.0
     width = priors.step * (priors.cumulative.shape[1] - 1)

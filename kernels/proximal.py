@@ -2,20 +2,21 @@
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import fused
 
 
 @fused
 def descend_coordinates(
-    gradient: np.ndarray,
-    x: np.ndarray,
-    penalties: np.ndarray,
+    gradient: Floats,
+    x: Floats,
+    penalties: Floats,
     scale: float,
-    wide: np.ndarray,
-    reduced: np.ndarray,
-    active: np.ndarray,
+    wide: Floats,
+    reduced: Floats,
+    active: Ints,
     rounds: int,
-    step: np.ndarray,
+    step: Floats,
 ) -> None:
     """Minimise g's + s'Bs / 2 + sum of penalties |x + s| over the active entries of the step s, where B = c I - Q P.
 

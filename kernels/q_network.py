@@ -1,18 +1,20 @@
 """The parts of a Q-network's training that are loops rather than matrix products: its targets, and its steps."""
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gpn_bayes.kernels.arrays import Bools
 from gpn_bayes.kernels.compiled import compiled
 
 
 @compiled
 def double_targets(
-    rewards: np.ndarray,
-    legal: np.ndarray,
-    online: np.ndarray,
-    frozen: np.ndarray,
+    rewards: NDArray[np.float32],
+    legal: Bools,
+    online: NDArray[np.float32],
+    frozen: NDArray[np.float32],
     gamma: float,
-    targets: np.ndarray,
+    targets: NDArray[np.float32],
 ) -> None:
     """Write what the network should have said: the reward, and the value of the best legal action that follows.
 
@@ -43,7 +45,12 @@ def double_targets(
 
 @compiled
 def rms_step(
-    parameters: np.ndarray, gradient: np.ndarray, squares: np.ndarray, rate: float, decay: float, epsilon: float
+    parameters: NDArray[np.floating],
+    gradient: NDArray[np.floating],
+    squares: NDArray[np.floating],
+    rate: float,
+    decay: float,
+    epsilon: float,
 ) -> None:
     """Step down a gradient, each parameter relative to the running mean square of its own slopes (RMSprop).
 

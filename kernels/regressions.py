@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Bools, Floats, Ints
 from gpn_bayes.kernels.compiled import inner
 from gpn_bayes.kernels.lasso import LassoSpace, lasso
 
@@ -34,15 +35,15 @@ class Regressions(NamedTuple):
     """
 
     loss: int
-    gram: np.ndarray
+    gram: Floats
     rows: Any
-    penalties: np.ndarray
-    allowed: np.ndarray
+    penalties: Floats
+    allowed: Bools
 
 
 @inner
 def regress(
-    data: Regressions, child: int, parents: np.ndarray, weights: np.ndarray, gradient: np.ndarray, space: LassoSpace
+    data: Regressions, child: int, parents: Bools, weights: Floats, gradient: Floats, space: LassoSpace
 ) -> float:
     """Fit the regression of a child on the given parents, from the weights given; return loss plus penalties.
 
@@ -65,12 +66,12 @@ def regress(
 
 @inner
 def _regress(
-    rows: np.ndarray | None, data: Regressions, child: int, parents: np.ndarray, weights: np.ndarray,
-    gradient: np.ndarray, space: LassoSpace,
+    rows: Floats | None, data: Regressions, child: int, parents: Bools, weights: Floats,
+    gradient: Floats, space: LassoSpace,
 ) -> float:  # fmt: skip
     # Without rows, an argument that is None, the other branch isn't compiled.
     if rows is None:
-        variance = data.gram[child, child]
+        variance: float = data.gram[child, child]
         value = lasso(
             data.gram, data.gram[child], data.penalties[child], parents, np.sqrt(variance), weights, gradient, space
         )
@@ -79,7 +80,7 @@ def _regress(
 
 
 @inner
-def _means(data: Regressions, child: int, weights: np.ndarray, means: np.ndarray) -> float:
+def _means(data: Regressions, child: int, weights: Floats, means: Floats) -> float:
     """Write the mean of every row under the weights; return the average loss."""
     rows = data.rows
     n = rows.shape[1]
@@ -100,18 +101,19 @@ def _means(data: Regressions, child: int, weights: np.ndarray, means: np.ndarray
             means[r] = np.exp(min(predictor, _LARGEST_EXPONENT))
             total += means[r]
         total -= rows[child, r] * predictor
-    return total / n
+    average: float = total / n
+    return average
 
 
 @inner
-def copy_to(origin: np.ndarray, target: np.ndarray) -> None:
+def copy_to(origin: Floats, target: Floats) -> None:
     """Copy one array onto another of the same length."""
     for i in range(len(target)):
         target[i] = origin[i]
 
 
 @inner
-def _penalty(data: Regressions, child: int, weights: np.ndarray) -> float:
+def _penalty(data: Regressions, child: int, weights: Floats) -> float:
     total = 0.0
     for i in range(len(data.gram)):
         total += data.penalties[child, i] * np.abs(weights[i])
@@ -119,7 +121,7 @@ def _penalty(data: Regressions, child: int, weights: np.ndarray) -> float:
 
 
 @inner
-def _fill_gradient(data: Regressions, child: int, means: np.ndarray, gradient: np.ndarray) -> None:
+def _fill_gradient(data: Regressions, child: int, means: Floats, gradient: Floats) -> None:
     rows = data.rows
     n = rows.shape[1]
     for i in range(len(gradient)):
@@ -130,7 +132,7 @@ def _fill_gradient(data: Regressions, child: int, means: np.ndarray, gradient: n
 
 
 @inner
-def _curvatures(data: Regressions, means: np.ndarray, chosen: np.ndarray, gram: np.ndarray) -> None:
+def _curvatures(data: Regressions, means: Floats, chosen: Ints, gram: Floats) -> None:
     """Write the second derivatives of the loss for the chosen predictors."""
     rows = data.rows
     n = rows.shape[1]
@@ -148,9 +150,9 @@ def _curvatures(data: Regressions, means: np.ndarray, chosen: np.ndarray, gram: 
 
 @inner
 def _newton_step(
-    data: Regressions, child: int, chosen: np.ndarray, means: np.ndarray, weights: np.ndarray, gradient: np.ndarray,
+    data: Regressions, child: int, chosen: Ints, means: Floats, weights: Floats, gradient: Floats,
     space: LassoSpace,
-) -> np.ndarray:  # fmt: skip
+) -> Floats:  # fmt: skip
     """Return the weights of the chosen predictors that minimise the quadratic model of the loss plus penalties."""
     size, d = len(chosen), len(data.gram)
     gram, linear, penalties, wanted = np.empty((size, size)), np.empty(size), np.zeros(size), np.empty(size)
@@ -168,7 +170,7 @@ def _newton_step(
 
 
 @inner
-def _working_set(data: Regressions, child: int, parents: np.ndarray, weights: np.ndarray, gradient: np.ndarray):
+def _working_set(data: Regressions, child: int, parents: Bools, weights: Floats, gradient: Floats) -> Ints:
     """Return the predictors with a weight, those that would gain one, and the intercept."""
     d = len(data.gram)
     chosen, size = np.empty(d + 1, np.int64), 0
@@ -183,7 +185,7 @@ def _working_set(data: Regressions, child: int, parents: np.ndarray, weights: np
 
 @inner
 def _regress_rows(
-    data: Regressions, child: int, parents: np.ndarray, weights: np.ndarray, gradient: np.ndarray, space: LassoSpace
+    data: Regressions, child: int, parents: Bools, weights: Floats, gradient: Floats, space: LassoSpace
 ) -> float:
     """Fit by Newton steps with the penalties left as they are, on the predictors that have or gain a weight."""
     d = len(data.gram)

@@ -6,22 +6,25 @@ summed over the nodes of C, stay below 1.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gpn_bayes.kernels.arrays import Bools, Floats, Ints, Words
 from gpn_bayes.kernels.compiled import compiled, inner
 from gpn_bayes.kernels.parent_sets import ParentSets, contains, insert
 
 
 @inner
-def _meets(first: np.ndarray, second: np.ndarray) -> bool:
+def _meets(first: Words, second: Words) -> bool:
     """Tell whether two sets of nodes have a node in common."""
     shared = np.uint64(0)
     for word in range(len(first)):
         shared |= first[word] & second[word]
-    return shared != np.uint64(0)
+    meets: bool = shared != np.uint64(0)
+    return meets
 
 
 @compiled
-def rows_avoiding(sets: ParentSets, cluster: np.ndarray) -> np.ndarray:
+def rows_avoiding(sets: ParentSets, cluster: Words) -> NDArray[np.int32]:
     """Return the rows of the parent sets of a cluster's nodes that have no member in the cluster."""
     found = np.empty(len(sets.scores), np.int32)
     count = 0
@@ -36,7 +39,7 @@ def rows_avoiding(sets: ParentSets, cluster: np.ndarray) -> np.ndarray:
 
 
 @inner
-def _gains(nodes: np.ndarray, words: np.ndarray, shares: np.ndarray, cluster: np.ndarray, gains: np.ndarray) -> None:
+def _gains(nodes: Ints, words: Words, shares: Floats, cluster: Words, gains: Floats) -> None:
     """Write by how much the shares of sets that meet the cluster grow with each node that joins it."""
     gains[:] = 0.0
     for row in range(len(nodes)):
@@ -51,7 +54,7 @@ def _gains(nodes: np.ndarray, words: np.ndarray, shares: np.ndarray, cluster: np
 
 
 @inner
-def _next_member(gains: np.ndarray, cluster: np.ndarray) -> int:
+def _next_member(gains: Floats, cluster: Words) -> int:
     best = -1
     for node in range(len(gains)):
         if not contains(cluster, node) and (best < 0 or gains[node] > gains[best]):
@@ -60,9 +63,7 @@ def _next_member(gains: np.ndarray, cluster: np.ndarray) -> int:
 
 
 @inner
-def _grow(
-    nodes: np.ndarray, words: np.ndarray, shares: np.ndarray, cluster: np.ndarray, outside: float, gains: np.ndarray
-) -> float:
+def _grow(nodes: Ints, words: Words, shares: Floats, cluster: Words, outside: float, gains: Floats) -> float:
     """Let a cluster take in the node that helps most until its rule is broken, and then while that makes it worse.
 
     `outside` is what the sets that avoid the cluster sum to; returns that sum for the grown cluster.
@@ -78,9 +79,7 @@ def _grow(
 
 
 @compiled
-def grown_clusters(
-    n: int, nodes: np.ndarray, words: np.ndarray, shares: np.ndarray, tolerance: float
-) -> tuple[np.ndarray, np.ndarray]:
+def grown_clusters(n: int, nodes: Ints, words: Words, shares: Floats, tolerance: float) -> tuple[Words, Floats]:
     """Look for clusters whose rule is broken, one from every edge with a share of its own.
 
     Parameters
@@ -125,7 +124,7 @@ def grown_clusters(
 
 
 @compiled
-def order_of_shares(sets: ParentSets, shares: np.ndarray) -> np.ndarray:
+def order_of_shares(sets: ParentSets, shares: Floats) -> Ints:
     """Return the order in which every next node has the largest share of sets within the nodes before it."""
     n = len(sets.starts) - 1
     order = np.empty(n, np.int64)
@@ -154,7 +153,7 @@ def order_of_shares(sets: ParentSets, shares: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def edge_shares(sets: ParentSets, shares: np.ndarray) -> np.ndarray:
+def edge_shares(sets: ParentSets, shares: Floats) -> Floats:
     """Return the share of every edge, rows parents."""
     n = len(sets.starts) - 1
     edges = np.zeros((n, n))
@@ -168,7 +167,7 @@ def edge_shares(sets: ParentSets, shares: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def sets_against_order(sets: ParentSets, before: np.ndarray) -> np.ndarray:
+def sets_against_order(sets: ParentSets, before: Bools) -> Bools:
     """Tell of each parent set whether it holds a node that its own comes before."""
     n = len(sets.starts) - 1
     against = np.zeros(len(sets.scores), np.bool_)

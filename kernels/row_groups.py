@@ -7,7 +7,9 @@ whatever divides the groups further, so that it is enough to count it.
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gpn_bayes.kernels.arrays import Ints
 from gpn_bayes.kernels.compiled import inner
 
 # Counts by group and level are kept in one array while it has at most so many entries a row: going through it is quick,
@@ -29,9 +31,9 @@ class Counted(NamedTuple):
         Number of levels of each variable, observed or not.
     """
 
-    codes: np.ndarray
-    weights: np.ndarray
-    cardinalities: np.ndarray
+    codes: NDArray[np.uint16]
+    weights: NDArray[np.uint32]
+    cardinalities: Ints
 
 
 class RowGroups(NamedTuple):
@@ -51,23 +53,23 @@ class RowGroups(NamedTuple):
         Number of rows that were dropped.
     """
 
-    rows: np.ndarray
-    labels: np.ndarray
-    starts: np.ndarray
-    groups: np.ndarray
-    singles: np.ndarray
+    rows: NDArray[np.uint32]
+    labels: NDArray[np.uint32]
+    starts: NDArray[np.uint32]
+    groups: Ints
+    singles: Ints
 
 
 class Scratch(NamedTuple):
     """Room for counts, zero between uses, and for what goes with them."""
 
-    totals: np.ndarray
-    sizes: np.ndarray
-    places: np.ndarray
-    labels: np.ndarray
-    touched: np.ndarray
+    totals: NDArray[np.uint32]
+    sizes: NDArray[np.uint32]
+    places: NDArray[np.uint32]
+    labels: NDArray[np.uint32]
+    touched: NDArray[np.uint16]
     # A variable that divides nothing.
-    no_column: np.ndarray
+    no_column: NDArray[np.uint16]
 
 
 @inner
@@ -90,7 +92,7 @@ def new_groups(n_rows: int, depths: int) -> RowGroups:
 
 
 @inner
-def new_scratch(n_rows: int, most_levels: int) -> Scratch:
+def new_scratch(n_rows: int, most_levels: int | np.int64) -> Scratch:
     """Return room for counts of a table whose variables have at most so many levels."""
     entries = max(_ENTRIES_PER_ROW * n_rows + _LEAST_ENTRIES, most_levels)
     return Scratch(
@@ -117,7 +119,12 @@ def fits(groups: RowGroups, depth: int, levels: int) -> bool:
 
 @inner
 def divide(
-    column: np.ndarray, levels: int, weights: np.ndarray, groups: RowGroups, depth: int, scratch: Scratch
+    column: NDArray[np.uint16],
+    levels: int,
+    weights: NDArray[np.uint32],
+    groups: RowGroups,
+    depth: int,
+    scratch: Scratch,
 ) -> None:
     """Divide the groups of a depth by one more variable: they are those of the next depth.
 
@@ -140,7 +147,12 @@ def divide(
 
 @inner
 def _divide_at_once(
-    column: np.ndarray, levels: int, weights: np.ndarray, groups: RowGroups, depth: int, scratch: Scratch
+    column: NDArray[np.uint16],
+    levels: int,
+    weights: NDArray[np.uint32],
+    groups: RowGroups,
+    depth: int,
+    scratch: Scratch,
 ) -> None:
     rows, labels = groups.rows[depth], groups.labels[depth]
     rows_below, labels_below, starts_below = groups.rows[depth + 1], groups.labels[depth + 1], groups.starts[depth + 1]
@@ -180,7 +192,7 @@ def _divide_at_once(
 
 @inner
 def _divide_one_by_one(
-    column: np.ndarray, weights: np.ndarray, groups: RowGroups, depth: int, scratch: Scratch
+    column: NDArray[np.uint16], weights: NDArray[np.uint32], groups: RowGroups, depth: int, scratch: Scratch
 ) -> None:
     rows, starts = groups.rows[depth], groups.starts[depth]
     rows_below, labels_below, starts_below = groups.rows[depth + 1], groups.labels[depth + 1], groups.starts[depth + 1]

@@ -7,6 +7,7 @@ masks that share their high bits, just before V of the block is filled in.
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import compiled, inner
 from gpn_bayes.kernels.parent_sets import ParentSets, best_within
 
@@ -15,7 +16,7 @@ LOW_BITS = 12
 
 
 @inner
-def _best_in_block(sets: ParentSets, node: int, high: int, low_bits: int, table: np.ndarray) -> None:
+def _best_in_block(sets: ParentSets, node: int, high: int, low_bits: int, table: Floats) -> None:
     """Write a node's best score with parents in T, for every T with these high bits."""
     size = 1 << low_bits
     table[:] = -np.inf
@@ -34,7 +35,7 @@ def _best_in_block(sets: ParentSets, node: int, high: int, low_bits: int, table:
 
 
 @inner
-def _fill_block(sets: ParentSets, block: int, low_bits: int, values: np.ndarray, tables: np.ndarray) -> None:
+def _fill_block(sets: ParentSets, block: int, low_bits: int, values: Floats, tables: Floats) -> None:
     n = len(sets.starts) - 1
     size = 1 << low_bits
     base = block << low_bits
@@ -62,7 +63,7 @@ def _fill_block(sets: ParentSets, block: int, low_bits: int, values: np.ndarray,
 
 
 @compiled
-def fill_values(sets: ParentSets, values: np.ndarray, first: int, last: int) -> None:
+def fill_values(sets: ParentSets, values: Floats, first: int, last: int) -> None:
     """Fill in V for the blocks from `first` up to, not including, `last`; those before must be there already."""
     n = len(sets.starts) - 1
     low_bits = min(n, LOW_BITS)
@@ -72,7 +73,7 @@ def fill_values(sets: ParentSets, values: np.ndarray, first: int, last: int) -> 
 
 
 @compiled
-def best_rows(sets: ParentSets, values: np.ndarray) -> np.ndarray:
+def best_rows(sets: ParentSets, values: Floats) -> Ints:
     """Return the row of each node's parent set in the best DAG, sinks taken away one by one."""
     n = len(sets.starts) - 1
     rows = np.empty(n, np.int64)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats
 from gpn_bayes.kernels.compiled import compiled
 
 MAX_CANDIDATES = 20
@@ -27,11 +28,12 @@ def log_add(a: float, b: float) -> float:
     # Also catches a = -inf, where the difference would be NaN.
     if b == -np.inf or b - a < _NEGLIGIBLE:
         return a
-    return a + np.log1p(np.exp(b - a))
+    total: float = a + np.log1p(np.exp(b - a))
+    return total
 
 
 @compiled
-def subset_sums(log_values: np.ndarray) -> np.ndarray:
+def subset_sums(log_values: Floats) -> Floats:
     """Return log sum over Q subset of P of exp(log_values[Q]), for every mask P (zeta transform)."""
     sums = log_values.copy()
     size = len(sums)
@@ -45,7 +47,7 @@ def subset_sums(log_values: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def superset_sums(log_values: np.ndarray) -> np.ndarray:
+def superset_sums(log_values: Floats) -> Floats:
     """Return log sum over Q superset of P of exp(log_values[Q]), for every mask P."""
     sums = log_values.copy()
     size = len(sums)
@@ -66,7 +68,7 @@ def without_bit(mask: int, bit: int) -> int:
 
 
 @compiled
-def sums_containing(log_values: np.ndarray, bit: int) -> np.ndarray:
+def sums_containing(log_values: Floats, bit: int) -> Floats:
     """Return log sum over Q subset of P with `bit` in Q, indexed by P without that bit.
 
     Every term is positive, so nothing cancels, unlike in the difference of two subset sums.

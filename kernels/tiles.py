@@ -14,6 +14,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from gpn_bayes.kernels.arrays import Floats
 from gpn_bayes.kernels.compiled import inner_fused
 
 # Half of the registers of a processor with vectors of four numbers, a quarter of those of one with eight.
@@ -24,7 +25,7 @@ _ALL_FIRST = ir.Constant(ir.VectorType(ir.IntType(32), TILE_COLUMNS), [0] * TILE
 _NOTHING = ir.Constant(_VECTOR, ir.Undefined)
 
 
-def _emit_tile(subtract: bool) -> Callable:
+def _emit_tile(subtract: bool) -> Callable[[Any, Any, Any, Any], Any]:
     """Return what writes the instructions of `write_tile` or `subtract_tile`."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -66,20 +67,20 @@ def _signature(*matrices: Any) -> Any:
 
 
 @intrinsic
-def _write_tile(typing, out, left, right, i, j, begin, end):
+def _write_tile(typing: Any, out: Any, left: Any, right: Any, i: Any, j: Any, begin: Any, end: Any) -> Any:
     """Write sum_{begin <= k < end} left[k, a] right[k, c] to out[a, c], for the tile that begins at row i, column j."""
     return _signature(out, left, right), _emit_tile(subtract=False)
 
 
 @intrinsic
-def _subtract_tile(typing, out, left, right, i, j, begin, end):
+def _subtract_tile(typing: Any, out: Any, left: Any, right: Any, i: Any, j: Any, begin: Any, end: Any) -> Any:
     """Subtract from `out` what `write_tile` writes."""
     return _signature(out, left, right), _emit_tile(subtract=True)
 
 
-# The first argument is numba's, which type checkers don't know.
-write_tile: Any = _write_tile
-subtract_tile: Any = _subtract_tile
+_Tile = Callable[[Floats, Floats, Floats, int, int, int, int], None]
+write_tile: _Tile = _write_tile  # type: ignore[assignment]  # called with values, without numba's first argument
+subtract_tile: _Tile = _subtract_tile  # type: ignore[assignment]  # as above
 
 
 @inner_fused
@@ -89,7 +90,7 @@ def padded(size: int, tile: int) -> int:
 
 
 @inner_fused
-def _solve_strip(strip: np.ndarray, upper: np.ndarray, roots: np.ndarray, i: int, begin: int, end: int) -> None:
+def _solve_strip(strip: Floats, upper: Floats, roots: Floats, i: int, begin: int | np.int64, end: int) -> None:
     """Solve R_ii'x = b in place for the rows i to i + 3 of `strip`, with the tile R_ii on the diagonal of `upper`."""
     first, second, third, fourth = strip[i], strip[i + 1], strip[i + 2], strip[i + 3]
     a, b, c, d = roots[i], roots[i + 1], roots[i + 2], roots[i + 3]
@@ -104,7 +105,7 @@ def _solve_strip(strip: np.ndarray, upper: np.ndarray, roots: np.ndarray, i: int
 
 
 @inner_fused
-def _factor_tile(system: np.ndarray, roots: np.ndarray, i: int) -> float:
+def _factor_tile(system: Floats, roots: Floats, i: int) -> float:
     """Factor the tile on the diagonal at i, write 1 / R_kk, and return its determinant; NaN if there is none."""
     product = 1.0
     for k in range(i, i + TILE_ROWS):
@@ -122,7 +123,7 @@ def _factor_tile(system: np.ndarray, roots: np.ndarray, i: int) -> float:
 
 
 @inner_fused
-def factor(system: np.ndarray, roots: np.ndarray, size: int, width: int) -> float:
+def factor(system: Floats, roots: Floats, size: int, width: int) -> float:
     """Replace (S, b) by (R, R'^-1 b) with R'R = S, and return log |S|; NaN if there is none.
 
     Of S the upper triangle counts. Its size is whole tiles high, and `width`, that of (S, b), whole tiles wide.
@@ -141,7 +142,7 @@ def factor(system: np.ndarray, roots: np.ndarray, size: int, width: int) -> floa
 
 
 @inner_fused
-def invert_transposed(upper: np.ndarray, roots: np.ndarray, lower: np.ndarray, size: int) -> None:
+def invert_transposed(upper: Floats, roots: Floats, lower: Floats, size: int) -> None:
     """Write R'^-1, and zeros beyond its diagonal as far as the tiles that hold the diagonal reach."""
     for i in range(0, size, TILE_ROWS):
         end = padded(i + TILE_ROWS, TILE_COLUMNS)
@@ -156,7 +157,7 @@ def invert_transposed(upper: np.ndarray, roots: np.ndarray, lower: np.ndarray, s
 
 
 @inner_fused
-def square_lower(lower: np.ndarray, square: np.ndarray, size: int) -> None:
+def square_lower(lower: Floats, square: Floats, size: int) -> None:
     """Write L'L, given the lower triangular L as `invert_transposed` leaves it."""
     for i in range(0, size, TILE_ROWS):
         for j in range(0, i + TILE_ROWS, TILE_COLUMNS):

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats
 from gpn_bayes.kernels.compiled import compiled, inner
 
 # The prior of the tail's shape counts like so many weights at this value (Vehtari et al. 2024).
@@ -13,7 +14,7 @@ _QUARTILES, _GRID = 3.0, 30
 
 
 @compiled
-def pareto_fit(excesses: np.ndarray) -> tuple[float, float]:
+def pareto_fit(excesses: Floats) -> tuple[float, float]:
     """Return shape and scale of a generalised Pareto distribution fitted to rising positive numbers.
 
     Zhang & Stephens' (2009) empirical Bayes estimate, its shape drawn towards 1/2 where there are few. NaN where the
@@ -37,7 +38,7 @@ def pareto_fit(excesses: np.ndarray) -> tuple[float, float]:
 
 
 @inner
-def _mean_log1p(rate: float, excesses: np.ndarray) -> float:
+def _mean_log1p(rate: float, excesses: Floats) -> float:
     total = 0.0
     for excess in excesses:
         total += math.log1p(-rate * excess)

@@ -6,6 +6,7 @@ to leave. Annealing moves one node at a time to any place, by Gibbs, under the s
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats
 from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.mcmc.choices import choose
 from gpn_bayes.mcmc.guests import redraw_guests_of_order
@@ -18,7 +19,7 @@ LEVELS, SWEEPS = 50, 10
 
 @compiled
 def anneal(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, state: OrderState, levels: int, sweeps: int
+    rng: np.random.Generator, script: Floats, tables: ScoreTables, state: OrderState, levels: int, sweeps: int
 ) -> None:
     """Move an order, in place, to where scores are high.
 
@@ -38,7 +39,7 @@ def anneal(
 
 
 @compiled
-def _spread(rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, state: OrderState) -> float:
+def _spread(rng: np.random.Generator, script: Floats, tables: ScoreTables, state: OrderState) -> float:
     """Return the mean gap, over some nodes, between their best and their worst possible place."""
     n = len(state.score)
     total = 1e-9

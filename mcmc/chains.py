@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats, Ints, Words
 from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.mcmc import order as orders
 from gpn_bayes.mcmc.dag_moves import longest_paths, propose_dag, restore_guests
@@ -29,7 +30,7 @@ PARTITION_MIX = np.array([0.16, 0.13, 0.06, 0.02, 0.21, 0.19, 0.2, 0.03])
 
 
 @compiled
-def _pick_move(rng: np.random.Generator, shares: np.ndarray) -> int:
+def _pick_move(rng: np.random.Generator, shares: Floats) -> int:
     """Draw a move; `shares` are cumulative."""
     target = rng.random() * shares[-1]
     move = 0
@@ -39,7 +40,7 @@ def _pick_move(rng: np.random.Generator, shares: np.ndarray) -> int:
 
 
 @compiled
-def _copy(source: np.ndarray, target: np.ndarray) -> bool:
+def _copy(source: Ints, target: Ints) -> bool:
     """Copy a short array, and tell whether that changed anything; a slice assignment takes longer."""
     changed = False
     for i in range(len(source)):
@@ -57,14 +58,14 @@ def accept(rng: np.random.Generator, log_ratio: float) -> bool:
 @compiled
 def draw_dag(
     rng: np.random.Generator,
-    script: np.ndarray,
+    script: Floats,
     tables: ScoreTables,
     state: PartitionState,
-    shares: np.ndarray,
+    shares: Floats,
     length: int,
-    parents: np.ndarray,
-    new_parents: np.ndarray,
-    counters: np.ndarray,
+    parents: Ints,
+    new_parents: Ints,
+    counters: Ints,
 ) -> None:
     """Draw a DAG, take some steps over DAGs, if any, and put its layering in the state's place."""
     draw_from_partition(rng, script, tables, state, parents)
@@ -87,14 +88,14 @@ def draw_dag(
 @compiled
 def steps_over_partitions(
     rng: np.random.Generator,
-    script: np.ndarray,
+    script: Floats,
     tables: ScoreTables,
     state: PartitionState,
     new: PartitionState,
-    shares: np.ndarray,
+    shares: Floats,
     steps: int,
     beta: float,
-    counters: np.ndarray,
+    counters: Ints,
 ) -> None:
     """Redraw the guests, then take some steps over partitions; the target is the score to the power `beta`."""
     redraw_guests_of_partition(rng, script, tables, state, beta)
@@ -112,13 +113,13 @@ def steps_over_partitions(
 
 
 @compiled
-def split_mix(mix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def split_mix(mix: Floats) -> tuple[Floats, Floats]:
     """Return the cumulative shares of the moves over partitions, and of those over DAGs."""
     return mix[:_N_PARTITION_MOVES].cumsum(), mix[_N_PARTITION_MOVES:].cumsum()
 
 
 @compiled
-def share_of_walk(mix: np.ndarray, thin: int) -> int:
+def share_of_walk(mix: Floats, thin: int) -> int:
     """Return how many of the steps before a draw go over DAGs."""
     return int(round(thin * mix[_N_PARTITION_MOVES:].sum() / mix.sum()))
 
@@ -126,15 +127,15 @@ def share_of_walk(mix: np.ndarray, thin: int) -> int:
 @compiled
 def run_partition(
     rng: np.random.Generator,
-    script: np.ndarray,
+    script: Floats,
     tables: ScoreTables,
     state: PartitionState,
-    mix: np.ndarray,
+    mix: Floats,
     thin: int,
-    words: np.ndarray,
-    log_scores: np.ndarray,
-    targets: np.ndarray,
-    counters: np.ndarray,
+    words: Words,
+    log_scores: Floats,
+    targets: Floats,
+    counters: Ints,
 ) -> None:
     """Run partition MCMC for a block of draws, `thin` steps before each.
 
@@ -173,15 +174,15 @@ def run_partition(
 @compiled
 def run_order(
     rng: np.random.Generator,
-    script: np.ndarray,
+    script: Floats,
     tables: ScoreTables,
     state: OrderState,
-    mix: np.ndarray,
+    mix: Floats,
     thin: int,
-    words: np.ndarray,
-    log_scores: np.ndarray,
-    targets: np.ndarray,
-    counters: np.ndarray,
+    words: Words,
+    log_scores: Floats,
+    targets: Floats,
+    counters: Ints,
 ) -> None:
     """Run order MCMC for a block of draws, `thin` steps before each; as `run_partition`."""
     new = OrderState(state.ints.copy(), state.score.copy())
@@ -206,9 +207,7 @@ def run_order(
         targets[draw] = state.score.sum()
 
 
-def start_partition(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, order: np.ndarray
-) -> PartitionState:
+def start_partition(rng: np.random.Generator, script: Floats, tables: ScoreTables, order: Ints) -> PartitionState:
     """Return the layering of a DAG drawn from an order: a partition of finite score."""
     parents = np.empty(len(order), np.int64)
     start = new_order(tables, order)

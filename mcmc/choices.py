@@ -8,18 +8,19 @@ a test can walk through every path of a move and build its exact transition matr
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats
 from gpn_bayes.kernels.compiled import compiled
 
 # Rows of a script: the prescribed outcomes, the number of outcomes met, their probabilities, the cursor.
 OUTCOME, OPTIONS, PROBABILITY, CURSOR = 0, 1, 2, 3
 
 
-def no_script() -> np.ndarray:
+def no_script() -> Floats:
     """Return the empty script: the generator decides."""
     return np.zeros((4, 0))
 
 
-def new_script(outcomes: list[int], length: int) -> np.ndarray:
+def new_script(outcomes: list[int], length: int) -> Floats:
     """Return a script that prescribes some first outcomes, and 0 for the rest."""
     script = np.zeros((4, length))
     script[OUTCOME, : len(outcomes)] = outcomes
@@ -27,13 +28,14 @@ def new_script(outcomes: list[int], length: int) -> np.ndarray:
 
 
 @compiled
-def is_scripted(script: np.ndarray) -> bool:
+def is_scripted(script: Floats) -> bool:
     """Tell whether outcomes are prescribed."""
-    return script.shape[1] > 0
+    scripted: bool = script.shape[1] > 0
+    return scripted
 
 
 @compiled
-def prescribed(script: np.ndarray) -> int:
+def prescribed(script: Floats) -> int:
     """Return the next prescribed outcome."""
     cursor = int(script[CURSOR, 0])
     script[CURSOR, 0] += 1
@@ -41,7 +43,7 @@ def prescribed(script: np.ndarray) -> int:
 
 
 @compiled
-def note(script: np.ndarray, options: int, probability: float) -> None:
+def note(script: Floats, options: int, probability: float) -> None:
     """Note how many outcomes the last draw had, and the probability of the prescribed one."""
     cursor = int(script[CURSOR, 0]) - 1
     script[OPTIONS, cursor] = options
@@ -49,7 +51,7 @@ def note(script: np.ndarray, options: int, probability: float) -> None:
 
 
 @compiled
-def choose(rng: np.random.Generator, script: np.ndarray, k: int) -> int:
+def choose(rng: np.random.Generator, script: Floats, k: int) -> int:
     """Draw one of 0, …, k - 1 uniformly."""
     if is_scripted(script):
         outcome = prescribed(script)
@@ -59,7 +61,7 @@ def choose(rng: np.random.Generator, script: np.ndarray, k: int) -> int:
 
 
 @compiled
-def choose_weighted(rng: np.random.Generator, script: np.ndarray, log_weights: np.ndarray) -> int:
+def choose_weighted(rng: np.random.Generator, script: Floats, log_weights: Floats) -> int:
     """Draw an index with probability proportional to exp(log_weights); at least one must be finite."""
     k = len(log_weights)
     top = log_weights.max()

@@ -11,6 +11,7 @@ ratio.
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Bools, Floats, Ints
 from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.kernels.subsets import popcount
 from gpn_bayes.mcmc.choices import choose
@@ -35,7 +36,7 @@ NO_ONE = -1
 
 
 @compiled
-def restore_guests(tables: ScoreTables, guests: np.ndarray) -> None:
+def restore_guests(tables: ScoreTables, guests: Ints) -> None:
     """Undo what a refused move did to the guests."""
     for pair in range(0, len(guests), 2):
         if guests[pair] != NO_ONE and guests[pair + 1] >= 0:
@@ -43,7 +44,7 @@ def restore_guests(tables: ScoreTables, guests: np.ndarray) -> None:
 
 
 @compiled
-def longest_paths(tables: ScoreTables, parents: np.ndarray) -> np.ndarray:
+def longest_paths(tables: ScoreTables, parents: Ints) -> Ints:
     """Return the length of the longest path that ends in each node: its layer."""
     n = len(parents)
     depth = np.zeros(n, np.int64)
@@ -62,7 +63,7 @@ def longest_paths(tables: ScoreTables, parents: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def _mark_descendants(tables: ScoreTables, parents: np.ndarray, node: int) -> np.ndarray:
+def _mark_descendants(tables: ScoreTables, parents: Ints, node: int) -> Bools:
     """Return which nodes are descendants of a node, itself included."""
     n = len(parents)
     marked = np.zeros(n, np.bool_)
@@ -83,7 +84,7 @@ def _mark_descendants(tables: ScoreTables, parents: np.ndarray, node: int) -> np
 
 
 @compiled
-def _free_candidates(tables: ScoreTables, parents: np.ndarray, node: int) -> int:
+def _free_candidates(tables: ScoreTables, parents: Ints, node: int) -> int:
     """Return the mask of a node's candidates that are not among its descendants."""
     marked = _mark_descendants(tables, parents, node)
     mask = 0
@@ -93,9 +94,7 @@ def _free_candidates(tables: ScoreTables, parents: np.ndarray, node: int) -> int
 
 
 @compiled
-def _toggle_edge(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, parents: np.ndarray, new: np.ndarray
-) -> float:
+def _toggle_edge(rng: np.random.Generator, script: Floats, tables: ScoreTables, parents: Ints, new: Ints) -> float:
     """Add or delete an edge from a candidate of some node: symmetric, as both ways pick the same node and bit."""
     child = choose(rng, script, len(parents))
     if n_candidates(tables, child) == 0:
@@ -110,9 +109,7 @@ def _toggle_edge(
 
 
 @compiled
-def _resample_parents(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, parents: np.ndarray, new: np.ndarray
-) -> float:
+def _resample_parents(rng: np.random.Generator, script: Floats, tables: ScoreTables, parents: Ints, new: Ints) -> float:
     """Give a node a parent set in proportion to its score, among those that close no cycle (Gibbs)."""
     node = choose(rng, script, len(parents))
     below = _mark_descendants(tables, parents, node)
@@ -124,11 +121,11 @@ def _resample_parents(
 @compiled
 def _reverse_edge(
     rng: np.random.Generator,
-    script: np.ndarray,
+    script: Floats,
     tables: ScoreTables,
-    parents: np.ndarray,
-    new: np.ndarray,
-    guests: np.ndarray,
+    parents: Ints,
+    new: Ints,
+    guests: Ints,
 ) -> float:
     """Reverse an edge i -> j and give both ends new parents (Grzegorczyk & Husmeier 2008).
 
@@ -161,13 +158,12 @@ def _reverse_edge(
     if log_z_j == -np.inf:
         return -np.inf
     new[j] = draw_free(rng, script, tables, j, below_j, NO_ONE, weights_of_j)
-    return np.log(edges / _count_edges(new)) + log_z_i + log_z_j - log_back_j - log_back_i
+    log_ratio: float = np.log(edges / _count_edges(new)) + log_z_i + log_z_j - log_back_j - log_back_i
+    return log_ratio
 
 
 @compiled
-def _reorder(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, parents: np.ndarray, new: np.ndarray
-) -> float:
+def _reorder(rng: np.random.Generator, script: Floats, tables: ScoreTables, parents: Ints, new: Ints) -> float:
     """Draw an order of the DAG, relocate a node in it by Gibbs, and redraw the parents this concerns.
 
     The pair (DAG, order) has the density S(DAG) r(order | DAG), r being the probability that
@@ -193,10 +189,10 @@ def _reorder(
 @compiled
 def _follow_or_draw(
     rng: np.random.Generator,
-    script: np.ndarray,
+    script: Floats,
     tables: ScoreTables,
-    parents: np.ndarray,
-    order: np.ndarray,
+    parents: Ints,
+    order: Ints,
     follow: bool,
 ) -> float:
     """Sort a DAG by picking, again and again, one of the nodes whose parents have all been picked.
@@ -237,11 +233,12 @@ def _follow_or_draw(
                 if waiting_for[child] == 0:
                     ready[n_ready] = child
                     n_ready += 1
-    return -log_ways - np.log(ways)
+    log_probability: float = -log_ways - np.log(ways)
+    return log_probability
 
 
 @compiled
-def _count_edges(parents: np.ndarray) -> int:
+def _count_edges(parents: Ints) -> int:
     count = 0
     for node in range(len(parents)):
         count += popcount(parents[node])
@@ -249,7 +246,7 @@ def _count_edges(parents: np.ndarray) -> int:
 
 
 @compiled
-def _edge_at(tables: ScoreTables, parents: np.ndarray, index: int) -> tuple[int, int]:
+def _edge_at(tables: ScoreTables, parents: Ints, index: int) -> tuple[int, int]:
     """Return the child and the local bit of the parent of a DAG's edge, counted from 0."""
     for node in range(len(parents)):
         for bit in range(n_candidates(tables, node)):
@@ -263,12 +260,12 @@ def _edge_at(tables: ScoreTables, parents: np.ndarray, index: int) -> tuple[int,
 @compiled
 def propose_dag(
     rng: np.random.Generator,
-    script: np.ndarray,
+    script: Floats,
     tables: ScoreTables,
-    parents: np.ndarray,
-    new: np.ndarray,
+    parents: Ints,
+    new: Ints,
     move: int,
-    guests: np.ndarray,
+    guests: Ints,
 ) -> float:
     """Propose a move from `parents` into `new` (a copy of it); return the log acceptance ratio.
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats, Ints, Words
 from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.mcmc.choices import choose_weighted, is_scripted, note, prescribed
 from gpn_bayes.mcmc.sums import log_sum_inside, log_sum_meeting_with, log_sum_meeting_without, log_sum_with
@@ -22,7 +23,7 @@ _FEW = 6
 @compiled
 def draw_parents(
     rng: np.random.Generator,
-    script: np.ndarray,
+    script: Floats,
     tables: ScoreTables,
     node: int,
     inside: int,
@@ -72,7 +73,7 @@ def draw_parents(
 @compiled
 def draw_among(
     rng: np.random.Generator,
-    script: np.ndarray,
+    script: Floats,
     tables: ScoreTables,
     node: int,
     inside: int,
@@ -131,7 +132,7 @@ def _popcount_at_most(mask: int, limit: int) -> bool:
 
 
 @compiled
-def store_parents(tables: ScoreTables, parents: np.ndarray, words: np.ndarray) -> None:
+def store_parents(tables: ScoreTables, parents: Ints, words: Words) -> None:
     """Write a DAG given by local masks as 64-bit words of node bits, one row a node."""
     words[:] = np.uint64(0)
     for i in range(len(parents)):

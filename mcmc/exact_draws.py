@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats, Ints, Words
 from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.mcmc.choices import is_scripted, note, prescribed
 from gpn_bayes.mcmc.draw_dag import draw_parents, store_parents
@@ -50,10 +51,10 @@ class LayeredWeights(NamedTuple):
         What was divided out, so that the log weight of all DAGs is ``log_z[-1] + log_scale``.
     """
 
-    log_beta: np.ndarray
-    ternary: np.ndarray
-    shares: np.ndarray
-    log_z: np.ndarray
+    log_beta: Floats
+    ternary: Ints
+    shares: Floats
+    log_z: Floats
     log_scale: float
 
 
@@ -82,11 +83,11 @@ def layered_weights(tables: ScoreTables, progress: Callable[[float], None] | Non
 @compiled
 def draw_exact(
     rng: np.random.Generator,
-    script: np.ndarray,
+    script: Floats,
     tables: ScoreTables,
     weights: LayeredWeights,
-    out_words: np.ndarray,
-    out_log_score: np.ndarray,
+    out_words: Words,
+    out_log_score: Floats,
 ) -> None:
     """Draw independent DAGs from the posterior.
 
@@ -124,12 +125,13 @@ def draw_exact(
 
 
 @compiled
-def _meeting_share(log_beta: np.ndarray, node: int, members: int, block: int) -> float:
+def _meeting_share(log_beta: Floats, node: int, members: int, block: int) -> float:
     """Return the share of beta_i(V) that is due to parent sets which meet a block."""
     difference = log_beta[node, members & ~block] - log_beta[node, members]
     if difference < -40.0:
         return 1.0
-    return max(1.0 - np.exp(difference), 0.0)
+    share: float = max(1.0 - np.exp(difference), 0.0)
+    return share
 
 
 @compiled
@@ -189,9 +191,7 @@ def _settle_shares(weights: LayeredWeights, members: int) -> float:
 
 
 @compiled
-def _sum_blocks(
-    weights: LayeredWeights, members: int, nodes: np.ndarray, products: np.ndarray, sums: np.ndarray
-) -> None:
+def _sum_blocks(weights: LayeredWeights, members: int, nodes: Ints, products: Floats, sums: Floats) -> None:
     """Fill sums[L] with the share of the DAGs on V, L hung below, where all of L meets the last block."""
     free = len(nodes)
     half = 1 << (free - 1)
@@ -212,7 +212,7 @@ def _sum_blocks(
 
 
 @compiled
-def _add_products(start: float, factors: np.ndarray, products: np.ndarray, sums: np.ndarray) -> None:
+def _add_products(start: float, factors: Floats, products: Floats, sums: Floats) -> None:
     """Add to sums[L] the product of `start` and the factors of L, for all L."""
     products[0] = start
     size = 1
@@ -228,7 +228,7 @@ def _add_products(start: float, factors: np.ndarray, products: np.ndarray, sums:
 
 
 @compiled
-def _draw_block(rng: np.random.Generator, script: np.ndarray, weights: LayeredWeights, members: int, below: int) -> int:
+def _draw_block(rng: np.random.Generator, script: Floats, weights: LayeredWeights, members: int, below: int) -> int:
     """Draw the last block of the DAG on a set, given the block below it (0: none)."""
     scripted = is_scripted(script)
     wanted = prescribed(script) if scripted else -1
@@ -269,4 +269,5 @@ def _share_meeting_last(weights: LayeredWeights, members: int, below: int) -> fl
     for i in range(len(weights.log_beta)):
         if (below >> i) & 1:
             log_share -= weights.log_beta[i, members]
-    return weights.shares[weights.ternary[both] + weights.ternary[below]] * np.exp(log_share)
+    share: float = weights.shares[weights.ternary[both] + weights.ternary[below]] * np.exp(log_share)
+    return share

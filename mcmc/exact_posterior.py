@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.kernels.subsets import superset_sums
 from gpn_bayes.mcmc.sums import log_sum_inside
@@ -50,9 +51,9 @@ class ExactPosterior(NamedTuple):
     """
 
     log_z: float
-    parent_set_probabilities: np.ndarray
-    offsets: np.ndarray
-    edge_probabilities: np.ndarray
+    parent_set_probabilities: Floats
+    offsets: Ints
+    edge_probabilities: Floats
     condition: float
     rounding: float
 
@@ -139,7 +140,7 @@ def in_chunks(
 
 
 @compiled
-def _offsets(tables: ScoreTables) -> np.ndarray:
+def _offsets(tables: ScoreTables) -> Ints:
     """Return where each node's parent sets begin when all are laid end to end."""
     offsets = np.zeros(len(tables.layout) + 1, dtype=np.int64)
     for i in range(len(tables.layout)):
@@ -157,7 +158,7 @@ def local_mask(tables: ScoreTables, node: int, members: int) -> int:
 
 
 @compiled
-def spread_sums(tables: ScoreTables) -> tuple[np.ndarray, float]:
+def spread_sums(tables: ScoreTables) -> tuple[Floats, float]:
     """Return log beta_i(R) for all sets R, relative to all nodes, and the log of what was divided out."""
     n = len(tables.layout)
     log_beta = np.empty((n, 1 << n))
@@ -171,7 +172,7 @@ def spread_sums(tables: ScoreTables) -> tuple[np.ndarray, float]:
 
 
 @compiled
-def _references(log_beta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _references(log_beta: Floats) -> tuple[Ints, Ints]:
     """Return powers of two that bring all Z(U) and D(R) into the range of a double.
 
     Let b(U) be the weight of the best way to build U node by node. Then b(U) <= Z(U) <= |U|! b(U), and no
@@ -193,7 +194,7 @@ def _references(log_beta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @compiled
-def _floor_powers(log_values: np.ndarray) -> np.ndarray:
+def _floor_powers(log_values: Floats) -> Ints:
     powers = np.full(len(log_values), _NEVER, dtype=np.int64)
     for index in range(len(log_values)):
         if log_values[index] != -np.inf:
@@ -202,9 +203,7 @@ def _floor_powers(log_values: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def _signed_products(
-    log_beta: np.ndarray, members: int, terms: np.ndarray, powers: np.ndarray, sets: np.ndarray
-) -> int:
+def _signed_products(log_beta: Floats, members: int, terms: Floats, powers: Ints, sets: Ints) -> int:
     """Fill in, for the sets K outside R with a positive product, what the signed sums multiply.
 
     The first entry (K empty) is given; entry K gets terms = (-1)^|K| terms[0] times the mantissas of
@@ -228,7 +227,7 @@ def _signed_products(
 
 
 @compiled
-def _push_sinks(log_beta: np.ndarray, z_power: np.ndarray, z: np.ndarray, first: int, last: int) -> None:
+def _push_sinks(log_beta: Floats, z_power: Ints, z: Floats, first: int, last: int) -> None:
     """Add to Z(R | K) its term with sinks K, for all K and the sets R from `first` to before `last`."""
     count = len(z)
     terms = np.empty(count)
@@ -247,13 +246,13 @@ def _push_sinks(log_beta: np.ndarray, z_power: np.ndarray, z: np.ndarray, first:
 @compiled
 def _pull_sources(
     tables: ScoreTables,
-    offsets: np.ndarray,
-    log_beta: np.ndarray,
-    z_power: np.ndarray,
-    z: np.ndarray,
-    d_power: np.ndarray,
-    d: np.ndarray,
-    inside: np.ndarray,
+    offsets: Ints,
+    log_beta: Floats,
+    z_power: Ints,
+    z: Floats,
+    d_power: Ints,
+    d: Floats,
+    inside: Floats,
     first: int,
     last: int,
 ) -> None:
@@ -300,9 +299,7 @@ def lowest_bit(mask: int) -> int:
 
 
 @compiled
-def _parent_probabilities(
-    tables: ScoreTables, offsets: np.ndarray, inside: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _parent_probabilities(tables: ScoreTables, offsets: Ints, inside: Floats) -> tuple[Floats, Floats]:
     """Return P(parents = P) = S_i(P) sum over R that contain P of P(R) / beta_i(R), and the edges."""
     n = len(tables.layout)
     sets, edges = np.zeros(len(inside)), np.zeros((n, n))
@@ -325,7 +322,7 @@ def _parent_probabilities(
 
 
 @compiled
-def _condition(log_beta: np.ndarray, z_power: np.ndarray, z: np.ndarray, log_z: float) -> float:
+def _condition(log_beta: Floats, z_power: Ints, z: Floats, log_z: float) -> float:
     """Return the sum of the absolute terms of Z(all nodes) over its value."""
     total = 0.0
     for members in range(len(z) - 1):

@@ -6,6 +6,7 @@ parent sets summed over. See `gpn_bayes.mcmc.tables` for why DAGs keep their pro
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats
 from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.kernels.subsets import log_add
 from gpn_bayes.mcmc import order as orders
@@ -18,7 +19,7 @@ from gpn_bayes.mcmc.tables import ScoreTables, n_core, n_outsiders, outsider, se
 
 @compiled
 def redraw_guests_of_partition(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, state: PartitionState, beta: float
+    rng: np.random.Generator, script: Floats, tables: ScoreTables, state: PartitionState, beta: float
 ) -> None:
     """Give every node a new guest; the target is the partition's score to the power `beta`."""
     for node in range(len(state.score)):
@@ -28,7 +29,7 @@ def redraw_guests_of_partition(
 
 @compiled
 def _redraw_in_partition(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, state: PartitionState, node: int, beta: float
+    rng: np.random.Generator, script: Floats, tables: ScoreTables, state: PartitionState, node: int, beta: float
 ) -> None:
     k = n_core(tables, node)
     low = (1 << k) - 1
@@ -51,7 +52,7 @@ def _redraw_in_partition(
 
 @compiled
 def redraw_guests_of_order(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, state: OrderState, beta: float
+    rng: np.random.Generator, script: Floats, tables: ScoreTables, state: OrderState, beta: float
 ) -> None:
     """Give every node a new guest; the target is the order's score to the power `beta`."""
     for node in range(len(state.score)):
@@ -61,7 +62,7 @@ def redraw_guests_of_order(
 
 @compiled
 def _redraw_in_order(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, state: OrderState, node: int, beta: float
+    rng: np.random.Generator, script: Floats, tables: ScoreTables, state: OrderState, node: int, beta: float
 ) -> None:
     k = n_core(tables, node)
     inside = state.ints[orders.INSIDE, node] & ((1 << k) - 1)

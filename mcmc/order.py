@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.mcmc.choices import choose, choose_weighted
 from gpn_bayes.mcmc.draw_dag import draw_parents
@@ -36,12 +37,12 @@ class OrderState(NamedTuple):
         Each node's share of the log score.
     """
 
-    ints: np.ndarray
-    score: np.ndarray
+    ints: Ints
+    score: Floats
 
 
 @compiled
-def new_order(tables: ScoreTables, order: np.ndarray) -> OrderState:
+def new_order(tables: ScoreTables, order: Ints) -> OrderState:
     """Return the state of a given order, scored."""
     n = len(order)
     state = OrderState(np.full((3, n), -1), np.empty(n))
@@ -76,7 +77,7 @@ def rescore_order(tables: ScoreTables, state: OrderState, first: int, end: int) 
 
 
 @compiled
-def _swap(rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, new: OrderState, adjacent: bool) -> None:
+def _swap(rng: np.random.Generator, script: Floats, tables: ScoreTables, new: OrderState, adjacent: bool) -> None:
     n = len(new.score)
     if adjacent:
         first = choose(rng, script, n - 1)
@@ -95,7 +96,7 @@ def _swap(rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, new
 
 @compiled
 def relocate(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, current: OrderState, new: OrderState, beta: float
+    rng: np.random.Generator, script: Floats, tables: ScoreTables, current: OrderState, new: OrderState, beta: float
 ) -> None:
     """Put a node at one of the n places, in proportion to the score^beta of the resulting order (Gibbs)."""
     n = len(current.score)
@@ -113,7 +114,7 @@ def relocate(
 
 
 @compiled
-def log_weights_of_places(tables: ScoreTables, current: OrderState, node: int) -> np.ndarray:
+def log_weights_of_places(tables: ScoreTables, current: OrderState, node: int) -> Floats:
     """Return the log score of the order with `node` at each place.
 
     At place p the others before it don't see the node, those after it do, and the node sees those before.
@@ -154,7 +155,7 @@ def log_weights_of_places(tables: ScoreTables, current: OrderState, node: int) -
 @compiled
 def propose_order(
     rng: np.random.Generator,
-    script: np.ndarray,
+    script: Floats,
     tables: ScoreTables,
     current: OrderState,
     new: OrderState,
@@ -172,7 +173,7 @@ def propose_order(
 
 @compiled
 def draw_from_order(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, state: OrderState, parents: np.ndarray
+    rng: np.random.Generator, script: Floats, tables: ScoreTables, state: OrderState, parents: Ints
 ) -> None:
     """Draw a DAG that the order allows, as local parent masks."""
     for node in range(len(parents)):

@@ -6,6 +6,7 @@ without has any of its outsiders, all alike. So a move that draws a node's paren
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Bools, Floats
 from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.mcmc.choices import choose, choose_weighted
 from gpn_bayes.mcmc.draw_dag import draw_among, draw_parents
@@ -25,7 +26,7 @@ def can_be_parent(tables: ScoreTables, node: int, other: int) -> bool:
 
 
 @compiled
-def _free_core(tables: ScoreTables, node: int, marked: np.ndarray) -> int:
+def _free_core(tables: ScoreTables, node: int, marked: Bools) -> int:
     """Return the mask of a node's candidates for good that aren't marked."""
     mask = 0
     for bit in range(n_core(tables, node)):
@@ -34,7 +35,7 @@ def _free_core(tables: ScoreTables, node: int, marked: np.ndarray) -> int:
 
 
 @compiled
-def log_weights_of_outsiders(tables: ScoreTables, node: int, marked: np.ndarray, parent: int) -> np.ndarray:
+def log_weights_of_outsiders(tables: ScoreTables, node: int, marked: Bools, parent: int) -> Floats:
     """Return log sums of S over parent sets of unmarked nodes: those without an outsider, then those with each.
 
     Only sets that hold `parent` count, unless it is -1.
@@ -66,26 +67,27 @@ def _needed(tables: ScoreTables, node: int, parent: int) -> int:
 
 
 @compiled
-def log_sum(log_weights: np.ndarray) -> float:
+def log_sum(log_weights: Floats) -> float:
     """Return the log of the sum of the weights."""
-    top = log_weights.max()
+    top: float = log_weights.max()
     if top == -np.inf:
         return top
     total = 0.0
     for log_weight in log_weights:
         total += np.exp(log_weight - top)
-    return top + np.log(total)
+    log_total: float = top + np.log(total)
+    return log_total
 
 
 @compiled
 def draw_free(
     rng: np.random.Generator,
-    script: np.ndarray,
+    script: Floats,
     tables: ScoreTables,
     node: int,
-    marked: np.ndarray,
+    marked: Bools,
     parent: int,
-    log_weights: np.ndarray,
+    log_weights: Floats,
 ) -> int:
     """Draw such a parent set in proportion to its score, and the guest with it; return its local mask.
 

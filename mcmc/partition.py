@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.mcmc.draw_dag import draw_parents
 from gpn_bayes.mcmc.sums import log_sum_inside, log_sum_meeting
@@ -32,8 +33,8 @@ class PartitionState(NamedTuple):
         Each node's share of the log score.
     """
 
-    ints: np.ndarray
-    score: np.ndarray
+    ints: Ints
+    score: Floats
 
 
 def new_partition(tables: ScoreTables, blocks: list[list[int]]) -> PartitionState:
@@ -45,7 +46,7 @@ def new_partition(tables: ScoreTables, blocks: list[list[int]]) -> PartitionStat
 
 
 @compiled
-def partition_from_depths(tables: ScoreTables, depth: np.ndarray) -> PartitionState:
+def partition_from_depths(tables: ScoreTables, depth: Ints) -> PartitionState:
     """Return the state whose block of each node is its depth (0, 1, …, without a gap), scored."""
     n = len(depth)
     state = PartitionState(np.full((6, n + 1), -1), np.empty(n))
@@ -54,7 +55,7 @@ def partition_from_depths(tables: ScoreTables, depth: np.ndarray) -> PartitionSt
 
 
 @compiled
-def set_blocks(tables: ScoreTables, state: PartitionState, depth: np.ndarray) -> None:
+def set_blocks(tables: ScoreTables, state: PartitionState, depth: Ints) -> None:
     """Make the block of each node its depth (0, 1, …, without a gap), and score the partition."""
     n = len(depth)
     filled = 0
@@ -121,10 +122,10 @@ def rescore_partition(tables: ScoreTables, state: PartitionState, first: int, en
 @compiled
 def draw_from_partition(
     rng: np.random.Generator,
-    script: np.ndarray,
+    script: Floats,
     tables: ScoreTables,
     state: PartitionState,
-    parents: np.ndarray,
+    parents: Ints,
 ) -> None:
     """Draw a DAG of the partition, as local parent masks."""
     for node in range(len(parents)):

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.mcmc.choices import choose, choose_weighted
 from gpn_bayes.mcmc.partition import (
@@ -34,7 +35,7 @@ def _log_binomial(n: int, k: int) -> float:
 
 
 @compiled
-def _split_or_join(rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, new: PartitionState) -> float:
+def _split_or_join(rng: np.random.Generator, script: Floats, tables: ScoreTables, new: PartitionState) -> float:
     """Pick one of the n - 1 gaps between nodes: join the blocks it parts, or split the block it lies in.
 
     A gap inside a block of k nodes, c of them before it, stands for all C(k, c) ways to split the block
@@ -57,7 +58,7 @@ def _split_or_join(rng: np.random.Generator, script: np.ndarray, tables: ScoreTa
 
 
 @compiled
-def _choose_first(rng: np.random.Generator, script: np.ndarray, state: PartitionState, b: int, c: int) -> None:
+def _choose_first(rng: np.random.Generator, script: Floats, state: PartitionState, b: int, c: int) -> None:
     """Bring c nodes of a block, drawn uniformly, to its front."""
     begin = state.ints[START, b]
     size = state.ints[START, b + 1] - begin
@@ -88,7 +89,7 @@ def _split(state: PartitionState, b: int, c: int) -> None:
 
 @compiled
 def _swap_nodes(
-    rng: np.random.Generator, script: np.ndarray, tables: ScoreTables, new: PartitionState, adjacent: bool
+    rng: np.random.Generator, script: Floats, tables: ScoreTables, new: PartitionState, adjacent: bool
 ) -> float:
     """Swap two nodes of different blocks: of neighbouring blocks, or of any. Symmetric: sizes stay."""
     m = new.ints[COUNT, 0]
@@ -116,7 +117,7 @@ def _swap_nodes(
 @compiled
 def _relocate_node(
     rng: np.random.Generator,
-    script: np.ndarray,
+    script: Floats,
     tables: ScoreTables,
     current: PartitionState,
     new: PartitionState,
@@ -143,7 +144,7 @@ def _relocate_node(
 
 
 @compiled
-def _blocks_without(current: PartitionState, node: int) -> tuple[np.ndarray, int]:
+def _blocks_without(current: PartitionState, node: int) -> tuple[Ints, int]:
     """Return the block of every other node once `node` is out, and the number of blocks."""
     b = current.ints[BLOCK, node]
     alone = current.ints[START, b + 1] - current.ints[START, b] == 1
@@ -160,9 +161,7 @@ def _blocks_without(current: PartitionState, node: int) -> tuple[np.ndarray, int
 
 
 @compiled
-def _log_weights_of_places(
-    tables: ScoreTables, current: PartitionState, node: int, blocks: np.ndarray, m: int
-) -> np.ndarray:
+def _log_weights_of_places(tables: ScoreTables, current: PartitionState, node: int, blocks: Ints, m: int) -> Floats:
     """Return the log score of the node in block 0, …, m - 1, then alone before block 0, …, m."""
     before = np.zeros(m + 1)  # node in a later block or the same
     joined = np.zeros(m + 1)  # node in the block just before
@@ -218,7 +217,7 @@ def _log_weights_of_places(
 @compiled
 def propose_partition(
     rng: np.random.Generator,
-    script: np.ndarray,
+    script: Floats,
     tables: ScoreTables,
     current: PartitionState,
     new: PartitionState,

@@ -16,7 +16,7 @@ def log_sum_inside(tables: ScoreTables, node: int, inside: int) -> float:
     """Return the log sum of S over all parent sets inside a set."""
     k = n_core(tables, node)
     low = inside & ((1 << k) - 1)
-    without_guest = tables.values[own_stretches(tables, node)[1] + low]
+    without_guest: float = tables.values[own_stretches(tables, node)[1] + low]
     if not inside >> k:
         return without_guest
     return log_add(without_guest, log_sum_with(tables, node, guest_place(tables, node), inside))
@@ -26,7 +26,8 @@ def log_sum_inside(tables: ScoreTables, node: int, inside: int) -> float:
 def log_sum_with(tables: ScoreTables, node: int, place: int, inside: int) -> float:
     """Return the log sum of S over the sets of an outsider and candidates inside a set."""
     low = inside & ((1 << n_core(tables, node)) - 1)
-    return tables.values[guest_stretches(tables, node, place)[1] + low]
+    log_sum: float = tables.values[guest_stretches(tables, node, place)[1] + low]
+    return log_sum
 
 
 @compiled
@@ -69,13 +70,14 @@ def _meeting(tables: ScoreTables, stretches: tuple[int, int, int, int], k: int, 
     if needed == 0:
         return -np.inf
     scores, sums, ranks, containing = stretches
-    everything = tables.values[sums + inside]
+    everything: float = tables.values[sums + inside]
     avoiding = tables.values[sums + (inside & ~needed)]
     if avoiding == -np.inf:
         return everything
     share = -np.expm1(avoiding - everything)
     if share > (_SAFE_SHARE_TABULATED if containing >= 0 else _SAFE_SHARE_DIRECT):
-        return everything + np.log(share)
+        difference: float = everything + np.log(share)
+        return difference
     if containing >= 0:
         return _sum_by_members(tables, containing, k, inside, needed)
     return _sum_by_sets(tables, scores, ranks, k, inside, needed)

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES, subset_sums, sums_containing
 
@@ -44,16 +46,16 @@ class ScoreTables(NamedTuple):
         The masks of each node by falling score, laid out as the scores; then those of each outsider.
     """
 
-    layout: np.ndarray
-    values: np.ndarray
-    ranked: np.ndarray
+    layout: Ints
+    values: Floats
+    ranked: NDArray[np.int32]
 
 
 def build_tables(
     candidates: Sequence[Sequence[int]],
-    scores: Sequence[np.ndarray],
+    scores: Sequence[Floats],
     outsiders: Sequence[Sequence[int]] | None = None,
-    guest_scores: Sequence[np.ndarray] | None = None,
+    guest_scores: Sequence[Floats] | None = None,
 ) -> ScoreTables:
     """Build the samplers' tables from each node's candidates and the scores of all their subsets.
 
@@ -103,16 +105,16 @@ def build_tables(
     return tables
 
 
-def _starts(lengths: np.ndarray) -> np.ndarray:
+def _starts(lengths: Ints) -> Ints:
     """Return where each of several stretches begins that follow each other."""
     return np.cumsum(lengths) - lengths
 
 
 def _check_tables(
     candidates: Sequence[Sequence[int]],
-    scores: Sequence[np.ndarray],
+    scores: Sequence[Floats],
     outsiders: Sequence[Sequence[int]],
-    guest_scores: Sequence[np.ndarray],
+    guest_scores: Sequence[Floats],
 ) -> None:
     n = len(candidates)
     largest = max((len(chosen) for chosen in candidates), default=0)
@@ -142,9 +144,7 @@ def _check_candidates(node: int, chosen: list[int], n: int) -> None:
         )
 
 
-def _list_neighbours(
-    layout: np.ndarray, candidates: Sequence[Sequence[int]], outsiders: Sequence[Sequence[int]]
-) -> None:
+def _list_neighbours(layout: Ints, candidates: Sequence[Sequence[int]], outsiders: Sequence[Sequence[int]]) -> None:
     """Write who is a candidate of whom, and who is outside, into a layout; the first outsider is the guest."""
     n = len(candidates)
     layout[:, _HEIRS] = 0
@@ -180,55 +180,64 @@ def _fill_sums(tables: ScoreTables) -> None:
 @compiled
 def n_candidates(tables: ScoreTables, node: int) -> int:
     """Return the number of candidates of a node, its guest included."""
-    return tables.layout[node, _SIZE]
+    count: int = tables.layout[node, _SIZE]
+    return count
 
 
 @compiled
 def candidate(tables: ScoreTables, node: int, bit: int) -> int:
     """Return the candidate of a node that a local bit stands for."""
-    return tables.layout[node, _GROUPS + bit]
+    parent: int = tables.layout[node, _GROUPS + bit]
+    return parent
 
 
 @compiled
 def bit_of(tables: ScoreTables, node: int, other: int) -> int:
     """Return the local bit of another node among a node's candidates, or -1."""
-    return tables.layout[node, _GROUPS + len(tables.layout) + other]
+    bit: int = tables.layout[node, _GROUPS + len(tables.layout) + other]
+    return bit
 
 
 @compiled
 def n_heirs(tables: ScoreTables, node: int) -> int:
     """Return how many nodes have a node as a candidate."""
-    return tables.layout[node, _HEIRS]
+    count: int = tables.layout[node, _HEIRS]
+    return count
 
 
 @compiled
 def heir(tables: ScoreTables, node: int, index: int) -> int:
     """Return one of the nodes that have a node as a candidate."""
-    return tables.layout[node, _GROUPS + 2 * len(tables.layout) + index]
+    child: int = tables.layout[node, _GROUPS + 2 * len(tables.layout) + index]
+    return child
 
 
 @compiled
 def n_core(tables: ScoreTables, node: int) -> int:
     """Return the number of candidates of a node that are so for good: the guest's bit, if there is a guest."""
-    return tables.layout[node, _CORE]
+    count: int = tables.layout[node, _CORE]
+    return count
 
 
 @compiled
 def n_outsiders(tables: ScoreTables, node: int) -> int:
     """Return how many nodes a node may have as a guest."""
-    return tables.layout[node, _OUTSIDERS]
+    count: int = tables.layout[node, _OUTSIDERS]
+    return count
 
 
 @compiled
 def outsider(tables: ScoreTables, node: int, place: int) -> int:
     """Return one of the nodes that a node may have as a guest."""
-    return tables.layout[node, _GROUPS + 3 * len(tables.layout) + place]
+    parent: int = tables.layout[node, _GROUPS + 3 * len(tables.layout) + place]
+    return parent
 
 
 @compiled
 def guest_place(tables: ScoreTables, node: int) -> int:
     """Return which outsider is the guest; -1 if there are none."""
-    return tables.layout[node, _GUEST]
+    place: int = tables.layout[node, _GUEST]
+    return place
 
 
 @compiled
@@ -263,12 +272,12 @@ def own_copy(tables: ScoreTables) -> ScoreTables:
     return tables._replace(layout=tables.layout.copy())
 
 
-def guest_places(tables: ScoreTables) -> np.ndarray:
+def guest_places(tables: ScoreTables) -> Ints:
     """Return which outsider is the guest of each node; -1 where there are none."""
     return tables.layout[:, _GUEST].copy()
 
 
-def set_guests(tables: ScoreTables, places: np.ndarray) -> None:
+def set_guests(tables: ScoreTables, places: Ints) -> None:
     """Give every node the guest that `guest_places` told."""
     for node, place in enumerate(places):
         if place >= 0:
@@ -276,7 +285,7 @@ def set_guests(tables: ScoreTables, places: np.ndarray) -> None:
 
 
 @compiled
-def scores_of(tables: ScoreTables, node: int) -> np.ndarray:
+def scores_of(tables: ScoreTables, node: int) -> Floats:
     """Return the log scores of all sets of a node's candidates for good, in bitmask order."""
     begin = tables.layout[node, _SCORES]
     return tables.values[begin : begin + (1 << tables.layout[node, _CORE])]
@@ -301,21 +310,27 @@ def guest_stretches(tables: ScoreTables, node: int, place: int) -> tuple[int, in
 def log_score(tables: ScoreTables, node: int, mask: int) -> float:
     """Return log S(node | parents), prior included; with a parent from outside, times the number of outsiders."""
     k = tables.layout[node, _CORE]
+    score: float
     if mask >> k:
-        return tables.values[guest_stretches(tables, node, guest_place(tables, node))[0] + mask - (1 << k)]
-    return tables.values[tables.layout[node, _SCORES] + mask]
+        score = tables.values[guest_stretches(tables, node, guest_place(tables, node))[0] + mask - (1 << k)]
+    else:
+        score = tables.values[tables.layout[node, _SCORES] + mask]
+    return score
 
 
 @compiled
 def ranked_mask(tables: ScoreTables, node: int, rank: int, with_guest: bool) -> int:
     """Return the mask of a given rank, best first, of the parent sets without the guest or, less it, those with it."""
+    mask: int
     if with_guest:
-        return tables.ranked[guest_stretches(tables, node, guest_place(tables, node))[2] + rank]
-    return tables.ranked[tables.layout[node, _SCORES] + rank]
+        mask = tables.ranked[guest_stretches(tables, node, guest_place(tables, node))[2] + rank]
+    else:
+        mask = tables.ranked[tables.layout[node, _SCORES] + rank]
+    return mask
 
 
 @compiled
-def log_score_of(tables: ScoreTables, parents: np.ndarray) -> float:
+def log_score_of(tables: ScoreTables, parents: Ints) -> float:
     """Return the log score of a DAG given by local parent masks."""
     total = 0.0
     for i in range(len(parents)):

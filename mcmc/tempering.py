@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes.kernels.arrays import Floats, Ints, Words
 from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.mcmc.chains import accept, draw_dag, share_of_walk, split_mix, steps_over_partitions
 from gpn_bayes.mcmc.draw_dag import store_parents
@@ -38,12 +39,12 @@ class Ladder(NamedTuple):
         Which pairs are tried next, the even or the odd ones; how often the ladder was adapted.
     """
 
-    layouts: np.ndarray
-    ints: np.ndarray
-    scores: np.ndarray
-    betas: np.ndarray
-    exchanges: np.ndarray
-    progress: np.ndarray
+    layouts: Ints
+    ints: Ints
+    scores: Floats
+    betas: Floats
+    exchanges: Ints
+    progress: Ints
 
 
 def new_ladder(tables: ScoreTables, state: PartitionState, copies: int, ratio: float = 0.9) -> Ladder:
@@ -61,16 +62,16 @@ def new_ladder(tables: ScoreTables, state: PartitionState, copies: int, ratio: f
 @compiled
 def run_tempered(
     rng: np.random.Generator,
-    script: np.ndarray,
+    script: Floats,
     tables: ScoreTables,
     ladder: Ladder,
-    mix: np.ndarray,
+    mix: Floats,
     thin: int,
     adapt: bool,
-    words: np.ndarray,
-    log_scores: np.ndarray,
-    targets: np.ndarray,
-    counters: np.ndarray,
+    words: Words,
+    log_scores: Floats,
+    targets: Floats,
+    counters: Ints,
 ) -> None:
     """Run coupled chains for a block of draws, `thin` steps of each copy before each; as `chains.run_partition`.
 

@@ -88,10 +88,10 @@ def test_nothing_stands_loose_beside_the_rooms():
 # Every room, and the rooms it may use, or the files of a room. `posterior` uses plots and reports only when asked: see
 # below; these know it by its protocols.
 USES = {
-    "_util": "",
+    "_util": "kernels",
     "kernels": "",
     "mcmc": "kernels",
-    "datasets": "",
+    "datasets": "_util",
     "data": "_util",
     "graphs": "_util kernels",
     "simulate": "_util data graphs",

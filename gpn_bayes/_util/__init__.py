@@ -1,1 +1,4 @@
-"""What every room uses and that uses none of them: checks of arguments, files, SQLite, progress, wording."""
+"""What every room uses and that uses none of them: checks of arguments, files, SQLite, progress, wording, types.
+
+The types of arrays are named in `gpn_bayes.kernels.arrays`, since compiled code may import nothing from here.
+"""

@@ -13,6 +13,6 @@ def array_stats() -> Any:
     >>> bool(array_stats().rhat(draws) < 1.01)
     True
     """
-    from arviz_stats.base import array_stats
+    from arviz_stats.base.array import array_stats
 
     return array_stats

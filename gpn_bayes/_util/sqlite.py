@@ -37,7 +37,7 @@ else:
 class StoreConnection(sqlite3.Connection):
     """A connection that holds the file's lock until it is closed, collected, or its process ends."""
 
-    _unlock: weakref.finalize | None = None
+    _unlock: "weakref.finalize[[str, int, int], StoreConnection] | None" = None
 
     def hold(self, lock_path: str, descriptor: int) -> None:
         """Take over a lock, to release it with this connection."""
@@ -128,7 +128,8 @@ def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
 
 def file_of(connection: sqlite3.Connection) -> str:
     """Return the path of a connection's file."""
-    return connection.execute("PRAGMA database_list").fetchone()[2]
+    path: str = connection.execute("PRAGMA database_list").fetchone()[2]
+    return path
 
 
 def _can_not_write(error: BaseException) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from gpn_bayes._util.checks import check_share
+from gpn_bayes._util.types import Floats
 from gpn_bayes.kernels.partial_correlations import DETERMINED, weakest_partials
 
 # Some seconds; networks where a level takes more are so dense that higher levels hardly thin them out.
@@ -48,7 +49,8 @@ class Skeleton:
     @property
     def p_values(self) -> np.ndarray:
         """The largest p-value of each pair over its tests."""
-        return 2 * ndtr(-self.strengths)
+        largest: Floats = 2 * ndtr(-self.strengths)
+        return largest
 
 
 def pc_skeleton(
@@ -282,11 +284,12 @@ def _precision(matrix: np.ndarray, local: list[int]) -> np.ndarray | None:
         return None
     precision = (vectors / values) @ vectors.T
     scale = np.sqrt(np.diag(precision))
-    return precision / np.outer(scale, scale)
+    scaled: Floats = precision / np.outer(scale, scale)
+    return scaled
 
 
 def _checked_correlation(correlation: np.ndarray) -> np.ndarray:
-    matrix = np.array(correlation, dtype=float)
+    matrix: Floats = np.array(correlation, dtype=float)
     rule = "correlations must be a symmetric matrix with ones on its diagonal"
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"{rule}; received the shape {matrix.shape}")

@@ -5,6 +5,7 @@ from concurrent.futures import Executor
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.scores.cache import ScoreCache
 
 # Rows that distance correlations are computed from, drawn with a fixed seed where there are more.
@@ -65,17 +66,18 @@ def distance_correlations(values: np.ndarray, max_rows: int = MAX_DISTANCE_ROWS)
     # Few rows, such as 0, 1, 1, 2, can leave nothing but rounding of a column that varies: it then says nothing.
     squares = np.diag(products)
     scale = np.sqrt(np.where(squares > _ROUNDING * rows**2, squares, np.inf))
-    return products / np.outer(scale, scale)
+    correlations: Floats = products / np.outer(scale, scale)
+    return correlations
 
 
-def _distance_sums(columns: np.ndarray) -> np.ndarray:
+def _distance_sums(columns: Floats) -> Floats:
     """Return the sum of the distances from each entry of a column to all others, by sorting."""
     order = np.argsort(columns, axis=1)
     ordered = np.take_along_axis(columns, order, axis=1)
     rows = columns.shape[1]
     below = np.cumsum(ordered, axis=1)
     sums = ordered * (2 * np.arange(rows) + 2 - rows) - 2 * below + below[:, -1:]
-    result = np.empty_like(sums)
+    result: Floats = np.empty_like(sums)
     np.put_along_axis(result, order, sums, axis=1)
     return result
 

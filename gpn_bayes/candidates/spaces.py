@@ -10,6 +10,7 @@ import pandas as pd
 
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import did_you_mean
+from gpn_bayes._util.types import DiGraph, Floats
 from gpn_bayes.candidates.costs import filled_up_to, keeps_all, most_candidates
 from gpn_bayes.candidates.methods import (
     METHODS,
@@ -312,7 +313,7 @@ def _estimated_space(estimator: Any, prior: GraphPrior) -> SearchSpace:
     return SearchSpace(prior, f"estimate by {type(estimator).__name__}", lists, cut=cut)
 
 
-def _graph_space(graph: nx.DiGraph, prior: GraphPrior) -> SearchSpace:
+def _graph_space(graph: DiGraph, prior: GraphPrior) -> SearchSpace:
     """Return the space of the edges of a graph."""
     names = list(prior.names)
     edges = graphs.as_adjacency(graph, names, acyclic=False).astype(bool)
@@ -445,10 +446,11 @@ def _estimated_weights(estimator: Any, names: list[str]) -> np.ndarray:
     return weights
 
 
-def _ranks(weights: np.ndarray) -> np.ndarray:
+def _ranks(weights: Floats) -> Floats:
     """Rank an estimate's own parents of a node before its children, and larger weights before smaller ones."""
     sizes = np.abs(weights) / max(np.abs(weights).max(), np.finfo(float).tiny)
-    return np.where(weights != 0, 1 + sizes, sizes.T)
+    ranks: Floats = np.where(weights != 0, 1 + sizes, sizes.T)
+    return ranks
 
 
 def _check_required(prior: GraphPrior) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gpn_bayes._util.files import write_whole
+from gpn_bayes._util.types import DiGraph
 from gpn_bayes.cli import inputs, methods, screen
 from gpn_bayes.cli.folder import check_free
 from gpn_bayes.cli.options import (
@@ -25,7 +26,6 @@ from gpn_bayes.cli.options import (
 from gpn_bayes.cli.run import INTERRUPTED
 
 if TYPE_CHECKING:
-    import networkx as nx
     import pandas as pd
     from rich.table import Table
 
@@ -187,7 +187,7 @@ def edge_table(learner: "GraphEstimator") -> "pd.DataFrame":
     return table.reset_index(drop=True)
 
 
-def _lagged_table(graph: "nx.DiGraph") -> "pd.DataFrame":
+def _lagged_table(graph: "DiGraph") -> "pd.DataFrame":
     """Return the edges of a time series: those within a time, then those of one time before, and so on."""
     import pandas as pd
 

@@ -38,7 +38,8 @@ def find_method(method: str) -> "type[GraphEstimator]":
     from gpn_bayes._util.checks import check_choice
 
     check_choice("--method", method.lower(), tuple(METHODS))
-    return getattr(estimators, METHODS[method.lower()])
+    learner: type[GraphEstimator] = getattr(estimators, METHODS[method.lower()])
+    return learner
 
 
 def build(method: str, given: Mapping[str, Any], further: Sequence[str], usual: Mapping[str, Any]) -> "GraphEstimator":
@@ -73,7 +74,8 @@ def build(method: str, given: Mapping[str, Any], further: Sequence[str], usual: 
     for text in further:
         name, value = read_setting(text, own, method)
         settings[name] = value
-    return learner.set_params(**settings)
+    ready: GraphEstimator = learner.set_params(**settings)
+    return ready
 
 
 def read_setting(text: str, own: Sequence[str], method: str) -> tuple[str, Any]:

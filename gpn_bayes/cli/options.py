@@ -85,5 +85,5 @@ def reads_table(command: Callable[..., None]) -> Callable[..., None]:
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=option)
         for name, option in _TABLE_OPTIONS.items()
     ]
-    with_options.__signature__ = inspect.Signature([*own, *further])  # type: ignore[attr-defined]
+    with_options.__signature__ = inspect.Signature([*own, *further])  # type: ignore[attr-defined]  # for Typer
     return with_options

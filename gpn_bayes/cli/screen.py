@@ -53,7 +53,7 @@ def plain_messages() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        warnings.showwarning = show  # type: ignore[assignment]
+        warnings.showwarning = show  # type: ignore[assignment]  # takes the place of a warning as one
         try:
             yield
         except (ValueError, MissingPackage) as error:

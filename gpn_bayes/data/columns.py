@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from gpn_bayes._util.types import Bools, Floats
 from gpn_bayes.data.notation import is_number, is_whole
 from gpn_bayes.data.problems import Problem, argument, listed_cells, listed_rows
 
@@ -23,7 +25,7 @@ _KINDS_RULE = "columns must hold numbers or categories"
 class Column(NamedTuple):
     """A column as a `Dataset` holds it: floats, the kind and the levels."""
 
-    values: np.ndarray
+    values: Floats
     kind: str
     levels: tuple[Any, ...] | None
 
@@ -35,11 +37,11 @@ class Source(NamedTuple):
     labels: Any
     word: str
 
-    def rows(self, chosen: np.ndarray) -> str:
+    def rows(self, chosen: Bools) -> str:
         """Return in words the rows that are chosen by a mask."""
         return listed_rows([self.labels[place] for place in np.flatnonzero(chosen)], self.word)
 
-    def cells(self, column: np.ndarray, chosen: np.ndarray) -> str:
+    def cells(self, column: NDArray[np.object_], chosen: Bools) -> str:
         """Return in words the values and rows that are chosen by a mask."""
         found: dict[Any, list[Any]] = {}
         for place in np.flatnonzero(chosen):
@@ -60,7 +62,7 @@ def read_column(column: pd.Series, source: Source, category: bool = False) -> Co
         Whether its values are categories, whatever they look like.
     """
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return Column(column.cat.codes.to_numpy(dtype=float), "categorical", tuple(column.cat.categories))
+        return Column(column.cat.codes.to_numpy().astype(float), "categorical", tuple(column.cat.categories))
     if category:
         return _categories(column)
     if pd.api.types.is_bool_dtype(column.dtype):
@@ -75,7 +77,7 @@ def read_column(column: pd.Series, source: Source, category: bool = False) -> Co
     return Problem(_KINDS_RULE, f"column {source.name!r} is {column.dtype}", remedy)
 
 
-def _numbers(given: Iterable[Any], values: np.ndarray, dtype: Any, source: Source) -> Column | Problem:
+def _numbers(given: Iterable[Any], values: Floats, dtype: Any, source: Source) -> Column | Problem:
     infinite = ~np.isfinite(values)
     if infinite.any():
         return Problem(
@@ -128,7 +130,7 @@ def _is_number(cell: Any) -> bool:
     )
 
 
-def _text(column: pd.Series, cells: np.ndarray, source: Source) -> Column | Problem:
+def _text(column: pd.Series, cells: NDArray[np.object_], source: Source) -> Column | Problem:
     """Read texts as categories, unless some of them are numbers: whole numbers in every cell are names of levels."""
     written = {text: is_number(text) for text in pd.unique(cells)}
     if not any(written.values()):
@@ -145,7 +147,7 @@ def _text(column: pd.Series, cells: np.ndarray, source: Source) -> Column | Prob
     )
 
 
-def _mixed(cells: np.ndarray, numeric: np.ndarray, source: Source) -> Problem:
+def _mixed(cells: NDArray[np.object_], numeric: Bools, source: Source) -> Problem:
     """Return the problem of a column of numbers and text, with the cells that are in the minority."""
     rule, name = "a column must hold either numbers or text", source.name
     as_categories = f"{argument('categories', [name])} takes the column as categories"
@@ -160,7 +162,7 @@ def _mixed(cells: np.ndarray, numeric: np.ndarray, source: Source) -> Problem:
     )
 
 
-def _dates(cells: np.ndarray, source: Source) -> Problem:
+def _dates(cells: NDArray[np.object_], source: Source) -> Problem:
     example = str(cells[0]).removesuffix(" 00:00:00")
     remedy = f"{argument('drop', [source.name])} leaves it out"
     return Problem(_KINDS_RULE, f"column {source.name!r} holds dates such as {example!r}", remedy)

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.data.notation import has_unit
 from gpn_bayes.data.problems import argument, listed_names
 from gpn_bayes.data.reading import ReadSettings, read_table
@@ -62,7 +64,7 @@ class Dataset:
     """
 
     names: tuple[str, ...]
-    values: np.ndarray
+    values: Floats
     kinds: tuple[str, ...]
     levels: tuple[tuple[Any, ...] | None, ...]
     rows_dropped: int = 0
@@ -77,12 +79,13 @@ class Dataset:
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return self.values.shape[0]
+        rows: int = self.values.shape[0]
+        return rows
 
     @classmethod
     def read(
         cls,
-        data: "Dataset | pd.DataFrame | np.ndarray | str | Path",
+        data: "Dataset | pd.DataFrame | NDArray[Any] | str | Path",
         *,
         sep: str | None = None,
         decimal: str | None = None,
@@ -149,7 +152,7 @@ class Dataset:
 
     @classmethod
     def _read(
-        cls, data: "Dataset | pd.DataFrame | np.ndarray | str | Path", settings: ReadSettings, whole: bool
+        cls, data: "Dataset | pd.DataFrame | NDArray[Any] | str | Path", settings: ReadSettings, whole: bool
     ) -> "Dataset":
         if isinstance(data, Dataset):
             further = [name for name in settings.given if name != "missing"]
@@ -164,7 +167,7 @@ class Dataset:
         kinds, levels = (tuple(getattr(column, part) for column in table.columns) for part in ("kind", "levels"))
         return cls(table.names, values, kinds, levels, table.rows_dropped, table.notes)
 
-    def numeric(self, purpose: str) -> np.ndarray:
+    def numeric(self, purpose: str) -> Floats:
         """Return the raw values as floats, or say which column is not a number.
 
         Parameters
@@ -186,7 +189,7 @@ class Dataset:
             )
         return self.values
 
-    def standardised(self, purpose: str) -> np.ndarray:
+    def standardised(self, purpose: str) -> Floats:
         """Return the values centred and scaled to unit variance (ddof = 1).
 
         Parameters
@@ -198,7 +201,7 @@ class Dataset:
         return (values - values.mean(axis=0)) / values.std(axis=0, ddof=1)
 
 
-def read_part(data: "Dataset | pd.DataFrame | np.ndarray | str | Path", **settings: Any) -> Dataset:
+def read_part(data: "Dataset | pd.DataFrame | NDArray[Any] | str | Path", **settings: Any) -> Dataset:
     """Return one party's part of a larger table: as `Dataset.read`, but columns may be constant, and a row is enough.
 
     Examples
@@ -209,7 +212,7 @@ def read_part(data: "Dataset | pd.DataFrame | np.ndarray | str | Path", **settin
     return Dataset._read(data, ReadSettings(**settings), whole=False)
 
 
-def _warn_of_identical_columns(names: tuple[str, ...], values: np.ndarray) -> None:
+def _warn_of_identical_columns(names: tuple[str, ...], values: Floats) -> None:
     seen: dict[bytes, str] = {}
     for name, column in zip(names, values.T, strict=True):
         first = seen.setdefault(column.tobytes(), name)

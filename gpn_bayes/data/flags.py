@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import chdtrc, gammaln, ndtr
 
+from gpn_bayes._util.types import Bools, Floats, Ints, Words
 from gpn_bayes.data.dataset import Dataset
 
 # Worth knowing, but no reason to doubt the answers.
@@ -95,9 +96,9 @@ class _Column(NamedTuple):
     """One column: its name and values, and its distinct values (ascending) with their counts."""
 
     name: str
-    values: np.ndarray
-    distinct: np.ndarray
-    counts: np.ndarray
+    values: Floats
+    distinct: Floats
+    counts: Ints
     is_number: bool
     is_text: bool
 
@@ -109,11 +110,11 @@ class _Column(NamedTuple):
     def unique(self) -> bool:
         return len(self.distinct) == len(self.values)
 
-    def holds(self, chosen: np.ndarray) -> np.ndarray:
+    def holds(self, chosen: Bools) -> Bools:
         """Tell which rows hold one of the chosen distinct values."""
         return np.isin(self.values, self.distinct[chosen])
 
-    def without(self, dropped: np.ndarray) -> "_Column":
+    def without(self, dropped: Bools) -> "_Column":
         """Return the column without the rows that hold the dropped distinct values."""
         if not dropped.any():
             return self
@@ -208,7 +209,7 @@ def _column(data: Dataset, place: int, numbers: bool) -> _Column:
 # Values that stand for missing ones
 
 
-def _sentinels(column: _Column) -> np.ndarray:
+def _sentinels(column: _Column) -> Bools:
     """Tell which distinct values probably stand for missing ones: known to do so, repeated, and unlike the rest."""
     found = np.zeros(len(column.distinct), dtype=bool)
     if column.is_text or len(column.distinct) < 4:
@@ -245,7 +246,7 @@ def _is_far(column: _Column, others: slice, value: float) -> bool:
     return bool(gap > (_NINE_GAP if value == 9 else _ONE_DIGIT_GAP) * spread)
 
 
-def _sentinel_flag(columns: list[_Column], sentinels: list[np.ndarray], numbers: bool) -> Flag | None:
+def _sentinel_flag(columns: list[_Column], sentinels: list[Bools], numbers: bool) -> Flag | None:
     seen = []
     for column, chosen in zip(columns, sentinels, strict=True):
         if chosen.any():
@@ -344,7 +345,7 @@ def _are_codes(column: _Column) -> bool:
     return levels == 3 or not _fits(observed, np.diff(below, prepend=0.0, append=1.0), parameters=2)
 
 
-def _fits(observed: np.ndarray, probabilities: np.ndarray, parameters: int) -> bool:
+def _fits(observed: Floats, probabilities: Floats, parameters: int) -> bool:
     """Tell whether a chi-squared test lets counts of 0, 1, … have these probabilities; also if they are too few."""
     expected = observed.sum() * probabilities
     # Cells at either end are joined until none expects too few rows for the test.
@@ -432,16 +433,17 @@ def _row_flag(columns: list[_Column], n_rows: int) -> Flag | None:
     return Flag("same rows", (), f"{what}. Rows must be independent: if these are copies, remove them.")
 
 
-def _hashed(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _hashed(values: Floats, rng: np.random.Generator) -> Words:
     """Return a number for every row that looks random, and is equal for equal values; rows add up those of columns."""
     key, first, second = rng.integers(2**62, 2**63, 3, dtype=np.uint64) | np.uint64(1)
-    bits = (values + 0.0).view(np.uint64) ^ key  # -0 is 0
+    bits: Words = (values + 0.0).view(np.uint64) ^ key  # -0 is 0
     for factor in (first, second):
         bits = (bits ^ (bits >> np.uint64(31))) * factor
-    return bits ^ (bits >> np.uint64(29))
+    mixed: Words = bits ^ (bits >> np.uint64(29))
+    return mixed
 
 
-def _pairs(counts: np.ndarray) -> float:
+def _pairs(counts: Ints) -> float:
     counts = counts.astype(float)
     return float((counts * (counts - 1)).sum() / 2)
 
@@ -483,11 +485,11 @@ def _relabelled(columns: list[_Column]) -> list[tuple[list[str], str]]:
     return [(names, "the same categories, if under other names") for names in found.values() if len(names) > 1]
 
 
-def _range(values: np.ndarray) -> str:
+def _range(values: Floats) -> str:
     return f"{values[0]:.3g} to {values[-1]:.3g}" if not _is_whole(values) else f"{values[0]:.0f} to {values[-1]:.0f}"
 
 
-def _is_whole(values: np.ndarray) -> bool:
+def _is_whole(values: Floats) -> bool:
     return bool((values == np.floor(values)).all())
 
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gpn_bayes._util.types import Ints
 from gpn_bayes.data.notation import is_number, is_whole
 from gpn_bayes.data.problems import listed_rows
 
@@ -34,8 +36,8 @@ class Grid:
     """
 
     names: tuple[str, ...]
-    columns: list[np.ndarray]
-    lines: np.ndarray
+    columns: list[NDArray[np.object_]]
+    lines: Ints
     left_out: list[str]
 
 
@@ -155,13 +157,13 @@ def _check_widths(body: Rows, width: int, file: str, word: str) -> None:
     )
 
 
-def _cells(cells: list[Any]) -> np.ndarray:
+def _cells(cells: list[Any]) -> NDArray[np.object_]:
     column = np.empty(len(cells), dtype=object)
     column[:] = [None if cell is None or (isinstance(cell, str) and cell in MISSING) else cell for cell in cells]
     return column
 
 
-def _is_row_index(name: str, column: np.ndarray) -> bool:
+def _is_row_index(name: str, column: NDArray[np.object_]) -> bool:
     """Tell whether a column is a row index: nameless, with consecutive numbers or texts that all differ."""
     if name and not name.startswith("Unnamed:"):
         return False

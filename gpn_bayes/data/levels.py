@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats, Ints
+
 # Whole numbers with more values than this are measurements, where a score takes either kind.
 FEW_LEVELS = 20
 _LABELS = {2: ["low", "high"], 3: ["low", "middle", "high"]}
@@ -12,7 +14,7 @@ def labels(levels: int) -> list[str]:
     return _LABELS.get(levels, [f"q{k + 1}" for k in range(levels)])
 
 
-def cut(name: str, values: np.ndarray, method: str, levels: int) -> np.ndarray:
+def cut(name: str, values: Floats, method: str, levels: int) -> Ints:
     """Return the level of every value of a column, from 0.
 
     Parameters
@@ -39,7 +41,7 @@ def cut(name: str, values: np.ndarray, method: str, levels: int) -> np.ndarray:
     return codes
 
 
-def _quantile_codes(values: np.ndarray, levels: int) -> np.ndarray:
+def _quantile_codes(values: Floats, levels: int) -> Ints:
     """Return the part that the middle of a value's ranks falls into, so that ties at either end are treated alike."""
     ordered = np.sort(values)
     below, upto = (np.searchsorted(ordered, values, side=side) for side in ("left", "right"))

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from gpn_bayes._util.types import Ints
 from gpn_bayes.data.problems import argument, listed_rows
 
 POINT, COMMA = ".", ","
@@ -55,7 +57,7 @@ def has_unit(text: str) -> bool:
     return number != text and is_number(number.strip())
 
 
-def parse_plain(texts: np.ndarray) -> np.ndarray | None:
+def parse_plain(texts: NDArray[np.object_]) -> NDArray[Any] | None:
     """Return the numbers that texts stand for in a plain CSV file, as `pandas.read_csv` has them; None if some aren't.
 
     Examples
@@ -69,7 +71,7 @@ def parse_plain(texts: np.ndarray) -> np.ndarray | None:
         return None
 
 
-def parse(texts: np.ndarray, decimal: str) -> np.ndarray | None:
+def parse(texts: NDArray[np.object_], decimal: str) -> NDArray[Any] | None:
     """Return the numbers or truth values that texts stand for; None if some aren't.
 
     Parameters
@@ -93,7 +95,7 @@ def parse(texts: np.ndarray, decimal: str) -> np.ndarray | None:
     return parse_plain(np.array([written[text] for text in texts], dtype=object))
 
 
-def _whole_or_float(numbers: np.ndarray) -> np.ndarray:
+def _whole_or_float(numbers: NDArray[Any]) -> NDArray[Any]:
     # Whole numbers beyond 64 bits come back as objects, some even as they were written.
     return np.array([int(number) for number in numbers], dtype=object) if numbers.dtype == object else numbers
 
@@ -111,7 +113,7 @@ class Notation(NamedTuple):
 
 
 def find_notation(
-    columns: Mapping[str, np.ndarray], odd: Iterable[str], lines: np.ndarray, word: str, decimal: str | None
+    columns: Mapping[str, NDArray[np.object_]], odd: Iterable[str], lines: Ints, word: str, decimal: str | None
 ) -> Notation:
     """Return the one notation that all numbers of a table are written in.
 
@@ -147,14 +149,14 @@ def find_notation(
     return Notation(decimal, grouped)
 
 
-def _has_marks(cells: np.ndarray) -> bool:
+def _has_marks(cells: NDArray[np.object_]) -> bool:
     """Tell whether some number of a column isn't written as in plain CSV files."""
     marks = (COMMA, *_SPACES)
     texts = (text for text in pd.unique(cells) if isinstance(text, str))
     return any(any(mark in text for mark in marks) and is_number(text) for text in texts)
 
 
-def _numbers_of(columns: Mapping[str, np.ndarray]) -> dict[str, list[str]]:
+def _numbers_of(columns: Mapping[str, NDArray[np.object_]]) -> dict[str, list[str]]:
     """Return the distinct texts that are numbers in some notation, of columns that mostly hold such."""
     found = {}
     for name, cells in columns.items():
@@ -166,7 +168,7 @@ def _numbers_of(columns: Mapping[str, np.ndarray]) -> dict[str, list[str]]:
 
 
 def _decimal_of(
-    numbers: Mapping[str, Iterable[str]], columns: Mapping[str, np.ndarray], lines: np.ndarray, word: str
+    numbers: Mapping[str, Iterable[str]], columns: Mapping[str, NDArray[np.object_]], lines: Ints, word: str
 ) -> str:
     sure: dict[str, tuple[str, str]] = {}
     unsure = None

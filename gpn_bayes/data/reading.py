@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from gpn_bayes._util.checks import check_choice, check_count
+from gpn_bayes._util.types import Bools
 from gpn_bayes.data.columns import Column, Source, read_column
 from gpn_bayes.data.files import FileTable, check_file, is_parquet, read_cells, read_parquet
 from gpn_bayes.data.levels import FEW_LEVELS, cut, labels
@@ -214,7 +216,7 @@ def _raw(data: Any, settings: ReadSettings, texts: Sequence[str] = ()) -> _Table
     return _Table(tuple(names[place] for place in chosen), columns, data.index, "row")
 
 
-def _frame_of_array(values: np.ndarray) -> pd.DataFrame:
+def _frame_of_array(values: NDArray[Any]) -> pd.DataFrame:
     if values.ndim != 2:
         raise ValueError(f"an array of data must have two dimensions; received {values.ndim}")
     return pd.DataFrame(values, columns=[f"v{i + 1}" for i in range(values.shape[1])])
@@ -259,7 +261,7 @@ def _chosen(names: tuple[str, ...], settings: ReadSettings) -> list[int]:
     return [place for place in places if names[place] not in settings.drop]
 
 
-def _without_codes(cells: np.ndarray, codes: Sequence[str]) -> np.ndarray:
+def _without_codes(cells: NDArray[np.object_], codes: Sequence[str]) -> NDArray[np.object_]:
     if not codes:
         return cells
     column = cells.copy()
@@ -267,12 +269,12 @@ def _without_codes(cells: np.ndarray, codes: Sequence[str]) -> np.ndarray:
     return column
 
 
-def _plain(cells: np.ndarray) -> np.ndarray | None:
+def _plain(cells: NDArray[np.object_]) -> NDArray[Any] | None:
     """Return a column without gaps as numbers, where all are written as in plain CSV files."""
     return parse_plain(cells) if all(type(cell) is str for cell in cells) else None
 
 
-def _typed(cells: np.ndarray, decimal: str) -> np.ndarray:
+def _typed(cells: NDArray[np.object_], decimal: str) -> NDArray[Any]:
     """Return the cells of a column of a file as numbers where all are; the rest as it is."""
     text = np.array([isinstance(cell, str) for cell in cells], dtype=bool)
     numbers = parse(cells[text], decimal) if text.any() else None
@@ -285,7 +287,7 @@ def _typed(cells: np.ndarray, decimal: str) -> np.ndarray:
     return column
 
 
-def _is_missing(column: pd.Series, codes: Sequence[str]) -> np.ndarray:
+def _is_missing(column: pd.Series, codes: Sequence[str]) -> Bools:
     """Return which values are missing, or stand for that."""
     missing = column.isna().to_numpy(dtype=bool)
     if codes:
@@ -294,12 +296,12 @@ def _is_missing(column: pd.Series, codes: Sequence[str]) -> np.ndarray:
     return missing
 
 
-def _rows_of(table: _Table, kept: np.ndarray) -> _Table:
+def _rows_of(table: _Table, kept: Bools) -> _Table:
     columns = [column[kept].reset_index(drop=True) for column in table.columns]
     return replace(table, columns=columns, labels=[table.labels[place] for place in np.flatnonzero(kept)])
 
 
-def _check_kept(table: _Table, absent: np.ndarray, kept: int) -> None:
+def _check_kept(table: _Table, absent: Bools, kept: int) -> None:
     if kept >= 2:
         return
     counts = absent.sum(axis=0)
@@ -312,7 +314,7 @@ def _check_kept(table: _Table, absent: np.ndarray, kept: int) -> None:
 
 
 def _read_one(
-    table: _Table, place: int, absent: np.ndarray, settings: ReadSettings, whole: bool
+    table: _Table, place: int, absent: Bools, settings: ReadSettings, whole: bool
 ) -> tuple[Column | None, list[Problem]]:
     """Return one column, None if it can't be read, and what is wrong with it."""
     name, gaps = table.names[place], absent[:, place]
@@ -335,7 +337,7 @@ def _leaving_out(table: _Table, name: str) -> str:
     return f"{argument('drop', [name])} leaves it out" if len(table.names) > 2 else ""
 
 
-def _missing(table: _Table, place: int, absent: np.ndarray) -> list[Problem]:
+def _missing(table: _Table, place: int, absent: Bools) -> list[Problem]:
     name, gaps = table.names[place], absent[:, place]
     if not gaps.any():
         return []

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.data.dataset import Dataset, fingerprint_of
 from gpn_bayes.data.reading import ReadSettings, check_names
 
@@ -49,8 +51,8 @@ class SufficientStatistics:
     """
 
     n: int
-    mean: np.ndarray
-    cov: np.ndarray
+    mean: Floats
+    cov: Floats
     names: tuple[str, ...]
     fingerprint: str = field(init=False)
 
@@ -89,7 +91,7 @@ class SufficientStatistics:
         return self.n
 
     @classmethod
-    def of(cls, data: "Dataset | pd.DataFrame | np.ndarray | str | Path") -> "SufficientStatistics":
+    def of(cls, data: "Dataset | pd.DataFrame | NDArray[Any] | str | Path") -> "SufficientStatistics":
         """Return the statistics of a table of numbers: anything that `Dataset.read` takes."""
         table = Dataset.read(data)
         values = table.numeric("a covariance")
@@ -120,10 +122,11 @@ class SufficientStatistics:
         return cls(rows, mean, cov, tuple(str(name) for name in names))
 
     @property
-    def correlation(self) -> np.ndarray:
+    def correlation(self) -> Floats:
         """The covariance of the standardised variables."""
         scale = np.sqrt(np.diag(self.cov))
-        return self.cov / np.outer(scale, scale)
+        correlation: Floats = self.cov / np.outer(scale, scale)
+        return correlation
 
 
 def read_data(data: Any, **settings: Any) -> "Dataset | SufficientStatistics":

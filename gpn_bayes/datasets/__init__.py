@@ -6,6 +6,8 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
+from gpn_bayes._util.types import DiGraph
+
 _ROWS = {"observational": "sachs_observational.csv", "all": "sachs_all.csv.gz"}
 _EDGES = (17, 20)
 
@@ -42,7 +44,7 @@ def sachs(rows: str = "observational", transform: str | None = None) -> pd.DataF
     return frame if transform is None else frame.add(0.5).apply(np.log2)
 
 
-def sachs_consensus(edges: int = 17) -> nx.DiGraph:
+def sachs_consensus(edges: int = 17) -> DiGraph:
     """Return the network that biologists agreed on for the variables of `sachs`.
 
     Parameters
@@ -64,7 +66,7 @@ def sachs_consensus(edges: int = 17) -> nx.DiGraph:
     """
     if edges not in _EDGES:
         raise ValueError(f"the consensus network has 17 or 20 edges; received {edges!r}")
-    graph: nx.DiGraph = nx.DiGraph()
+    graph: DiGraph = nx.DiGraph()
     graph.add_nodes_from(_read(_ROWS["observational"]).columns)
     graph.add_edges_from(_read(f"sachs_consensus_{edges}.csv").itertuples(index=False, name=None))
     return graph

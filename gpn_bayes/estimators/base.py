@@ -4,13 +4,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
 
-import networkx as nx
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from gpn_bayes import graphs, scores
+from gpn_bayes._util.types import Adjacency, DiGraph, Floats
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.estimators.arrays import check_array_input
 from gpn_bayes.estimators.method_and_parameter import method_and_parameter
@@ -19,7 +20,7 @@ from gpn_bayes.estimators.problem import Problem, read_problem
 Data = Dataset | SufficientStatistics
 
 
-class GraphEstimator(BaseEstimator):
+class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A learner that returns one graph.
 
     A subclass implements `fit`, which calls `_keep_graph` and returns itself.
@@ -36,13 +37,13 @@ class GraphEstimator(BaseEstimator):
         Their number.
     """
 
-    graph_: nx.DiGraph
-    adjacency_: np.ndarray
-    feature_names_in_: np.ndarray
+    graph_: DiGraph
+    adjacency_: Adjacency
+    feature_names_in_: NDArray[np.object_]
     n_features_in_: int
     _data: Data | None
 
-    def _keep_graph(self, adjacency: np.ndarray, names: Sequence[str], data: Data | None) -> None:
+    def _keep_graph(self, adjacency: Adjacency, names: Sequence[str], data: Data | None) -> None:
         """Set what every fitted learner has; `data` is None where a learner never saw pooled rows."""
         self.adjacency_ = np.ascontiguousarray(adjacency, dtype=np.int8)
         self.graph_ = graphs.to_networkx(self.adjacency_, list(names))
@@ -64,7 +65,7 @@ class GraphEstimator(BaseEstimator):
         >>> HillClimbing(score="bge").get_params()["score"]
         'bge'
         """
-        found = super().get_params(deep)
+        found: dict[str, Any] = super().get_params(deep)
         # As an attribute, `score` is the method.
         return found | {"score": vars(self)["score"]} if "score" in found else found
 
@@ -148,7 +149,7 @@ class GraphEstimator(BaseEstimator):
             raise ValueError(f"the data must have the estimate's variables; {min(odd)!r} is in only one of the two")
         return scorer.total(self._dag())
 
-    def _dag(self) -> nx.DiGraph:
+    def _dag(self) -> DiGraph:
         """Return the DAG to score: the estimate, or one that stands for it."""
         return self.graph_
 
@@ -191,7 +192,7 @@ class ScoreBasedEstimator(GraphEstimator, ABC):
     random_state: Any
     progressbar: bool
     log_score_: float
-    weights_: np.ndarray
+    weights_: Floats
     max_parents_: int
 
     def fit(self, X: Any, y: None = None) -> Self:  # noqa: N803 (scikit-learn's name)

@@ -7,7 +7,6 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
@@ -16,6 +15,7 @@ from gpn_bayes import graphs
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.checks import check_count
 from gpn_bayes._util.progress import progress_bar
+from gpn_bayes._util.types import DiGraph, Words
 from gpn_bayes.data import Dataset, SufficientStatistics, read_data
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.pc import NO_DAG
@@ -54,7 +54,7 @@ class BootstrapResult(GraphQueries):
     """
 
     names: tuple[str, ...]
-    parents: np.ndarray
+    parents: Words
     learner: str
     inconsistent: int = 0
     quantity: ClassVar[str] = "frequency"
@@ -71,7 +71,8 @@ class BootstrapResult(GraphQueries):
         >>> boot.resamples
         20
         """
-        return self.parents.shape[1]
+        count: int = self.parents.shape[1]
+        return count
 
     def __repr__(self) -> str:
         """Say in one line what it is."""
@@ -95,7 +96,7 @@ class BootstrapResult(GraphQueries):
         status[same & (features[0] == 1)] = "always"
         return Moments(value, error, np.full(len(value), float(count)), status)
 
-    def graphs(self, distinct: bool = False) -> Iterator[nx.DiGraph]:
+    def graphs(self, distinct: bool = False) -> Iterator[DiGraph]:
         """Yield the DAGs of the resamples.
 
         Parameters

@@ -5,6 +5,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from gpn_bayes._util.types import Adjacency, Words
 from gpn_bayes.estimators.problem import Problem
 from gpn_bayes.kernels.dags import closures
 from gpn_bayes.kernels.hill_climbing import REVERSE, TOGGLE, best_move, reversible
@@ -49,14 +50,14 @@ class Climber:
         A number that equal DAGs share.
     """
 
-    def __init__(self, problem: Problem, adjacency: np.ndarray) -> None:
+    def __init__(self, problem: Problem, adjacency: Adjacency) -> None:
         n = problem.n
         self.problem = problem
         # The same for all runs: nothing random depends on them.
         self._keys = np.random.default_rng(0).integers(0, 2**64, (n, n), dtype=np.uint64)
         self.place_at(adjacency)
 
-    def place_at(self, adjacency: np.ndarray) -> None:
+    def place_at(self, adjacency: Adjacency) -> None:
         """Go to another DAG."""
         n = self.problem.n
         self.adjacency = np.array(adjacency, dtype=np.int8)
@@ -83,7 +84,7 @@ class Climber:
             self.gains[others, node] = np.where(values == -np.inf, -np.inf, known)
         return self
 
-    def best_move(self, visited: np.ndarray) -> Move:
+    def best_move(self, visited: Words) -> Move:
         """Return the best change that leads to none of the visited graphs; `find_gains` comes first."""
         return Move(*best_move(self.adjacency, self._reach, self.gains, self._keys, self.graph, visited))
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import Any, Self
 
-import networkx as nx
 import numpy as np
 
 from gpn_bayes import graphs, scores
 from gpn_bayes._util.checks import check_count, check_not_negative
+from gpn_bayes._util.types import Bools, DiGraph, Floats
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.lagged_data import LaggedData, lagged_graph, lagged_name, read_series
 from gpn_bayes.estimators.lagged_orders import OrderProblem, best_orders
@@ -76,13 +76,13 @@ class DYNOTEARS(GraphEstimator):
     ([('rain', 'flow')], [('flow[t-1]', 'flow[t]'), ('rain[t-1]', 'rain[t]'), ('rain[t]', 'flow[t]')])
     """
 
-    lagged_graph_: nx.DiGraph
-    weights_: np.ndarray
-    lagged_weights_: np.ndarray
-    raw_weights_: np.ndarray
-    raw_lagged_weights_: np.ndarray
+    lagged_graph_: DiGraph
+    weights_: Floats
+    lagged_weights_: Floats
+    raw_weights_: Floats
+    raw_lagged_weights_: Floats
     objective_: float
-    objectives_: np.ndarray
+    objectives_: Floats
     interrupted_: bool
     _lagged: LaggedData
 
@@ -150,7 +150,7 @@ class DYNOTEARS(GraphEstimator):
         allowed = np.concatenate([~prior.forbidden, *later])
         return OrderProblem(lagged.moments(), penalties, allowed, graphs.ancestors(prior.required))
 
-    def _keep_edges(self, lagged: LaggedData, required: np.ndarray) -> None:
+    def _keep_edges(self, lagged: LaggedData, required: Bools) -> None:
         self.weights_ = cut(self.raw_weights_, self.threshold, required)
         self.lagged_weights_ = cut(self.raw_lagged_weights_, self.lagged_threshold, np.zeros(1, dtype=bool))
         within = (self.weights_ != 0) | required
@@ -186,7 +186,7 @@ class DYNOTEARS(GraphEstimator):
         return sum(scorer.local(node, self.lagged_graph_.predecessors(node)) for node in now)
 
 
-def _lagged_matrix(edges: Any, names: tuple[str, ...], lags: int) -> np.ndarray:
+def _lagged_matrix(edges: Any, names: tuple[str, ...], lags: int) -> Bools:
     """Return forbidden lagged edges as an array of shape (lags, d, d)."""
     matrix = np.zeros((lags, len(names), len(names)), dtype=bool)
     if isinstance(edges, str) or not isinstance(edges, Iterable):

@@ -8,6 +8,7 @@ import numpy as np
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count
 from gpn_bayes._util.progress import progress_bar
+from gpn_bayes._util.types import Adjacency, Bools, Floats
 from gpn_bayes.estimators.base import ScoreBasedEstimator
 from gpn_bayes.estimators.climbing import Climber
 from gpn_bayes.estimators.problem import Problem
@@ -71,7 +72,7 @@ class HillClimbing(ScoreBasedEstimator):
     """
 
     n_steps_: int
-    trace_: np.ndarray
+    trace_: Floats
     interrupted_: bool
 
     def __init__(
@@ -103,7 +104,7 @@ class HillClimbing(ScoreBasedEstimator):
         self.random_state = random_state
         self.progressbar = progressbar
 
-    def _search(self, problem: Problem) -> np.ndarray:
+    def _search(self, problem: Problem) -> Adjacency:
         for name in ("tabu", "patience", "restarts"):
             check_count(name, getattr(self, name))
         if self.jump is not None:
@@ -169,8 +170,9 @@ class _Climb:
             self.best, self.best_total = self.climber.adjacency.copy(), self.climber.total
 
 
-def _first_graph(problem: Problem, start: Any) -> np.ndarray:
-    required, forbidden = problem.prior.required, problem.prior.forbidden
+def _first_graph(problem: Problem, start: Any) -> Adjacency:
+    required: Bools = problem.prior.required
+    forbidden: Bools = problem.prior.forbidden
     if start is None:
         return required.astype(np.int8)
     adjacency = graphs.as_adjacency(start, problem.names)

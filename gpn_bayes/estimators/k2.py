@@ -7,6 +7,7 @@ import numpy as np
 
 from gpn_bayes._util.checks import check_count
 from gpn_bayes._util.progress import progress_bar
+from gpn_bayes._util.types import Adjacency
 from gpn_bayes.estimators.base import ScoreBasedEstimator
 from gpn_bayes.estimators.orders import check_required, orders_to_try, read_order
 from gpn_bayes.estimators.problem import Problem
@@ -84,7 +85,7 @@ class K2(ScoreBasedEstimator):
         self.random_state = random_state
         self.progressbar = progressbar
 
-    def _search(self, problem: Problem) -> np.ndarray:
+    def _search(self, problem: Problem) -> Adjacency:
         best, best_score = None, -np.inf
         orders, count = self._orders(problem)
         self.interrupted_ = False
@@ -112,7 +113,7 @@ class K2(ScoreBasedEstimator):
         return orders_to_try(problem, self.n_orders, np.random.default_rng(self.random_state)), self.n_orders
 
 
-def greedy_parents(problem: Problem, order: Sequence[int]) -> tuple[np.ndarray, float]:
+def greedy_parents(problem: Problem, order: Sequence[int]) -> tuple[Adjacency, float]:
     """Return the DAG that K2 finds for an order, and its score.
 
     Parameters

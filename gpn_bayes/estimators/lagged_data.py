@@ -8,6 +8,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
+from gpn_bayes._util.types import Bools, DiGraph, Floats
 from gpn_bayes.data import Dataset
 
 
@@ -22,9 +23,7 @@ def lagged_name(name: str, lag: int) -> str:
     return f"{name}[t-{lag}]" if lag else f"{name}[t]"
 
 
-def lagged_graph(
-    names: Sequence[str], adjacency: np.ndarray, weights: np.ndarray, lagged_weights: np.ndarray
-) -> nx.DiGraph:
+def lagged_graph(names: Sequence[str], adjacency: Bools, weights: Floats, lagged_weights: Floats) -> DiGraph:
     """Return the edges within a time and those of the past, with their weights, over names such as "x[t-1]".
 
     Parameters
@@ -45,7 +44,7 @@ def lagged_graph(
     columns = [lagged_name(name, lag) for lag in range(len(lagged_weights) + 1) for name in names]
     present = np.concatenate([adjacency, *(matrix != 0 for matrix in lagged_weights)])
     values = np.concatenate([weights, *lagged_weights])
-    graph: nx.DiGraph = nx.DiGraph()
+    graph: DiGraph = nx.DiGraph()
     graph.add_nodes_from(columns)
     for parent, child in np.argwhere(present):
         graph.add_edge(columns[parent], columns[child], weight=float(values[parent, child]))
@@ -68,14 +67,14 @@ class LaggedData:
 
     names: tuple[str, ...]
     lags: int
-    values: np.ndarray
+    values: Floats
 
     @property
     def columns(self) -> list[str]:
         """The names of the columns of `values`."""
         return [lagged_name(name, lag) for lag in range(self.lags + 1) for name in self.names]
 
-    def moments(self) -> np.ndarray:
+    def moments(self) -> Floats:
         """Return the covariances (divided by the number of rows) of all columns."""
         centred = self.values - self.values.mean(axis=0)
         return centred.T @ centred / len(centred)
@@ -150,7 +149,7 @@ def _frame(series: Any) -> pd.DataFrame:
     return pd.DataFrame(values)
 
 
-def _beside_past(values: np.ndarray, lags: int) -> np.ndarray:
+def _beside_past(values: Floats, lags: int) -> Floats:
     rows = len(values) - lags
     return np.hstack([values[lags - k : lags - k + rows] for k in range(lags + 1)])
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpn_bayes._util.progress import progress_bar
+from gpn_bayes._util.types import Ints
 from gpn_bayes.estimators.notears.order_search import OrderSearch, least_variance_order
 from gpn_bayes.kernels.lasso_orders import OrderState
 from gpn_bayes.kernels.regressions import Regressions
@@ -81,7 +82,7 @@ def _regressions(problem: OrderProblem) -> Regressions:
     return Regressions(0, np.ascontiguousarray(problem.moments), None, penalties, allowed)
 
 
-def _run(search: OrderSearch, order: np.ndarray) -> tuple[OrderState, float]:
+def _run(search: OrderSearch, order: Ints) -> tuple[OrderState, float]:
     """Climb from an order, and on from there by random moves as long as they lead to better ones."""
     best, _, lowest = search.begin(order)
     idle = 0

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.estimators.quasi_newton import Function, Minimum
 
 Minimiser = Callable[[Function, np.ndarray], Minimum]
@@ -30,7 +31,7 @@ class Round(NamedTuple):
 
 
 def augmented_lagrangian(
-    loss: Function, constraint: Function, start: np.ndarray, largest_h: float, minimiser: Minimiser
+    loss: Function, constraint: Function, start: Floats, largest_h: float, minimiser: Minimiser
 ) -> Iterator[Round]:
     """Yield where each round ends, until h is below `largest_h` or can't be brought there.
 
@@ -62,7 +63,7 @@ def augmented_lagrangian(
 
 
 def _lagrangian(loss: Function, constraint: Function, alpha: float, rho: float) -> Function:
-    def function(x: np.ndarray) -> tuple[float, np.ndarray]:
+    def function(x: Floats) -> tuple[float, Floats]:
         value, gradient = loss(x)
         h, slope = constraint(x)
         # A product, not a power: Python's powers raise where a product overflows.

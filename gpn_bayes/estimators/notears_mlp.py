@@ -10,6 +10,7 @@ import pandas as pd
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count, check_not_negative
 from gpn_bayes._util.progress import progress_bar, shares
+from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.lagrangian import Round, augmented_lagrangian
@@ -88,10 +89,10 @@ class NOTEARSMLP(GraphEstimator):
     [('mek', 'erk'), ('raf', 'mek')]
     """
 
-    weights_: np.ndarray
-    raw_weights_: np.ndarray
+    weights_: Floats
+    raw_weights_: Floats
     objective_: float
-    objectives_: np.ndarray
+    objectives_: Floats
     h_: float
     removed_: pd.DataFrame
     interrupted_: bool
@@ -149,7 +150,7 @@ class NOTEARSMLP(GraphEstimator):
         self._keep_graph((self.weights_ != 0) | prior.required, data.names, data)
         return self
 
-    def _best_start(self, values: np.ndarray, prior: GraphPrior) -> "_Found":
+    def _best_start(self, values: Floats, prior: GraphPrior) -> "_Found":
         rng = np.random.default_rng(self.random_state)
         search = _Search(values, prior, self.hidden, self.lambda1, self.lambda2)
         found: list[_Found] = []
@@ -162,7 +163,7 @@ class NOTEARSMLP(GraphEstimator):
 
 
 class _Found(NamedTuple):
-    weights: np.ndarray
+    weights: Floats
     objective: float
     h: float
     removed: list[Removed]
@@ -172,7 +173,7 @@ class _Found(NamedTuple):
 class _Search:
     """The optimisation from one start."""
 
-    def __init__(self, values: np.ndarray, prior: GraphPrior, hidden: int, lambda1: float, lambda2: float) -> None:
+    def __init__(self, values: Floats, prior: GraphPrior, hidden: int, lambda1: float, lambda2: float) -> None:
         self.values = values - values.mean(axis=0)
         self.required: np.ndarray = prior.required
         # What leads back along required edges could only close a cycle.
@@ -209,19 +210,19 @@ class _Search:
             report(0.5 + (node + 1) / (2 * len(everyone)))
         return _Found(weights, objective, rough.h, removed, interrupted)
 
-    def _networks(self, inputs: np.ndarray, outputs: np.ndarray) -> Perceptrons:
+    def _networks(self, inputs: Ints, outputs: Ints) -> Perceptrons:
         allowed, free = (matrix[np.ix_(inputs, outputs)] for matrix in (self.allowed, self.required))
         return Perceptrons(self.values[:, inputs], self.values[:, outputs], allowed, *self.settings, free)
 
     @staticmethod
-    def _without_cycles(networks: Perceptrons, start: np.ndarray) -> Iterator[Round]:
+    def _without_cycles(networks: Perceptrons, start: Floats) -> Iterator[Round]:
         """Fit all networks at once, until hardly anything is left of cycles."""
 
-        def cycles(parameters: np.ndarray) -> tuple[float, np.ndarray]:
+        def cycles(parameters: Floats) -> tuple[float, Floats]:
             h, slopes = exponential(networks.squares(parameters))
             return h, networks.through_squares(parameters, slopes)
 
-        def minimiser(function: Function, start: np.ndarray) -> Minimum:
+        def minimiser(function: Function, start: Floats) -> Minimum:
             return minimise(function, start, networks.penalties, _ROUGH)
 
         return augmented_lagrangian(networks.loss, cycles, start, _LARGEST_H, minimiser)

@@ -9,6 +9,7 @@ import numpy as np
 
 from gpn_bayes._util.checks import check_choice, check_count, check_seconds
 from gpn_bayes._util.progress import progress_bar
+from gpn_bayes._util.types import Adjacency, Floats, Ints
 from gpn_bayes.estimators.base import ScoreBasedEstimator
 from gpn_bayes.estimators.parent_sets import adjacency_of
 from gpn_bayes.estimators.pops import potentially_optimal_sets
@@ -87,7 +88,7 @@ class OrderingSearch(ScoreBasedEstimator):
     """
 
     order_: list[str]
-    trace_: np.ndarray
+    trace_: Floats
     search_seconds_: float
     interrupted_: bool
 
@@ -126,7 +127,7 @@ class OrderingSearch(ScoreBasedEstimator):
         self.random_state = random_state
         self.progressbar = progressbar
 
-    def _search(self, problem: Problem) -> np.ndarray:
+    def _search(self, problem: Problem) -> Adjacency:
         self._check()
         rng = np.random.default_rng(self.random_state)
         first = None
@@ -186,7 +187,7 @@ class OrderSearch:
     rng: np.random.Generator
     by_insertion: bool = True
     against_order: bool = False
-    first: np.ndarray | None = None
+    first: Ints | None = None
     trace: list[float] = field(default_factory=list)
     interrupted: bool = False
 

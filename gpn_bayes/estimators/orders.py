@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from gpn_bayes import graphs
+from gpn_bayes._util.types import Bools, Floats
 from gpn_bayes.estimators.problem import Problem
 
 
@@ -77,14 +78,15 @@ def orders_to_try(problem: Problem, count: int, rng: np.random.Generator) -> Ite
         yield _by_urgency(urgency, earlier)
 
 
-def _must_precede(problem: Problem) -> np.ndarray:
+def _must_precede(problem: Problem) -> Bools:
     """Return which variable comes before which: by the required edges, and where only that way is an edge allowed."""
-    required, forbidden = problem.prior.required, problem.prior.forbidden
+    required: Bools = problem.prior.required
+    forbidden: Bools = problem.prior.forbidden
     one_way = required | (forbidden.T & ~forbidden)
     return one_way if graphs.is_acyclic(one_way.astype(np.int8)) else required
 
 
-def _by_urgency(urgency: np.ndarray, earlier: np.ndarray) -> list[int]:
+def _by_urgency(urgency: Floats, earlier: Bools) -> list[int]:
     """Place the most urgent variable next, of those whose predecessors are all placed."""
     order: list[int] = []
     waiting = np.ones(len(urgency), dtype=bool)
@@ -95,7 +97,7 @@ def _by_urgency(urgency: np.ndarray, earlier: np.ndarray) -> list[int]:
     return order
 
 
-def _along_the_strongest_pairs(problem: Problem) -> np.ndarray:
+def _along_the_strongest_pairs(problem: Problem) -> Floats:
     """Return high values for variables that a tree of the strongest pairs reaches first, grown from the strongest."""
     n = problem.n
     gains = np.full((n, n), -np.inf)

@@ -1,15 +1,18 @@
 """All parent sets a node may have, with their scores: what searches over orders choose from."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpn_bayes._util.progress import progress_bar
+from gpn_bayes._util.types import Adjacency, Floats, Ints, Words
 from gpn_bayes.estimators.problem import Problem
 from gpn_bayes.kernels.parent_sets import ParentSets
 
 # Members of each set, ascending, then -1; and the scores.
-ScoredSets = tuple[np.ndarray, np.ndarray]
+ScoredSets = tuple[NDArray[np.int16], Floats]
 
 
 def scored_nodes(problem: Problem, progressbar: bool = False) -> Iterator[tuple[int, ScoredSets]]:
@@ -43,13 +46,13 @@ def gather(scored: Sequence[ScoredSets], n: int) -> ParentSets:
     )
 
 
-def _ranked(sets: np.ndarray, values: np.ndarray) -> ScoredSets:
-    keys = [sets[:, column] for column in reversed(range(sets.shape[1]))]
+def _ranked(sets: NDArray[np.int16], values: Floats) -> ScoredSets:
+    keys: list[NDArray[Any]] = [sets[:, column] for column in reversed(range(sets.shape[1]))]
     order = np.lexsort([*keys, (sets >= 0).sum(axis=1), -values])
     return sets[order], np.ascontiguousarray(values[order], dtype=np.float64)
 
 
-def as_words(sets: np.ndarray, n: int) -> np.ndarray:
+def as_words(sets: NDArray[np.integer], n: int) -> Words:
     """Return padded rows of indices as sets of nodes in 64-bit words.
 
     Examples
@@ -65,7 +68,7 @@ def as_words(sets: np.ndarray, n: int) -> np.ndarray:
     return words
 
 
-def members(words: np.ndarray) -> list[int]:
+def members(words: Words) -> list[int]:
     """Return the nodes in a set of nodes.
 
     Examples
@@ -77,7 +80,7 @@ def members(words: np.ndarray) -> list[int]:
     return np.flatnonzero(bits).tolist()
 
 
-def adjacency_of(sets: ParentSets, rows: np.ndarray) -> np.ndarray:
+def adjacency_of(sets: ParentSets, rows: Ints) -> Adjacency:
     """Return the adjacency matrix of the DAG in which each node has the parent set of its row."""
     n = len(rows)
     adjacency = np.zeros((n, n), dtype=np.int8)

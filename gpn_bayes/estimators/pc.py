@@ -4,12 +4,12 @@ import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
-import networkx as nx
 import numpy as np
 
 from gpn_bayes import graphs
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.checks import check_choice, check_count, check_share
+from gpn_bayes._util.types import Bools, DiGraph
 from gpn_bayes.candidates.pc_skeleton import Skeleton
 from gpn_bayes.data import Dataset, read_data
 from gpn_bayes.estimators.base import Data, GraphEstimator
@@ -163,7 +163,7 @@ class PC(GraphEstimator):
             return CallableTest(self.test)
         raise ValueError(f"test must be a test, a function or one of {', '.join(TESTS)}; received {self.test!r}")
 
-    def _keep(self, found: Orientation, skeleton: Skeleton, settled: np.ndarray, data: Data) -> None:
+    def _keep(self, found: Orientation, skeleton: Skeleton, settled: Bools, data: Data) -> None:
         names = data.names
         self._keep_graph(found.pdag, names, data)
         self.cpdag_ = self.adjacency_
@@ -181,7 +181,7 @@ class PC(GraphEstimator):
         if dag is None:
             warnings.warn(NO_DAG, UserWarning, stacklevel=4)
 
-    def _dag(self) -> nx.DiGraph:
+    def _dag(self) -> DiGraph:
         if self.dag_ is None:
             raise ValueError("only DAGs have a score; no DAG agrees with the edges and colliders that PC found")
         return self.dag_

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpn_bayes import graphs
+from gpn_bayes._util.types import Adjacency, Bools
 from gpn_bayes.candidates.pc_skeleton import Skeleton
 from gpn_bayes.estimators.independence.base import BoundTest, neighbour_sets
 from gpn_bayes.graphs import equivalence
@@ -43,14 +44,14 @@ class Orientation:
         Edges that Meek's rules would direct both ways.
     """
 
-    pdag: np.ndarray
+    pdag: Adjacency
     ambiguous: list[Triple] = field(default_factory=list)
     conflicts: list[Triple] = field(default_factory=list)
     undecided: list[tuple[int, int]] = field(default_factory=list)
 
 
 def orient(
-    skeleton: Skeleton, test: BoundTest, alpha: float, rule: str, required: np.ndarray, forbidden: np.ndarray
+    skeleton: Skeleton, test: BoundTest, alpha: float, rule: str, required: Bools, forbidden: Bools
 ) -> Orientation:
     """Direct as many edges of a skeleton as can be.
 
@@ -95,7 +96,7 @@ def _is_ambiguous(share: float, rule: str) -> bool:
     return math.isnan(share) or (share < 1 if rule == "conservative" else share == 0.5)
 
 
-def _with_collider(pdag: np.ndarray, triple: Triple, conflicts: list[Triple]) -> np.ndarray:
+def _with_collider(pdag: Bools, triple: Triple, conflicts: list[Triple]) -> Bools:
     """Return the graph with one more collider, or as it is where it can't have it."""
     x, z, y = triple
     if pdag[x, z] and pdag[y, z]:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes._util.types import Bools, Floats, Ints
 from gpn_bayes.kernels import mlp
 
 
@@ -23,10 +24,10 @@ class Layers(NamedTuple):
         The constants of the outputs.
     """
 
-    first: np.ndarray
-    biases: np.ndarray
-    second: np.ndarray
-    offsets: np.ndarray
+    first: Floats
+    biases: Floats
+    second: Floats
+    offsets: Floats
 
 
 class Perceptrons:
@@ -50,22 +51,22 @@ class Perceptrons:
 
     def __init__(
         self,
-        inputs: np.ndarray,
-        outputs: np.ndarray,
-        allowed: np.ndarray,
+        inputs: Floats,
+        outputs: Floats,
+        allowed: Bools,
         hidden: int,
         lambda1: float,
         lambda2: float,
-        free: np.ndarray,
+        free: Bools,
     ) -> None:
         self.inputs = np.ascontiguousarray(inputs, dtype=float)
         self.outputs = np.ascontiguousarray(outputs, dtype=float)
         self.hidden = hidden
         self.lambda2 = lambda2
         self._allowed = np.repeat(allowed.T, hidden, axis=0)
-        networks = self.outputs.shape[1]
+        networks: int = self.outputs.shape[1]
         units = networks * hidden
-        self._ends = list(accumulate([units * self.inputs.shape[1], units, units, networks]))
+        self._ends: list[int] = list(accumulate([units * self.inputs.shape[1], units, units, networks]))
         self._activations = np.empty((len(self.inputs), units))
         self.penalties = np.zeros(self.size)
         self.layers(self.penalties).first[:] = np.repeat(np.where(free, 0.0, lambda1).T, hidden, axis=0)
@@ -75,7 +76,7 @@ class Perceptrons:
         """Number of parameters."""
         return self._ends[-1]
 
-    def layers(self, parameters: np.ndarray) -> Layers:
+    def layers(self, parameters: Floats) -> Layers:
         """Return the parts of a vector of parameters, without a copy."""
         first, biases, second, _ = self._ends
         return Layers(
@@ -85,14 +86,14 @@ class Perceptrons:
             parameters[second:],
         )
 
-    def part(self, parameters: np.ndarray, inputs: np.ndarray, network: int) -> np.ndarray:
+    def part(self, parameters: Floats, inputs: Ints, network: int) -> Floats:
         """Return the parameters of one network alone, with some of its inputs."""
         layers = self.layers(parameters)
         units = slice(network * self.hidden, (network + 1) * self.hidden)
         first = layers.first[units, inputs].ravel()
         return np.concatenate([first, layers.biases[units], layers.second[network], layers.offsets[[network]]])
 
-    def start(self, rng: np.random.Generator, reach: float) -> np.ndarray:
+    def start(self, rng: np.random.Generator, reach: float) -> Floats:
         """Return random parameters to begin with.
 
         Parameters
@@ -110,7 +111,7 @@ class Perceptrons:
         layers.second[:] = rng.uniform(-1, 1, layers.second.shape) / np.sqrt(self.hidden)
         return parameters
 
-    def loss(self, parameters: np.ndarray) -> tuple[float, np.ndarray]:
+    def loss(self, parameters: Floats) -> tuple[float, Floats]:
         """Return half the mean squared error, summed over the networks, plus the L2 penalty; and the gradient."""
         layers = self.layers(parameters)
         gradient = np.empty(self.size)
@@ -129,10 +130,13 @@ class Perceptrons:
         """Return what the networks say, of shape (rows, networks)."""
         layers = self.layers(parameters)
         units = 1 / (1 + self._exponentials(inputs, layers, np.empty((len(inputs), len(layers.biases)))))
-        return np.einsum("njk,jk->nj", units.reshape(len(inputs), -1, self.hidden), layers.second) + layers.offsets
+        outputs: Floats = (
+            np.einsum("njk,jk->nj", units.reshape(len(inputs), -1, self.hidden), layers.second) + layers.offsets
+        )
+        return outputs
 
     @staticmethod
-    def _exponentials(inputs: np.ndarray, layers: Layers, room: np.ndarray) -> np.ndarray:
+    def _exponentials(inputs: Floats, layers: Layers, room: Floats) -> Floats:
         """Write exp(-z) of what enters each unit into `room`, and return it."""
         np.dot(inputs, layers.first.T, out=room)
         room += layers.biases
@@ -141,12 +145,12 @@ class Perceptrons:
         with np.errstate(over="ignore"):
             return np.exp(room, out=room)
 
-    def squares(self, parameters: np.ndarray) -> np.ndarray:
+    def squares(self, parameters: Floats) -> Floats:
         """Return how strongly each input (row) enters each network (column): the sum of its squared weights."""
         first = self.layers(parameters).first
         return np.square(first).reshape(self.outputs.shape[1], self.hidden, first.shape[1]).sum(axis=1).T
 
-    def through_squares(self, parameters: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    def through_squares(self, parameters: Floats, slopes: Floats) -> Floats:
         """Return the gradient of a function of `squares`, by the parameters, from that by the squares."""
         gradient = np.zeros(self.size)
         first = self.layers(parameters).first

@@ -16,11 +16,13 @@ before they are scored (de Campos & Ji 2011; de Campos, Scanagatta, Corani & Zaf
    larger than with P, while pen(Q) is no smaller; so Q is as good as Q + j.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpn_bayes._util.progress import progress_bar
+from gpn_bayes._util.types import Bools, Floats
 from gpn_bayes.estimators.parent_sets import ScoredSets, gather, scored_nodes
 from gpn_bayes.estimators.problem import Problem
 from gpn_bayes.kernels.parent_sets import ParentSets
@@ -57,9 +59,10 @@ def potentially_optimal_sets(problem: Problem, progressbar: bool = False) -> Par
     return gather(scored, problem.n)
 
 
-def _undominated(sets: np.ndarray, scores: np.ndarray, removable: np.ndarray) -> ScoredSets:
+def _undominated(sets: NDArray[np.int16], scores: Floats, removable: Bools) -> ScoredSets:
     """Return the sets that score more than each of their subsets."""
-    order = np.lexsort([np.zeros(len(sets)), *(sets[:, place] for place in reversed(range(sets.shape[1])))])
+    keys: list[NDArray[Any]] = [sets[:, place] for place in reversed(range(sets.shape[1]))]
+    order = np.lexsort([np.zeros(len(sets)), *keys])
     sets, scores = np.ascontiguousarray(sets[order]), scores[order]
     sizes = (sets >= 0).sum(axis=1)
     below = best_below(sets, np.argsort(sizes, kind="stable"), scores, removable)
@@ -110,7 +113,7 @@ class _LevelSearch:
             return _Level(sets, np.empty(0), np.empty(0))
         return self._score(node, *extend(self._rules, levels, node))
 
-    def _score(self, node: int, sets: np.ndarray, below: np.ndarray) -> _Level:
+    def _score(self, node: int, sets: NDArray[np.int16], below: Floats) -> _Level:
         """Score new sets, and keep those that beat all sets below them."""
         required = np.tile(np.array(self._required[node], dtype=np.int16), (len(sets), 1))
         whole = np.concatenate([required, sets], axis=1)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpn_bayes import scores
+from gpn_bayes._util.types import Adjacency, Floats
 from gpn_bayes.data import Dataset, SufficientStatistics, read_data
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.prior import GraphPrior
@@ -59,11 +60,11 @@ class Problem:
         """Return log S(node | parents), by index, from memory where it is known."""
         return self.store.get(node, (int(parent) for parent in parents))
 
-    def total(self, adjacency: np.ndarray) -> float:
+    def total(self, adjacency: Adjacency) -> float:
         """Return the score of a DAG."""
         return sum(self.local(i, np.flatnonzero(adjacency[:, i])) for i in range(self.n))
 
-    def edge_gains(self, adjacency: np.ndarray) -> np.ndarray:
+    def edge_gains(self, adjacency: Adjacency) -> Floats:
         """Return by how much the score of a DAG would fall without each of its edges; 0 where there is none."""
         gains = np.zeros(adjacency.shape)
         for i in range(self.n):

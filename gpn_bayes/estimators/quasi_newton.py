@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.kernels.proximal import descend_coordinates
 
 Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -48,12 +49,12 @@ class _Point(NamedTuple):
 class _Problem:
     """What is minimised, and how often it was computed."""
 
-    def __init__(self, function: Function, penalties: np.ndarray) -> None:
+    def __init__(self, function: Function, penalties: Floats) -> None:
         self.function = function
         self.penalties = penalties
         self.evaluations = 0
 
-    def at(self, x: np.ndarray) -> _Point:
+    def at(self, x: Floats) -> _Point:
         self.evaluations += 1
         smooth, gradient = self.function(x)
         return _Point(x, gradient, smooth + float(self.penalties @ np.abs(x)))
@@ -65,7 +66,7 @@ class _Curvature:
     def __init__(self) -> None:
         self.pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=_MEMORY)
 
-    def add(self, step: np.ndarray, change: np.ndarray) -> None:
+    def add(self, step: Floats, change: Floats) -> None:
         """Take in a step, unless the function bends down along it."""
         product = float(step @ change)
         if product > 1e-12 * np.linalg.norm(step) * np.linalg.norm(change):
@@ -79,7 +80,7 @@ class _Curvature:
         _, change, product = self.pairs[-1]
         return float(change @ change) / product
 
-    def newton(self, gradient: np.ndarray) -> np.ndarray:
+    def newton(self, gradient: Floats) -> Floats:
         """Return the inverse of the curvature times a gradient (two loops over the pairs)."""
         direction = gradient.copy()
         shares = []
@@ -91,7 +92,7 @@ class _Curvature:
             direction += (share - float(change @ direction) / product) * step
         return direction
 
-    def compact(self, size: int) -> tuple[np.ndarray, np.ndarray]:
+    def compact(self, size: int) -> tuple[Floats, Floats]:
         """Return Q and Q R such that the curvature is `scale` I - Q R Q' (Byrd, Nocedal & Schnabel 1994)."""
         if not self.pairs:
             return np.zeros((size, 1)), np.zeros((size, 1))
@@ -105,8 +106,8 @@ class _Curvature:
 
 def minimise(
     function: Function,
-    start: np.ndarray,
-    penalties: np.ndarray,
+    start: Floats,
+    penalties: Floats,
     tolerance: float = 1e-9,
     solver: str = "orthant-wise",
     most_steps: int = 10_000,
@@ -156,7 +157,7 @@ def minimise(
     return Minimum(point.x, point.value, problem.evaluations)
 
 
-def steepest(gradient: np.ndarray, x: np.ndarray, penalties: np.ndarray) -> np.ndarray:
+def steepest(gradient: Floats, x: Floats, penalties: Floats) -> Floats:
     """Return the gradient of the whole objective: at zeros the least in magnitude that it can be.
 
     Examples
@@ -165,7 +166,8 @@ def steepest(gradient: np.ndarray, x: np.ndarray, penalties: np.ndarray) -> np.n
     [0.0, -2.0, 2.0]
     """
     at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - penalties, 0.0)
-    return np.where(x != 0, gradient + penalties * np.sign(x), at_zero)
+    slope: Floats = np.where(x != 0, gradient + penalties * np.sign(x), at_zero)
+    return slope
 
 
 def _orthant_step(problem: _Problem, point: _Point, curvature: _Curvature) -> _Point | None:

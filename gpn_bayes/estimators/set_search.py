@@ -20,6 +20,7 @@ import numpy as np
 
 from gpn_bayes import graphs
 from gpn_bayes._util.progress import progress_bar
+from gpn_bayes._util.types import Adjacency, Ints
 from gpn_bayes.estimators.climbing import Climber
 from gpn_bayes.estimators.parent_sets import ScoredSets, gather
 from gpn_bayes.estimators.problem import Problem
@@ -32,9 +33,7 @@ BATCH = 64
 Set = tuple[int, ...]
 
 
-def anytime_parent_sets(
-    problem: Problem, sets_per_variable: int, progressbar: bool = False
-) -> tuple[ParentSets, np.ndarray]:
+def anytime_parent_sets(problem: Problem, sets_per_variable: int, progressbar: bool = False) -> tuple[ParentSets, Ints]:
     """Score the most promising parent sets of every node; return those that beat all their subsets, and a good order.
 
     Parameters
@@ -69,7 +68,7 @@ def anytime_parent_sets(
     return ParentSets(starts, sets.words[kept], sets.scores[kept]), order
 
 
-def _climb(problem: Problem) -> np.ndarray:
+def _climb(problem: Problem) -> Adjacency:
     """Return the first DAG that no change of one edge makes better; its scores are remembered in the store."""
     climber = Climber(problem, problem.prior.required)
     nowhere = np.empty(0, dtype=np.uint64)

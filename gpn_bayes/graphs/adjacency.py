@@ -6,8 +6,10 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from gpn_bayes._util.checks import did_you_mean
+from gpn_bayes._util.types import Adjacency, DiGraph
 from gpn_bayes.kernels import dags
 
 
@@ -26,7 +28,7 @@ def graph_names(graph: Any) -> list[Hashable] | None:
     return None
 
 
-def as_adjacency(graph: Any, names: Sequence[Hashable], acyclic: bool = True) -> np.ndarray:
+def as_adjacency(graph: Any, names: Sequence[Hashable], acyclic: bool = True) -> Adjacency:
     """Return the adjacency matrix of a graph, with rows and columns in the order of `names`.
 
     Parameters
@@ -74,7 +76,7 @@ def as_adjacency(graph: Any, names: Sequence[Hashable], acyclic: bool = True) ->
     return matrix
 
 
-def _from_networkx(graph: nx.Graph, places: dict[Hashable, int]) -> np.ndarray:
+def _from_networkx(graph: "nx.Graph[Any]", places: dict[Hashable, int]) -> Adjacency:
     if not graph.is_directed():
         raise ValueError(f"the graph must be directed; received a networkx {type(graph).__name__}")
     for node in graph.nodes:
@@ -83,7 +85,7 @@ def _from_networkx(graph: nx.Graph, places: dict[Hashable, int]) -> np.ndarray:
     return _from_edges(graph.edges(), places)
 
 
-def _from_frame(frame: pd.DataFrame, names: list[Hashable]) -> np.ndarray:
+def _from_frame(frame: pd.DataFrame, names: list[Hashable]) -> Adjacency:
     for side, labels in (("columns", frame.columns), ("rows", frame.index)):
         if len(labels) != len(names) or set(labels) != set(names):
             odd = sorted(map(repr, set(labels) ^ set(names)))
@@ -92,13 +94,13 @@ def _from_frame(frame: pd.DataFrame, names: list[Hashable]) -> np.ndarray:
     return _from_array(frame.loc[names, names].to_numpy(), len(names))
 
 
-def _from_array(array: np.ndarray, n: int) -> np.ndarray:
+def _from_array(array: NDArray[Any], n: int) -> Adjacency:
     if array.shape != (n, n):
         raise ValueError(f"the adjacency matrix must have shape ({n}, {n}); received {array.shape}")
     return _binary(array).copy()
 
 
-def _binary(array: np.ndarray) -> np.ndarray:
+def _binary(array: NDArray[Any]) -> Adjacency:
     """Return an array of zeros and ones as int8."""
     wrong = (array != 0) & (array != 1)
     if wrong.any():
@@ -106,7 +108,7 @@ def _binary(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array, dtype=np.int8)
 
 
-def _from_edges(edges: Iterable[Any], places: dict[Hashable, int]) -> np.ndarray:
+def _from_edges(edges: Iterable[Any], places: dict[Hashable, int]) -> Adjacency:
     if isinstance(edges, str) or not isinstance(edges, Iterable):
         raise ValueError(f"a graph must be a DiGraph, an adjacency matrix or edges; received {edges!r}")
     matrix = np.zeros((len(places), len(places)), np.int8)
@@ -143,12 +145,12 @@ def _place(node: Hashable, places: dict[Hashable, int], by_position: bool) -> in
     raise ValueError(f"every node must be one of the variables; {node!r} is not{did_you_mean(node, places)}")
 
 
-def _cycle(matrix: np.ndarray, names: Sequence[Hashable]) -> str:
+def _cycle(matrix: Adjacency, names: Sequence[Hashable]) -> str:
     edges = nx.find_cycle(to_networkx(matrix, names))
     return " -> ".join(str(node) for node in [edges[0][0], *(edge[1] for edge in edges)])
 
 
-def to_networkx(adjacency: Any, names: Sequence[Hashable] | None = None) -> nx.DiGraph:
+def to_networkx(adjacency: Any, names: Sequence[Hashable] | None = None) -> DiGraph:
     """Return an adjacency matrix as a networkx.DiGraph with all its nodes, in order.
 
     Examples
@@ -158,14 +160,14 @@ def to_networkx(adjacency: Any, names: Sequence[Hashable] | None = None) -> nx.D
     """
     matrix = np.asarray(adjacency)
     names = list(range(len(matrix))) if names is None else list(names)
-    graph: nx.DiGraph = nx.DiGraph()
+    graph: DiGraph = nx.DiGraph()
     graph.add_nodes_from(names)
     matrix = _from_array(matrix, len(names))
     graph.add_edges_from((names[i], names[j]) for i, j in np.argwhere(matrix).tolist())
     return graph
 
 
-def as_stack(graph: Any) -> np.ndarray:
+def as_stack(graph: Any) -> Adjacency:
     """Return one graph or an array of them as int8 of shape (..., n, n).
 
     Examples

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from gpn_bayes._util.types import Adjacency, Floats, Ints, Words
 from gpn_bayes.graphs.packing import pack, unpack
 from gpn_bayes.graphs.structure import as_dags
 from gpn_bayes.kernels import dags
@@ -22,7 +23,7 @@ def count_linear_extensions(adjacency: Any) -> int:
     return int(_extension_counts(pack(as_dags(adjacency))))
 
 
-def log_linear_extensions(parents: np.ndarray) -> np.ndarray:
+def log_linear_extensions(parents: Words) -> Floats:
     """Return the log of the number of linear extensions of each DAG, given as packed parents.
 
     Parameters
@@ -42,7 +43,7 @@ def log_linear_extensions(parents: np.ndarray) -> np.ndarray:
     return np.log(_extension_counts(parents).astype(float))
 
 
-def _extension_counts(parents: np.ndarray) -> np.ndarray:
+def _extension_counts(parents: Words) -> Ints:
     n = parents.shape[-2]
     most = dags.MAX_EXTENSION_NODES
     if n > most:
@@ -51,7 +52,7 @@ def _extension_counts(parents: np.ndarray) -> np.ndarray:
     return dags.linear_extensions(masks).reshape(parents.shape[:-2])
 
 
-def enumerate_dags(n: int) -> np.ndarray:
+def enumerate_dags(n: int) -> Adjacency:
     """Return every DAG on n labelled nodes (n at most 5), int8 of shape (count, n, n).
 
     Examples

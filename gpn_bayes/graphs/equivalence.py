@@ -6,11 +6,13 @@ the same arrows, and with no collider between unjoined parents that it does not 
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpn_bayes import graphs
+from gpn_bayes._util.types import Adjacency, Bools
 
 
 class Closure(NamedTuple):
@@ -24,11 +26,11 @@ class Closure(NamedTuple):
         Edges (i, j), i < j, that rules would direct both ways, and so were left undirected.
     """
 
-    pdag: np.ndarray
+    pdag: Adjacency
     clashes: list[tuple[int, int]]
 
 
-def meek_closure(pdag: np.ndarray) -> Closure:
+def meek_closure(pdag: NDArray[Any]) -> Closure:
     """Direct the undirected edges that can point one way only, by Meek's four rules (1995).
 
     All rules are applied to all edges at once until none finds any more, so that the order of the variables doesn't
@@ -53,7 +55,7 @@ def meek_closure(pdag: np.ndarray) -> Closure:
     return Closure(closed.astype(np.int8), pairs)
 
 
-def _directed_by_rules(graph: np.ndarray) -> np.ndarray:
+def _directed_by_rules(graph: Bools) -> Bools:
     """Return the undirected edges that some rule directs, [i, j] for i -> j."""
     arrows, lines, joined = graph & ~graph.T, graph & graph.T, graph | graph.T
     counts = arrows.astype(np.int32)
@@ -73,7 +75,7 @@ def _directed_by_rules(graph: np.ndarray) -> np.ndarray:
     return wanted
 
 
-def consistent_extension(pdag: np.ndarray) -> np.ndarray | None:
+def consistent_extension(pdag: NDArray[Any]) -> Adjacency | None:
     """Return a DAG that a partially directed graph stands for, or None where there is none (Dor & Tarsi 1992).
 
     Examples
@@ -94,7 +96,7 @@ def consistent_extension(pdag: np.ndarray) -> np.ndarray | None:
     return dag
 
 
-def nearest_dag(pdag: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def nearest_dag(pdag: NDArray[Any], rng: np.random.Generator) -> Adjacency:
     """Return a DAG near to a partially directed graph that stands for none: the same pairs are joined.
 
     Sinks are taken away one after the other, as for a consistent extension; where none is left, the node that reverses
@@ -115,7 +117,7 @@ def nearest_dag(pdag: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return dag
 
 
-def _cost_as_sink(graph: np.ndarray, left: np.ndarray, node: int) -> tuple[int, int]:
+def _cost_as_sink(graph: Adjacency, left: Bools, node: int) -> tuple[int, int]:
     """Return how many arrows out of a node, and how many unjoined pairs of new and other parents, speak against it."""
     into, out_of = (graph[:, node] == 1) & left, (graph[node] == 1) & left
     near = into | out_of
@@ -124,14 +126,14 @@ def _cost_as_sink(graph: np.ndarray, left: np.ndarray, node: int) -> tuple[int, 
     return int((out_of & ~into).sum()), int(apart[into & out_of].sum())
 
 
-def _make_sink(graph: np.ndarray, left: np.ndarray, node: int) -> None:
+def _make_sink(graph: Adjacency, left: Bools, node: int) -> None:
     """Direct all edges between a node and those that are left into the node, and take it away."""
     graph[left & (graph[node] == 1), node] = 1
     graph[node, left] = 0
     left[node] = False
 
 
-def random_extension(pdag: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
+def random_extension(pdag: NDArray[Any], rng: np.random.Generator) -> Adjacency | None:
     """Return one of the DAGs that a partially directed graph stands for, each with the same probability; or None.
 
     Every DAG of an undirected component has a single source. How many have a given one is counted by directing its
@@ -152,7 +154,7 @@ def random_extension(pdag: np.ndarray, rng: np.random.Generator) -> np.ndarray |
     return dag.astype(np.int8)
 
 
-def count_extensions(pdag: np.ndarray) -> int:
+def count_extensions(pdag: NDArray[Any]) -> int:
     """Return how many DAGs a partially directed graph stands for.
 
     Examples
@@ -166,7 +168,7 @@ def count_extensions(pdag: np.ndarray) -> int:
     return math.prod(members.count(nodes) for nodes in _components(members.lines, range(len(members.lines))))
 
 
-def _members(pdag: np.ndarray) -> "_Members | None":
+def _members(pdag: NDArray[Any]) -> "_Members | None":
     """Return what a partially directed graph stands for: its equivalence class, and what is known beyond that."""
     found = consistent_extension(pdag)
     if found is None:
@@ -181,7 +183,7 @@ Nodes = tuple[int, ...]
 class _Rooted(NamedTuple):
     """What follows from one node being the source of a component: arrows, components left, and how many DAGs."""
 
-    arrows: np.ndarray
+    arrows: Bools
     parts: list[Nodes]
     size: int
 
@@ -189,7 +191,7 @@ class _Rooted(NamedTuple):
 class _Members:
     """The ways to direct the undirected components of a CPDAG without new colliders, and with what is known."""
 
-    def __init__(self, class_graph: np.ndarray, known: np.ndarray) -> None:
+    def __init__(self, class_graph: Bools, known: Bools) -> None:
         self.arrows = class_graph & ~class_graph.T
         self.lines = class_graph & class_graph.T
         self.known = known & self.lines
@@ -201,7 +203,7 @@ class _Members:
             return math.factorial(len(nodes))
         return sum(choice.size for choice in self._choices(nodes))
 
-    def draw(self, nodes: Nodes, rng: np.random.Generator) -> np.ndarray:
+    def draw(self, nodes: Nodes, rng: np.random.Generator) -> Bools:
         """Return the arrows of a component, each way to direct it with the same probability."""
         if self._any_order(nodes):
             place = np.full(len(self.lines), -1)
@@ -240,7 +242,7 @@ class _Members:
         return _Rooted(arrows, parts, math.prod(self.count(part) for part in parts))
 
 
-def _components(lines: np.ndarray, nodes: Nodes | range) -> list[Nodes]:
+def _components(lines: Bools, nodes: Nodes | range) -> list[Nodes]:
     """Return the connected components among some nodes, each in ascending order."""
     left, found = set(nodes), []
     while left:

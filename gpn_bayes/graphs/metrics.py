@@ -5,9 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from gpn_bayes import graphs
+from gpn_bayes._util.types import Adjacency, Bools, Floats, Ints
 
 # Classes of evidence by the size of a difference of scores, and where each but the last ends.
 _EVIDENCE = ("neutral", "positive", "strong", "very strong")
@@ -132,9 +134,7 @@ def fdr(estimate: Any, truth: Any, skeleton: bool = False) -> float:
     return (counts.fp + counts.reversed) / found if found else 0.0
 
 
-def shd_draws(
-    draws: np.ndarray, truth: Any, cpdag: bool = False, names: Sequence[Hashable] | None = None
-) -> np.ndarray:
+def shd_draws(draws: NDArray[Any], truth: Any, cpdag: bool = False, names: Sequence[Hashable] | None = None) -> Ints:
     """Return the structural Hamming distance of each drawn graph; see `shd`.
 
     Parameters
@@ -158,11 +158,12 @@ def shd_draws(
     found, true = _draws_and_truth(draws, truth, names)
     if cpdag:
         found, true = _classes(found), _classes(true)
-    return _pairs(found != true)
+    distances: Ints = _pairs(found != true)
+    return distances
 
 
 def confusion_draws(
-    draws: np.ndarray, truth: Any, skeleton: bool = False, names: Sequence[Hashable] | None = None
+    draws: NDArray[Any], truth: Any, skeleton: bool = False, names: Sequence[Hashable] | None = None
 ) -> Confusion:
     """Return the counts of `confusion` for each drawn graph, as four arrays.
 
@@ -192,9 +193,7 @@ def confusion_draws(
     return Confusion(tp, fp, fn, both - tp)
 
 
-def tp_draws(
-    draws: np.ndarray, truth: Any, skeleton: bool = False, names: Sequence[Hashable] | None = None
-) -> np.ndarray:
+def tp_draws(draws: NDArray[Any], truth: Any, skeleton: bool = False, names: Sequence[Hashable] | None = None) -> Ints:
     """Return the number of true edges in each drawn graph; see `confusion`.
 
     Parameters
@@ -208,12 +207,11 @@ def tp_draws(
     >>> tp_draws(graphs.enumerate_dags(2), np.array([[0, 1], [0, 0]])).tolist()
     [0, 1, 0]
     """
-    return confusion_draws(draws, truth, skeleton, names).tp
+    counts: Ints = confusion_draws(draws, truth, skeleton, names).tp
+    return counts
 
 
-def fp_draws(
-    draws: np.ndarray, truth: Any, skeleton: bool = False, names: Sequence[Hashable] | None = None
-) -> np.ndarray:
+def fp_draws(draws: NDArray[Any], truth: Any, skeleton: bool = False, names: Sequence[Hashable] | None = None) -> Ints:
     """Return the number of false edges in each drawn graph; reversed edges are not among them.
 
     Parameters
@@ -227,7 +225,8 @@ def fp_draws(
     >>> fp_draws(graphs.enumerate_dags(2), np.zeros((2, 2))).tolist()
     [0, 1, 1]
     """
-    return confusion_draws(draws, truth, skeleton, names).fp
+    counts: Ints = confusion_draws(draws, truth, skeleton, names).fp
+    return counts
 
 
 def reverse_kl(log_q: Any, log_p: Any) -> float:
@@ -332,7 +331,7 @@ def _array(graph: Any, names: Sequence[Hashable] | None = None) -> Any:
     return graph if are_edges else np.asarray(graph)
 
 
-def network_matrix(network: Any, names: Sequence[Hashable]) -> np.ndarray:
+def network_matrix(network: Any, names: Sequence[Hashable]) -> Adjacency:
     """Return a network to compare with as an adjacency matrix; it may have cycles, and undirected edges set both ways.
 
     Parameters
@@ -358,14 +357,14 @@ def _names(*candidates: Any) -> list[Hashable] | None:
     return None
 
 
-def _aligned(estimate: Any, truth: Any) -> tuple[np.ndarray, np.ndarray]:
+def _aligned(estimate: Any, truth: Any) -> tuple[Adjacency, Adjacency]:
     """Return two graphs as adjacency matrices over the same nodes."""
     estimate, truth = _array(estimate), _array(truth)
     names: Sequence[Hashable] = _names(truth, estimate) or range(len(truth))
     return graphs.as_adjacency(estimate, names, acyclic=False), graphs.as_adjacency(truth, names, acyclic=False)
 
 
-def _draws_and_truth(draws: Any, truth: Any, names: Sequence[Hashable] | None) -> tuple[np.ndarray, np.ndarray]:
+def _draws_and_truth(draws: Any, truth: Any, names: Sequence[Hashable] | None) -> tuple[Adjacency, Adjacency]:
     found = graphs.as_stack(draws)
     if names is None:
         names = _names(_array(truth)) or range(found.shape[-1])
@@ -375,12 +374,12 @@ def _draws_and_truth(draws: Any, truth: Any, names: Sequence[Hashable] | None) -
     return found, true
 
 
-def _pairs(relation: np.ndarray) -> np.ndarray:
-    """Count the unordered pairs of nodes that stand in a relation, in one direction or both."""
+def _pairs(relation: Bools) -> Any:
+    """Count the unordered pairs of nodes that stand in a relation, in one direction or both; one number a graph."""
     return (relation | relation.swapaxes(-1, -2)).sum(axis=(-1, -2)) // 2
 
 
-def _classes(stack: np.ndarray) -> np.ndarray:
+def _classes(stack: Adjacency) -> Adjacency:
     """Replace DAGs by their CPDAG; graphs with undirected edges stay as they are."""
     undirected = ((stack != 0) & (stack.swapaxes(-1, -2) != 0)).any(axis=(-1, -2))
     classes = np.array(stack, dtype=np.int8)
@@ -388,8 +387,9 @@ def _classes(stack: np.ndarray) -> np.ndarray:
     return classes
 
 
-def _normalised(side: str, log_values: Any) -> np.ndarray:
+def _normalised(side: str, log_values: Any) -> Floats:
     values = np.asarray(log_values, dtype=float)
     if values.ndim != 1 or np.isnan(values).any() or not -np.inf < values.max(initial=-np.inf) < np.inf:
         raise ValueError(f"{side} must be a vector of log probabilities, finite or -inf but not all -inf")
-    return values - logsumexp(values)
+    normalised: Floats = values - logsumexp(values)
+    return normalised

@@ -1,7 +1,11 @@
 """Graphs as bits: the parents of each node in 64-bit words."""
 
-import numpy as np
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from gpn_bayes._util.types import Adjacency, Words
 from gpn_bayes.graphs.adjacency import as_stack
 
 MAX_NODES = 256
@@ -14,7 +18,7 @@ def _words(n: int) -> int:
     return -(-n // 64)
 
 
-def pack(adjacency: np.ndarray) -> np.ndarray:
+def pack(adjacency: NDArray[Any]) -> Words:
     """Return the parents of each node as bits: bit i of word i >> 6 of node j is set where i -> j.
 
     Parameters
@@ -38,7 +42,7 @@ def pack(adjacency: np.ndarray) -> np.ndarray:
     return padded.view("<u8").astype(np.uint64, copy=False)
 
 
-def unpack(parents: np.ndarray, n: int) -> np.ndarray:
+def unpack(parents: NDArray[Any], n: int) -> Adjacency:
     """Return the adjacency matrices, int8 of shape (..., n, n), of packed parents.
 
     Examples

@@ -8,11 +8,12 @@ import networkx as nx
 import numpy as np
 
 from gpn_bayes._util.checks import did_you_mean
+from gpn_bayes._util.types import Adjacency, Bools, DiGraph, Ints
 from gpn_bayes.graphs.adjacency import as_adjacency, as_stack, graph_names, to_networkx
 from gpn_bayes.kernels import dags
 
 
-def _flat(stack: np.ndarray) -> np.ndarray:
+def _flat(stack: Adjacency) -> Adjacency:
     return stack.reshape(math.prod(stack.shape[:-2]), *stack.shape[-2:])
 
 
@@ -29,7 +30,7 @@ def is_acyclic(adjacency: Any) -> Any:
     return bool(answer[0]) if stack.ndim == 2 else answer.reshape(stack.shape[:-2])
 
 
-def as_dags(graph: Any) -> np.ndarray:
+def as_dags(graph: Any) -> Adjacency:
     """Return one DAG or an array of them as int8 of shape (..., n, n)."""
     stack = as_stack(graph)
     if not np.all(is_acyclic(stack)):
@@ -37,7 +38,7 @@ def as_dags(graph: Any) -> np.ndarray:
     return stack
 
 
-def topological_order(adjacency: Any) -> np.ndarray:
+def topological_order(adjacency: Any) -> Ints:
     """Return the nodes' positions with parents before their children.
 
     Examples
@@ -51,7 +52,7 @@ def topological_order(adjacency: Any) -> np.ndarray:
     return order
 
 
-def ancestors(adjacency: Any) -> np.ndarray:
+def ancestors(adjacency: Any) -> Bools:
     """Return the ancestor relation, bool of shape (..., n, n): a directed path leads from i to j.
 
     Examples
@@ -63,7 +64,7 @@ def ancestors(adjacency: Any) -> np.ndarray:
     return dags.closures(_flat(stack)).reshape(stack.shape)
 
 
-def cpdag(adjacency: Any) -> np.ndarray:
+def cpdag(adjacency: Any) -> Adjacency:
     """Return the completed partially directed graph of a DAG, or of each of a stack (..., n, n).
 
     Returns
@@ -83,7 +84,7 @@ def cpdag(adjacency: Any) -> np.ndarray:
     return dags.cpdags(_flat(stack)).reshape(stack.shape)
 
 
-def markov_blankets(adjacency: Any) -> np.ndarray:
+def markov_blankets(adjacency: Any) -> Bools:
     """Return the Markov blankets, bool of shape (..., n, n): j is a parent, child or co-parent of i.
 
     Examples
@@ -124,7 +125,7 @@ def d_separated(graph: Any, xs: Any, ys: Any, given: Any = (), names: Sequence[H
     return bool(nx.is_d_separator(dag, *sets))
 
 
-def _nodes(graph: nx.DiGraph, nodes: Any) -> set[Hashable]:
+def _nodes(graph: DiGraph, nodes: Any) -> set[Hashable]:
     chosen = {nodes} if isinstance(nodes, str | int) or nodes in graph else set(nodes)
     for node in chosen:
         if node not in graph:

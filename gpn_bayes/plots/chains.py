@@ -197,14 +197,14 @@ def _log_scores(post: DrawnPosterior) -> "xr.DataTree":
 
 def _collection(tree: "xr.DataTree", ax: Axes) -> Any:
     """Return what makes ArviZ draw into given axes, in our colours."""
-    import arviz_plots
     import xarray as xr
+    from arviz_plots.plot_collection import PlotCollection
 
     box = np.empty((), dtype=object)
     box[()] = ax
     places = xr.DataTree(children={"plot": xr.DataTree(xr.Dataset({"lp": ((), box)}))})
     data = tree["sample_stats"].to_dataset()
-    return arviz_plots.PlotCollection(
+    return PlotCollection(
         data,
         places,
         aes={"color": ["chain"], "linestyle": ["chain"], "overlay": ["chain"]},

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from gpn_bayes import graphs
+from gpn_bayes._util.types import DiGraph
 from gpn_bayes.posterior.protocols import GraphCollection
 
 Pair = tuple[int, int]
@@ -75,7 +76,7 @@ def drawing_order(arrows: Sequence[Pair], averaged: np.ndarray, tiers: np.ndarra
     >>> drawing_order([(2, 1)], np.array([0, 1, 2]), tiers=np.array([1, 0, 0])).tolist()
     [2, 1, 0]
     """
-    forward: nx.DiGraph = nx.DiGraph()
+    forward: DiGraph = nx.DiGraph()
     forward.add_nodes_from(averaged.tolist())
     for parent, child in arrows:
         if not nx.has_path(forward, child, parent):

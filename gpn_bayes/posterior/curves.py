@@ -12,6 +12,7 @@ from scipy.special import ndtr
 from gpn_bayes import graphs
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.checks import check_count, check_share
+from gpn_bayes._util.types import Floats
 from gpn_bayes.data import Dataset, SufficientStatistics, check_known, read_data
 from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.posterior.score_setting import score_of, score_text, score_title
@@ -269,9 +270,10 @@ def _averaged(fits: list[_Fit], parent: int, probability: float, level: float, s
     return {"mean": found["mean"], "sd": scale * sd, "lower": found["lower"], "upper": found["upper"]}
 
 
-def _quantile(weights: np.ndarray, means: np.ndarray, sds: np.ndarray, q: float) -> np.ndarray:
+def _quantile(weights: Floats, means: Floats, sds: Floats, q: float) -> Floats:
     """Return a quantile of a mixture of normal distributions at every point, by bisection."""
-    low, high = (means - 10 * sds).min(axis=0), (means + 10 * sds).max(axis=0)
+    low: Floats = (means - 10 * sds).min(axis=0)
+    high: Floats = (means + 10 * sds).max(axis=0)
     for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
         below = weights @ ndtr((middle - means) / sds) < q
@@ -291,4 +293,5 @@ def _companions(fits: list[_Fit], parent: int) -> np.ndarray:
 
 def _shares(fits: list[_Fit]) -> np.ndarray:
     weights = np.array([fit.weight for fit in fits])
-    return weights / weights.sum()
+    shares: Floats = weights / weights.sum()
+    return shares

@@ -313,7 +313,8 @@ def diagnose(post: DrawnPosterior) -> Diagnostics:
 def _score_assumptions(settings: dict[str, Any]) -> list[str]:
     """Return what the score assumes, in words; that it is unknown, for draws of earlier versions."""
     score = score_title(settings, unknown="that was used")
-    return settings.get("assumptions", [f"What the score {score} assumes was not recorded."])
+    assumptions: list[str] = settings.get("assumptions", [f"What the score {score} assumes was not recorded."])
+    return assumptions
 
 
 def _unexamined(settings: dict[str, Any]) -> str:

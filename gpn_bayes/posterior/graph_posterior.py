@@ -7,11 +7,12 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from gpn_bayes import graphs
+from gpn_bayes._util.types import Adjacency, DiGraph, Floats, Words
 from gpn_bayes.posterior.diagnostics import Diagnostics, diagnose, edge_r_hats, weight_ess
 from gpn_bayes.posterior.estimate import Moments, ess_of, exact_moments, weighted_moments
 from gpn_bayes.posterior.exact import ExactAnswers
@@ -69,14 +70,14 @@ class GraphPosterior(GraphQueries, DrawPictures):
     """
 
     names: tuple[str, ...]
-    parents: np.ndarray
-    log_score: np.ndarray
-    log_weights: np.ndarray | None = None
-    stats: dict[str, np.ndarray] = field(default_factory=dict)
+    parents: Words
+    log_score: Floats
+    log_weights: Floats | None = None
+    stats: dict[str, NDArray[Any]] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     exact: ExactAnswers | None = None
-    scorer: Callable[[np.ndarray], float] | None = None
-    score_errors: np.ndarray | None = None
+    scorer: Callable[[Adjacency], float] | None = None
+    score_errors: Floats | None = None
     data: Any = field(default=None, repr=False)
 
     def __repr__(self) -> str:
@@ -91,11 +92,11 @@ class GraphPosterior(GraphQueries, DrawPictures):
     # The draws and their weights
 
     @cached_property
-    def weights(self) -> np.ndarray:
+    def weights(self) -> Floats:
         """The weight of each draw, of mean one; all alike where `log_weights` is None."""
         if self.log_weights is None:
             return np.ones_like(self.log_score)
-        weights = np.exp(self.log_weights - self.log_weights.max())
+        weights: Floats = np.exp(self.log_weights - self.log_weights.max())
         return weights / weights.mean()
 
     @cached_property
@@ -195,14 +196,14 @@ class GraphPosterior(GraphQueries, DrawPictures):
 
     # Graphs
 
-    def map(self) -> nx.DiGraph:
+    def map(self) -> DiGraph:
         """Return the drawn DAG of the highest score; its log score is in ``graph.graph["log_score"]``."""
         best = np.unravel_index(int(self.log_score.argmax()), self.log_score.shape)
         graph = graphs.to_networkx(self.adjacency[best], self.names)
         graph.graph["log_score"] = float(self.log_score[best])
         return graph
 
-    def graphs(self, distinct: bool = False) -> Iterator[nx.DiGraph]:
+    def graphs(self, distinct: bool = False) -> Iterator[DiGraph]:
         """Yield the drawn DAGs, with ``log_score`` and ``weight`` (of mean one) in ``graph.graph``.
 
         Parameters

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from gpn_bayes import graphs
+from gpn_bayes._util.types import Adjacency, Bools, DiGraph, Words
 from gpn_bayes.graphs import metrics
 from gpn_bayes.posterior.estimate import Estimate, Moments
 from gpn_bayes.posterior.pictures import EdgePictures
@@ -30,7 +31,7 @@ class GraphQueries(EdgePictures, ABC):
     """
 
     names: tuple[str, ...]
-    parents: np.ndarray
+    parents: Words
 
     @abstractmethod
     def _moments(self, features_of: Callable[[np.ndarray], np.ndarray]) -> Moments:
@@ -41,7 +42,7 @@ class GraphQueries(EdgePictures, ABC):
         return self._moments(lambda dags: dags)
 
     @cached_property
-    def adjacency(self) -> np.ndarray:
+    def adjacency(self) -> Adjacency:
         """The drawn DAGs as int8 of shape (chain, draw, parent, child).
 
         Examples
@@ -130,7 +131,7 @@ class GraphQueries(EdgePictures, ABC):
         """Return the estimates that nodes i and j are joined, either way."""
         return self._moments(lambda dags: dags[:, i, j] | dags[:, j, i])
 
-    def probability(self, feature: Callable[[nx.DiGraph], Any] | str | Question) -> Estimate:
+    def probability(self, feature: Callable[[DiGraph], Any] | str | Question) -> Estimate:
         """Return the probability (or mean) of any feature of a DAG.
 
         Parameters
@@ -241,10 +242,11 @@ class GraphQueries(EdgePictures, ABC):
         if len(set(places)) < len(places):
             raise ValueError(f"an order names each variable once; received {list(nodes)}")
 
-        def allows(dags: np.ndarray) -> np.ndarray:
+        def allows(dags: Adjacency) -> Bools:
             chained = dags.copy()
             chained[:, places[:-1], places[1:]] = 1
-            return graphs.is_acyclic(chained)
+            allowed: Bools = graphs.is_acyclic(chained)
+            return allowed
 
         return self._estimate(allows)
 
@@ -311,7 +313,7 @@ class GraphQueries(EdgePictures, ABC):
 
     # Graphs
 
-    def median_graph(self, threshold: float = 0.5) -> nx.DiGraph:
+    def median_graph(self, threshold: float = 0.5) -> DiGraph:
         """Return the edges whose probability exceeds a threshold; together they may close a cycle.
 
         Parameters
@@ -333,7 +335,7 @@ class GraphQueries(EdgePictures, ABC):
         if not 0 <= threshold <= 1:
             raise ValueError(f"threshold must lie between 0 and 1; received {threshold}")
         probabilities = self.edge_probabilities().to_numpy()
-        graph: nx.DiGraph = nx.DiGraph()
+        graph: DiGraph = nx.DiGraph()
         graph.add_nodes_from(self.names)
         for i, j in np.argwhere(probabilities > threshold):
             graph.add_edge(self.names[i], self.names[j], probability=float(probabilities[i, j]))

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats
+
 # Entries of the largest table that is made at a time.
 _CHUNK = 10_000_000
 
@@ -108,4 +110,5 @@ class ScoreNoise:
         distance : ndarray
             How far the mean over all DAGs is from the value in these.
         """
-        return np.abs(distance) * self._largest
+        largest: Floats = np.abs(distance) * self._largest
+        return largest

@@ -3,6 +3,8 @@
 import numpy as np
 from scipy import fft
 
+from gpn_bayes._util.types import Floats
+
 # Below this, within-chain variances and split chains say nothing.
 MIN_DRAWS = 4
 # Most sums of autocorrelations end within these lags, which take less than a Fourier transform.
@@ -30,7 +32,8 @@ def mean_errors(traces: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         ess = size / np.maximum(_autocorrelation_times(halves), 1 / np.log10(size))
     ess[np.ptp(halves, axis=(1, 2)) < np.finfo(float).resolution] = size
-    return traces.std(axis=(1, 2), ddof=1) / np.sqrt(ess)
+    errors: Floats = traces.std(axis=(1, 2), ddof=1) / np.sqrt(ess)
+    return errors
 
 
 def binary_r_hats(traces: np.ndarray) -> np.ndarray:
@@ -56,7 +59,8 @@ def binary_r_hats(traces: np.ndarray) -> np.ndarray:
     # The variance of zeros and ones follows from their mean.
     within = (means * (1 - means)).mean(axis=1) * draws / (draws - 1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.sqrt(means.var(axis=1, ddof=1) / within + (draws - 1) / draws)
+        r_hats: Floats = np.sqrt(means.var(axis=1, ddof=1) / within + (draws - 1) / draws)
+    return r_hats
 
 
 def _split(traces: np.ndarray) -> np.ndarray:
@@ -106,7 +110,8 @@ def _first_covariances(centred: np.ndarray, lags: int) -> np.ndarray:
     """Return the autocovariances of each trace at a few lags, averaged over its chains."""
     _, chains, draws = centred.shape
     found = [np.einsum("tcd,tcd->t", centred[..., lag:], centred[..., : draws - lag]) for lag in range(lags)]
-    return np.stack(found, axis=1) / (chains * draws)
+    covariances: Floats = np.stack(found, axis=1) / (chains * draws)
+    return covariances
 
 
 def _all_covariances(centred: np.ndarray) -> np.ndarray:
@@ -115,4 +120,5 @@ def _all_covariances(centred: np.ndarray) -> np.ndarray:
     size = fft.next_fast_len(2 * draws)
     spectrum = fft.rfft(centred, size, axis=2)
     power = (spectrum.real**2 + spectrum.imag**2).mean(axis=1)
-    return fft.irfft(power, size, axis=1)[:, :draws] / draws
+    covariances: Floats = fft.irfft(power, size, axis=1)[:, :draws] / draws
+    return covariances

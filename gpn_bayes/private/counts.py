@@ -11,6 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from gpn_bayes._util.checks import check_count
+from gpn_bayes._util.types import Bools
 from gpn_bayes.private.product_plan import Label, Pair
 from gpn_bayes.private.scalar_product import ScalarProducts
 
@@ -148,9 +149,10 @@ class SharedCounts:
             return self._products.rows if self._products.holds_key else 0
         return int(self._all_ones(part).sum()) if part[0] in self._columns else 0
 
-    def _all_ones(self, part: Label) -> np.ndarray:
+    def _all_ones(self, part: Label) -> Bools:
         assert isinstance(part, tuple)
-        return np.logical_and.reduce([self._columns[variable] for variable in part])
+        rows: Bools = np.logical_and.reduce([self._columns[variable] for variable in part])
+        return rows
 
 
 def _subsets(family: VariableSet) -> Iterable[VariableSet]:

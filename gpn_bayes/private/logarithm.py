@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes._util.types import Ints
 from gpn_bayes.private.lookup import Precision, look_up
 from gpn_bayes.secure.blocks import WORD
 from gpn_bayes.secure.circuits import FALSE, Circuit, CircuitBuilder
@@ -180,4 +181,5 @@ def plain_logarithms(length: int, precision: Precision) -> np.ndarray:
     # A power of two is next from 3 / 4 of it on; `frexp` tells the bits of a whole number.
     exponents = np.frexp(np.maximum(numbers, 1) * 4 // 3)[1].astype(np.int64) - 1
     deviations = np.where(numbers > 0, (numbers << width >> exponents) % length, 0)
-    return powers[exponents] + polynomial[deviations]
+    sums: Ints = powers[exponents] + polynomial[deviations]
+    return sums

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
+from gpn_bayes._util.types import Ints
 from gpn_bayes.secure.blocks import WORD, random_words
 from gpn_bayes.secure.session import Session
 from gpn_bayes.secure.words import check_bits, reduced
@@ -39,7 +40,8 @@ class Precision(NamedTuple):
 
     def encode(self, values: np.ndarray) -> np.ndarray:
         """Return the nearest multiples, as whole numbers of either sign."""
-        return np.rint(np.ldexp(values, self.fraction)).astype(np.int64)
+        multiples: Ints = np.rint(np.ldexp(values, self.fraction)).astype(np.int64)
+        return multiples
 
 
 def table_length(n_rows: int) -> int:

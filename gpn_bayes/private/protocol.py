@@ -203,7 +203,8 @@ class _Run:
             scores.prepare(family for column in families for family in column)
             shares = _padded([[scores.share(*family) for family in column] for column in families])
         with self._meter.stage("comparison"):
-            return best_candidates(session, shares, PRECISIONS[self._settings.score].bits).tolist()
+            best: list[int] = best_candidates(session, shares, PRECISIONS[self._settings.score].bits).tolist()
+            return best
 
 
 def _padded(columns: Sequence[Sequence[np.ndarray]]) -> np.ndarray:

@@ -142,7 +142,7 @@ class CheckpointStore:
         """Close the store, whatever happened."""
         self.close()
 
-    def _check_follows(self, run_key: str, chain: int, block: int, layout: list) -> None:
+    def _check_follows(self, run_key: str, chain: int, block: int, layout: list[list[Any]]) -> None:
         key = (run_key, chain)
         row = self.connection.execute(
             "SELECT n_blocks FROM checkpoints WHERE run_key = ? AND chain = ?", key
@@ -163,12 +163,12 @@ class CheckpointStore:
             )
 
 
-def _draw_layout(layout: list) -> dict[str, tuple[str, list[int]]]:
+def _draw_layout(layout: list[list[Any]]) -> dict[str, tuple[str, list[int]]]:
     """Return each array's type and the shape of one draw."""
     return {name: (dtype, shape[1:]) for name, dtype, shape in layout}
 
 
-def _pack(arrays: Mapping[str, np.ndarray]) -> tuple[list, bytes]:
+def _pack(arrays: Mapping[str, np.ndarray]) -> tuple[list[list[Any]], bytes]:
     """Return the arrays' (name, type, shape) and their bytes one after the other."""
     layout, parts = [], []
     for name, given in arrays.items():
@@ -205,4 +205,5 @@ def _rng_from_json(text: str) -> dict[str, Any]:
     def decode(value: dict[str, Any]) -> Any:
         return np.array(value["values"], value["dtype"]) if value.keys() == {"dtype", "values"} else value
 
-    return json.loads(text, object_hook=decode)
+    state: dict[str, Any] = json.loads(text, object_hook=decode)
+    return state

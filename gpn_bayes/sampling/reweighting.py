@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.posterior.score_noise import DrawnSets, drawn_sets
 from gpn_bayes.sampling.pareto_smoothing import pareto_smooth
 from gpn_bayes.sampling.predicted_scores import PREDICTED, often_drawn, with_predictions
@@ -119,7 +120,8 @@ def weigh(
 
 def errors_of(sets: DrawnSets, records: Sequence[ScoreRecord]) -> np.ndarray:
     """Return the standard error of each node's score in each draw."""
-    return np.array([record.error for record in records])[sets.places]
+    errors: Floats = np.array([record.error for record in records])[sets.places]
+    return errors
 
 
 def poor_scores(records: Sequence[ScoreRecord]) -> int:

@@ -150,7 +150,7 @@ def _work_through(
     advance: Callable[[float], None],
 ) -> bool:
     """Let all chains draw up to a goal; returns whether Ctrl-C cut them short."""
-    running: dict[Future, int] = {}
+    running: dict[Future[tuple[int, Arrays]], int] = {}
     waiting = [c for c, chain in enumerate(chain_runs) if chain.done < goal]
     with ThreadPoolExecutor(cores, thread_name_prefix="chain") as pool, _interrupts() as interrupts:
         while running or (waiting and not interrupts):

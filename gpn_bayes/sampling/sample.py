@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gpn_bayes.candidates.spaces import SpaceContext, find_candidates
+from gpn_bayes.candidates.methods import SpaceContext
+from gpn_bayes.candidates.spaces import find_candidates
 from gpn_bayes.posterior import GraphPosterior
 from gpn_bayes.posterior.diagnostics import (
     EXCUSED_FROM,

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats
+
 EVEN_NOISE = "The noise is even: its variance doesn't depend on the parents."
 LINEAR = ("Every variable is a linear function of its parents plus normal noise.", EVEN_NOISE)
 EQUIVALENCE = (
@@ -25,7 +27,7 @@ LEAST_SQUARES = (
 )
 
 
-def linear_residuals(values: np.ndarray, node: int, parents: tuple[int, ...]) -> np.ndarray:
+def linear_residuals(values: Floats, node: int, parents: tuple[int, ...]) -> Floats:
     """Return the residuals of the linear regression of a column on others.
 
     Examples

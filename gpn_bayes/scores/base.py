@@ -7,8 +7,10 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpn_bayes import graphs
+from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Dataset, read_data
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES, members_of
 
@@ -38,9 +40,9 @@ class ScoreBatch(NamedTuple):
     ([-1217.5, -953.2], [0.0, 0.0], ['exact', 'exact'])
     """
 
-    values: np.ndarray
-    errors: np.ndarray
-    k_hats: np.ndarray
+    values: Floats
+    errors: Floats
+    k_hats: Floats
     statuses: list[str]
 
 
@@ -180,7 +182,7 @@ class Scorer(ABC):
         """Return a quicker, rougher scorer of the same data to draw DAGs under; None where there is no need of one."""
         return None
 
-    def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> np.ndarray | None:
+    def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats | None:
         """Return what a node's parents leave of it unexplained, row by row, for scores that take this as normal noise.
 
         Parameters
@@ -258,7 +260,7 @@ class Scorer(ABC):
         adjacency = graphs.as_adjacency(graph, self.names)
         return sum(self.local(i, np.flatnonzero(adjacency[:, i])) for i in range(len(self.names)))
 
-    def table(self, node: Node, candidates: Sequence[Node], max_parents: int | None = None) -> np.ndarray:
+    def table(self, node: Node, candidates: Sequence[Node], max_parents: int | None = None) -> Floats:
         """Return the scores of all subsets of the candidates, in bitmask order.
 
         Parameters
@@ -294,7 +296,7 @@ class Scorer(ABC):
         limit = len(chosen) if max_parents is None else min(max_parents, len(chosen))
         return self._table(i, chosen, limit)
 
-    def table_with(self, node: int, candidates: Sequence[int], other: int, max_parents: int) -> np.ndarray:
+    def table_with(self, node: int, candidates: Sequence[int], other: int, max_parents: int) -> Floats:
         """Return the scores of all subsets of the candidates together with one further parent, in bitmask order.
 
         Parameters
@@ -317,14 +319,14 @@ class Scorer(ABC):
         """
         return self.table(node, [*candidates, other], max_parents)[1 << len(candidates) :]
 
-    def _table(self, node: int, candidates: np.ndarray, max_parents: int) -> np.ndarray:
+    def _table(self, node: int, candidates: Ints, max_parents: int) -> Floats:
         masks = [mask for mask in range(1 << len(candidates)) if mask.bit_count() <= max_parents]
         sets = [tuple(sorted(candidates[list(members_of(mask))].tolist())) for mask in masks]
         table = np.full(1 << len(candidates), -np.inf)
         table[masks] = self.score_sets(node, sets).values
         return table
 
-    def scores_up_to(self, node: int, candidates: Sequence[int], max_parents: int) -> tuple[np.ndarray, np.ndarray]:
+    def scores_up_to(self, node: int, candidates: Sequence[int], max_parents: int) -> tuple[NDArray[np.int16], Floats]:
         """Return all sets of at most so many of the candidates, which may be too many for a table, and their scores.
 
         Parameters

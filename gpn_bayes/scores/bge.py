@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
+from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.kernels.bge import bge_sets, bge_table
 from gpn_bayes.scores.assumptions import EQUIVALENCE, LINEAR, linear_residuals
@@ -104,11 +105,11 @@ class BGeScorer(Scorer):
         values = bge_sets(self.matrix, node, padded, sizes, self.constants, self.half_df)
         return ScoreBatch(values, np.zeros(len(sizes)), np.full(len(sizes), np.nan), ["exact"] * len(sizes))
 
-    def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> np.ndarray:
+    def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats:
         """Return the residuals of the linear regression on the parents."""
         return linear_residuals(data.values, node, parents)
 
-    def _table(self, node: int, candidates: np.ndarray, max_parents: int) -> np.ndarray:
+    def _table(self, node: int, candidates: Ints, max_parents: int) -> Floats:
         chosen = np.append(candidates, node)
         matrix = np.ascontiguousarray(self.matrix[np.ix_(chosen, chosen)])
         return bge_table(matrix, self.constants, self.half_df, max_parents)

@@ -14,6 +14,7 @@ import numpy as np
 
 from gpn_bayes._util import sqlite
 from gpn_bayes._util.progress import progress_bar
+from gpn_bayes._util.types import Floats
 from gpn_bayes.scores.workers import (
     Batch,
     ParentSet,
@@ -156,7 +157,7 @@ class ScoreCache:
         """
         return self._known(node).get(tuple(sorted(parents)))
 
-    def values(self, node: int, sets: Sequence[Sequence[int]]) -> np.ndarray:
+    def values(self, node: int, sets: Sequence[Sequence[int]]) -> Floats:
         """Return the scores of many parent sets of a node, computing here and now those that aren't known.
 
         Parameters
@@ -179,7 +180,7 @@ class ScoreCache:
         """
         known = self._known(node)
         try:
-            return np.fromiter((known[s].value for s in sets), np.float64, len(sets))  # type: ignore[index]
+            return np.fromiter((known[s].value for s in sets), np.float64, len(sets))  # type: ignore[index]  # lists fail
         except (KeyError, TypeError):  # unknown, unsorted, or lists
             keys = [self._key(node, s) for s in sets]
         unknown = dict.fromkeys(key for key in keys if key not in known)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpn_bayes.data import MAX_INTEGER_LEVELS, Dataset, SufficientStatistics
 from gpn_bayes.data.levels import FEW_LEVELS
@@ -113,7 +114,7 @@ def _check_columns(data: Dataset, given: Mapping[str, int]) -> None:
         )
 
 
-def _read_column(data: Dataset, column: int, given: int | None) -> tuple[np.ndarray, int]:
+def _read_column(data: Dataset, column: int, given: int | None) -> tuple[NDArray[np.uint16], int]:
     """Return a column's codes and its number of levels."""
     name, values, levels = data.names[column], data.values[:, column], data.levels[column]
     if data.kinds[column] == "categorical" or (levels is not None and given is None):
@@ -138,7 +139,7 @@ def _read_column(data: Dataset, column: int, given: int | None) -> tuple[np.ndar
     return codes.astype(np.uint16), r
 
 
-def _warn_of_names(name: str, codes: np.ndarray) -> None:
+def _warn_of_names(name: str, codes: NDArray[Any]) -> None:
     seen = len(np.unique(codes))
     if seen > max(len(codes) / 2, FEW_LEVELS):
         warnings.warn(

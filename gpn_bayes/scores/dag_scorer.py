@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
+from gpn_bayes._util.types import Adjacency
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.scores.base import Score, Scorer
 from gpn_bayes.scores.prior import GraphPrior
@@ -50,7 +51,7 @@ class DagScorer:
             raise ValueError("scores need the data, and this posterior was saved without them; sample again")
         return self.score.bind(self.data)
 
-    def __call__(self, adjacency: np.ndarray) -> float:
+    def __call__(self, adjacency: Adjacency) -> float:
         """Return the log score of a DAG, minus infinity where a required edge is missing or a forbidden one there."""
         if (self.prior.required & (adjacency == 0)).any():
             return -np.inf

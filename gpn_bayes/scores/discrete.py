@@ -8,8 +8,10 @@ from math import comb
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
+from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.kernels.counts import CountTerms, count_scores, masks_of, subsets_up_to
 from gpn_bayes.kernels.row_groups import Counted
@@ -53,7 +55,7 @@ class DiscreteScorer(Scorer):
         self._known_terms: dict[int, CountTerms] = {}
 
     @property
-    def cardinalities(self) -> np.ndarray:
+    def cardinalities(self) -> Ints:
         """Number of levels of every variable, observed or not."""
         return self.counted.cardinalities
 
@@ -82,17 +84,17 @@ class DiscreteScorer(Scorer):
         values[order] = self.score_padded(node, padded)
         return ScoreBatch(values, np.zeros(len(values)), np.full(len(values), np.nan), ["exact"] * len(values))
 
-    def score_padded(self, node: int, sets: np.ndarray) -> np.ndarray:
+    def score_padded(self, node: int, sets: NDArray[np.int16]) -> Floats:
         """Score parent sets given as members, then -1; quickest where sets that begin alike follow each other."""
         return count_scores(self.counted, node, sets, self._terms(node))
 
-    def _table(self, node: int, candidates: np.ndarray, max_parents: int) -> np.ndarray:
+    def _table(self, node: int, candidates: Ints, max_parents: int) -> Floats:
         places, values = self._walk(node, candidates, max_parents)
         table = np.full(1 << len(candidates), -np.inf)
         table[masks_of(places)] = values
         return table
 
-    def table_with(self, node: int, candidates: Sequence[int], other: int, max_parents: int) -> np.ndarray:
+    def table_with(self, node: int, candidates: Sequence[int], other: int, max_parents: int) -> Floats:
         """Return the scores of all subsets of the candidates with one further parent; see `Scorer.table_with`."""
         table = np.full(1 << len(candidates), -np.inf)
         limit = min(max_parents - 1, len(candidates))
@@ -103,19 +105,19 @@ class DiscreteScorer(Scorer):
             table[masks_of(places)] = self.score_padded(node, np.insert(members, 0, other, axis=1))
         return table
 
-    def scores_up_to(self, node: int, candidates: Sequence[int], max_parents: int) -> tuple[np.ndarray, np.ndarray]:
+    def scores_up_to(self, node: int, candidates: Sequence[int], max_parents: int) -> tuple[NDArray[np.int16], Floats]:
         """Return all sets of at most so many of the candidates, and their scores; see `Scorer.scores_up_to`."""
         chosen = np.array(sorted(candidates), dtype=np.int64)
         places, values = self._walk(node, chosen, min(max_parents, len(chosen)))
         return _members(places, chosen), values
 
-    def _walk(self, node: int, candidates: np.ndarray, max_parents: int) -> tuple[np.ndarray, np.ndarray]:
+    def _walk(self, node: int, candidates: Ints, max_parents: int) -> tuple[NDArray[np.int16], Floats]:
         """Return all sets, as places in the candidates, and their scores."""
         places = _subsets(len(candidates), max_parents)
         return places, self.score_padded(node, _members(places, candidates))
 
 
-def _subsets(candidates: int, largest: int) -> np.ndarray:
+def _subsets(candidates: int, largest: int) -> NDArray[np.int16]:
     """Return all sets of at most so many of the candidates, as places, then -1."""
     return subsets_up_to(candidates, largest, sum(comb(candidates, size) for size in range(largest + 1)))
 
@@ -132,7 +134,7 @@ def _affordable_parents(n: int, distinct_rows: int) -> int | None:
     return None
 
 
-def _members(places: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+def _members(places: NDArray[np.int16], candidates: Ints) -> NDArray[np.int16]:
     return np.append(candidates, -1).astype(np.int16)[places]
 
 
@@ -203,7 +205,7 @@ class BDeuScorer(DiscreteScorer):
         return CountTerms(np.zeros(_KEPT_COUNTS), np.zeros(_KEPT_COUNTS), 0.0, self.ess, _NO_PRIOR)
 
 
-def stirling(x: np.ndarray) -> np.ndarray:
+def stirling(x: Floats) -> Floats:
     """Return Stirling's approximation of ln x!, which is ln(2 pi) / 2 + (x + 1/2) ln x - x; and 0 for x = 0.
 
     Examples
@@ -286,5 +288,5 @@ class K2Scorer(DiscreteScorer):
         return CountTerms(log_factorial(counts), margin, 0.0, 0.0, _NO_PRIOR)
 
 
-def _log_factorial(x: np.ndarray) -> np.ndarray:
+def _log_factorial(x: Floats) -> Floats:
     return gammaln(x + 1)

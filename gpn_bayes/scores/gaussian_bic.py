@@ -1,9 +1,12 @@
 """Gaussian BIC: the likelihood of linear regressions at their best, less a charge for every parameter."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.kernels.bge import log_minors
 from gpn_bayes.kernels.gaussian_bic import log_residuals
@@ -39,11 +42,11 @@ class GaussianBICScorer(Scorer):
         values = self._scores(log_residuals(self.matrix, node, padded, sizes), sizes)
         return ScoreBatch(values, np.zeros(len(sizes)), np.full(len(sizes), np.nan), ["exact"] * len(sizes))
 
-    def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> np.ndarray:
+    def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats:
         """Return the residuals of the linear regression on the parents."""
         return linear_residuals(data.values, node, parents)
 
-    def _table(self, node: int, candidates: np.ndarray, max_parents: int) -> np.ndarray:
+    def _table(self, node: int, candidates: Ints, max_parents: int) -> Floats:
         chosen = np.append(candidates, node)
         minors = log_minors(np.ascontiguousarray(self.matrix[np.ix_(chosen, chosen)]), max_parents + 1)
         without, with_node = np.split(minors, 2)
@@ -53,7 +56,7 @@ class GaussianBICScorer(Scorer):
         table[kept] = self._scores((with_node - without)[kept], sizes[kept])
         return table
 
-    def _scores(self, log_variances: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    def _scores(self, log_variances: Floats, sizes: NDArray[Any]) -> Floats:
         """Return the scores of regressions that leave such shares of the variance (ddof = 1) unexplained."""
         rows = self.n_rows
         variance_at_best = np.log(2 * np.pi) + np.log1p(-1 / rows) + log_variances

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from gpn_bayes._util.checks import check_not_negative
+from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.kernels.lasso import lasso_sets, lasso_space, lasso_table
 from gpn_bayes.scores.assumptions import LEAST_SQUARES
@@ -77,6 +78,6 @@ class LassoScorer(Scorer):
         values = -lasso_sets(self.covariance, node, padded, sizes, self.lambda1, lasso_space(len(self.names)))
         return ScoreBatch(values, np.zeros(len(sizes)), np.full(len(sizes), np.nan), ["exact"] * len(sizes))
 
-    def _table(self, node: int, candidates: np.ndarray, max_parents: int) -> np.ndarray:
+    def _table(self, node: int, candidates: Ints, max_parents: int) -> Floats:
         space = lasso_space(len(self.names))
         return -lasso_table(self.covariance, node, candidates, max_parents, self.lambda1, space)

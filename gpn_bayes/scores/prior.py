@@ -12,6 +12,7 @@ from scipy.special import gammaln
 
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count, did_you_mean
+from gpn_bayes._util.types import Bools, Floats
 
 KINDS = ("uniform", "fair")
 _RULE = f"prior must be one of {', '.join(KINDS)}, or a table of edge probabilities"
@@ -139,10 +140,10 @@ class GraphPrior:
         return {
             "kind": self.kind,
             "edge_penalty": self.edge_penalty,
-            "log_odds": self._log_odds.tolist() if self._log_odds.any() else None,  # type: ignore[attr-defined]
+            "log_odds": self._log_odds.tolist() if self._log_odds.any() else None,  # type: ignore[attr-defined]  # see __post_init__
             "required": np.argwhere(self.required).tolist(),
             "forbidden": np.argwhere(self.forbidden).tolist(),
-            "tiers": self._tier_of,  # type: ignore[attr-defined]
+            "tiers": self._tier_of,  # type: ignore[attr-defined]  # see __post_init__
         }
 
     def check_max_parents(self, max_parents: Any) -> None:
@@ -169,7 +170,7 @@ class GraphPrior:
                     f"{needed} required parent{'s' * (needed != 1)}"
                 )
 
-    def log_table(self, node: int, candidates: Sequence[int]) -> np.ndarray:
+    def log_table(self, node: int, candidates: Sequence[int]) -> Floats:
         """Return the log prior of every subset of a node's candidates, in bitmask order.
 
         Terms that are the same for all subsets of the candidates are left out. Sets that lack a required
@@ -191,7 +192,7 @@ class GraphPrior:
         table = np.zeros(1)
         sizes = np.zeros(1, dtype=np.int64)
         for parent in candidates:
-            gain = self._log_odds[parent, node] - self.edge_penalty  # type: ignore[attr-defined]
+            gain = self._log_odds[parent, node] - self.edge_penalty  # type: ignore[attr-defined]  # see __post_init__
             without = np.full_like(table, -np.inf) if self.required[parent, node] else table
             holding = np.full_like(table, -np.inf) if self.forbidden[parent, node] else table + gain
             table = np.concatenate([without, holding])
@@ -201,7 +202,7 @@ class GraphPrior:
         return table
 
 
-def _edge_matrix(edges: Any, names: tuple[str, ...], role: str) -> np.ndarray:
+def _edge_matrix(edges: Any, names: tuple[str, ...], role: str) -> Bools:
     if isinstance(edges, str):
         raise ValueError(f"{role} edges must be pairs (parent, child); received {edges!r}")
     try:
@@ -211,7 +212,7 @@ def _edge_matrix(edges: Any, names: tuple[str, ...], role: str) -> np.ndarray:
         raise ValueError(f"{role} edges: {error}") from None
 
 
-def _check_required(required: np.ndarray, forbidden: np.ndarray, names: tuple[str, ...], why: str) -> None:
+def _check_required(required: Bools, forbidden: Bools, names: tuple[str, ...], why: str) -> None:
     clash = np.argwhere(required & forbidden)
     if len(clash):
         parent, child = clash[0]
@@ -224,7 +225,7 @@ def _check_required(required: np.ndarray, forbidden: np.ndarray, names: tuple[st
     raise ValueError(f"required edges must not form a cycle; received {told}")
 
 
-def _tier_numbers(tiers: Any, names: tuple[str, ...]) -> np.ndarray:
+def _tier_numbers(tiers: Any, names: tuple[str, ...]) -> Floats:
     """Return the number of each variable's tier; without tiers, the same for all."""
     n = len(names)
     if tiers is None:
@@ -259,7 +260,7 @@ def _tier_pairs(tiers: Any) -> Iterator[tuple[Any, Any]]:
             yield name, tier
 
 
-def _read_probabilities(table: Any, names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _read_probabilities(table: Any, names: tuple[str, ...]) -> tuple[Floats, Bools, Bools]:
     """Return the log odds of each edge, and the edges of probability one and zero."""
     n = len(names)
     if table is None:

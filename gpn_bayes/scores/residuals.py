@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.data import Dataset
 from gpn_bayes.data.flags import Flag, grouped
 from gpn_bayes.scores.base import Scorer
@@ -97,7 +98,7 @@ def kurtosis_error(rows: int) -> float:
     return float(2 * skewness_error * np.sqrt((n * n - 1) / ((n - 3) * (n + 5))))
 
 
-def _heavy_tails(residuals: np.ndarray) -> float | None:
+def _heavy_tails(residuals: Floats) -> float | None:
     """Return the excess kurtosis of residuals, if it is both large and certain."""
     from scipy.stats import kurtosis, kurtosistest
 
@@ -107,7 +108,7 @@ def _heavy_tails(residuals: np.ndarray) -> float | None:
     return excess
 
 
-def _unevenness(residuals: np.ndarray, values: np.ndarray, parents: tuple[int, ...]) -> float | None:
+def _unevenness(residuals: Floats, values: Floats, parents: tuple[int, ...]) -> float | None:
     """Return how much wider residuals are in the upper third of fitted values than in the lower, if it matters."""
     fitted = values - residuals
     if not parents or np.ptp(fitted) == 0:

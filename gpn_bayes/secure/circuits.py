@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+
+from gpn_bayes._util.types import Ints
 
 # Wires that every circuit has; no gate writes them.
 FALSE, TRUE = 0, 1
@@ -47,7 +50,7 @@ class Circuit(NamedTuple):
     n_inputs: tuple[int, int]
     n_wires: int
     layers: tuple[Layer, ...]
-    outputs: np.ndarray
+    outputs: Ints
 
     @property
     def n_conjunctions(self) -> int:
@@ -64,7 +67,7 @@ class Circuit(NamedTuple):
         >>> circuit.evaluate(np.array([[1], [1]]), np.array([[1], [0]])).ravel().tolist()
         [0, 0]
         """
-        wires = np.zeros((self.n_wires, first.shape[1]), dtype=np.uint8)
+        wires: NDArray[np.uint8] = np.zeros((self.n_wires, first.shape[1]), dtype=np.uint8)
         wires[TRUE] = 1
         wires[2 : 2 + sum(self.n_inputs)] = np.concatenate([first, second])
         for layer in self.layers:

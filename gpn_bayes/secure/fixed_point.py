@@ -7,6 +7,8 @@ everybody and no secret. Numbers are kept below 2^62 / K in size, K the number o
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gpn_bayes._util.types import Floats, Words
+
 FRACTION_BITS = 64
 WORDS = 2
 _MAGNITUDE_BITS = 62
@@ -59,13 +61,14 @@ def encode(values: ArrayLike, summands: int) -> np.ndarray:
     return words.reshape(*numbers.shape, WORDS)
 
 
-def decode(words: np.ndarray) -> np.ndarray:
+def decode(words: Words) -> Floats:
     """Return the numbers that words of the ring stand for, as floats."""
     flat = words.reshape(-1, WORDS)
     negative = flat[:, 1] >> np.uint64(63) == 1
     size = np.where(negative[:, None], negate(flat), flat).astype(float)
     numbers = np.ldexp(size[:, 1] * _WORD + size[:, 0], -FRACTION_BITS)
-    return np.where(negative, -numbers, numbers).reshape(words.shape[:-1])
+    decoded: Floats = np.where(negative, -numbers, numbers).reshape(words.shape[:-1])
+    return decoded
 
 
 def total(summands: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ until it is opened. Many instances of one circuit are garbled at once.
 
 import numpy as np
 
+from gpn_bayes._util.types import Words
 from gpn_bayes.secure.blocks import BLOCK_BYTES, WORD, TweakableHash, blocks_of, colours, random_blocks, where_set
 from gpn_bayes.secure.circuits import TRUE, Circuit
 from gpn_bayes.secure.session import Session
@@ -83,13 +84,15 @@ def evaluate(circuit: Circuit, inputs: np.ndarray, tables: np.ndarray, hash: Twe
             table = tables[done : done + out.size]
             labels[out] = _evaluate_conjunctions(labels[one], labels[other], table, hash)
             done += out.size
-    return labels[circuit.outputs]
+    found: Words = labels[circuit.outputs]
+    return found
 
 
 def _evaluate_conjunctions(one: np.ndarray, other: np.ndarray, table: np.ndarray, hash: TweakableHash) -> np.ndarray:
     garblers, evaluators = table[:, 0], table[:, 1]
     first, second = hash(np.stack([one, other]), hash.tweaks(2, *one.shape[:2]))
-    return first ^ where_set(colours(one), garblers) ^ second ^ where_set(colours(other), evaluators ^ one)
+    labels: Words = first ^ where_set(colours(one), garblers) ^ second ^ where_set(colours(other), evaluators ^ one)
+    return labels
 
 
 def _wires(circuit: Circuit, inputs: np.ndarray) -> np.ndarray:

@@ -59,7 +59,8 @@ class PublicKey:
     def randomisers(self, count: int) -> list[Integer]:
         """Return fresh random n-th powers modulo n^2; other threads can work meanwhile."""
         bases = [gmpy2.mpz(secrets.randbelow(int(self.n) - 1) + 1) for _ in range(count)]
-        return gmpy2.powmod_base_list(bases, self.n, self.n_squared)
+        powers: list[Integer] = gmpy2.powmod_base_list(bases, self.n, self.n_squared)
+        return powers
 
     def encrypt(self, plaintext: int, randomiser: Integer = None) -> Integer:
         """Return a ciphertext of a number from 0 to n - 1.
@@ -157,7 +158,8 @@ class PrivateKey(PublicKey):
 
 def _random_powers(prime: Integer, prime_squared: Integer, count: int) -> list[Integer]:
     bases = [gmpy2.mpz(secrets.randbelow(int(prime) - 1) + 1) for _ in range(count)]
-    return gmpy2.powmod_base_list(bases, prime, prime_squared)
+    powers: list[Integer] = gmpy2.powmod_base_list(bases, prime, prime_squared)
+    return powers
 
 
 def check_key_bits(bits: Any) -> None:

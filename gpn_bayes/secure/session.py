@@ -1,6 +1,7 @@
 """What two parties set up once for all that they compute together."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpn_bayes.secure.link import Link
 from gpn_bayes.secure.oblivious_transfer import TransferReceiver, TransferSender
@@ -50,9 +51,10 @@ class Session:
         """Show both parties the numbers whose shares modulo ``2**bits`` they hold."""
         return reduced(np.asarray(shares).astype("<u8") + self._swap(shares, bits), bits)
 
-    def open_bits(self, shares: np.ndarray) -> np.ndarray:
+    def open_bits(self, shares: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Show both parties the bits whose shares, 0 or 1, they hold."""
-        return (shares ^ self._swap(shares, 8)).astype(np.uint8)
+        opened: NDArray[np.uint8] = (shares ^ self._swap(shares, 8)).astype(np.uint8)
+        return opened
 
     def _swap(self, shares: np.ndarray, bits: int) -> np.ndarray:
         """Send shares, and return those of the other party."""

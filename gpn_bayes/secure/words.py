@@ -3,7 +3,9 @@
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gpn_bayes._util.types import Words
 from gpn_bayes.secure.blocks import WORD
 
 MAX_BITS = 64
@@ -82,7 +84,8 @@ def bits_of(words: np.ndarray, bits: int) -> np.ndarray:
     return ((words >> places) & WORD.type(1)).astype(np.uint8)
 
 
-def words_of(bits: np.ndarray) -> np.ndarray:
+def words_of(bits: NDArray[np.uint8]) -> Words:
     """Return the words whose bits, lowest first, stand along the first axis; the inverse of `bits_of`."""
     places = np.arange(len(bits), dtype=WORD).reshape(-1, *[1] * (bits.ndim - 1))
-    return np.bitwise_or.reduce(bits.astype(WORD) << places, axis=0)
+    words: Words = np.bitwise_or.reduce(bits.astype(WORD) << places, axis=0)
+    return words

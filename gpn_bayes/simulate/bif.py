@@ -10,6 +10,7 @@ from typing import NamedTuple, NoReturn
 import networkx as nx
 import numpy as np
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.simulate.discrete_networks import SUM_TOLERANCE, DiscreteNetwork, check_table_size
 
 # A word ends at a space, at a mark, and where a comment begins; commas are spaces, as the format has it.
@@ -153,7 +154,7 @@ class _Parser:
         self.fail = tokens.fail
         self.levels: dict[str, list[str]] = {}
         self.parents: dict[str, list[str]] = {}
-        self.tables: dict[str, np.ndarray] = {}
+        self.tables: dict[str, Floats] = {}
         self.lines: dict[str, int] = {}
 
     def network(self) -> DiscreteNetwork:
@@ -230,7 +231,7 @@ class _Parser:
         self.parents[name], self.lines[name] = parents, line
         self.tables[name] = self._read_probabilities(name, parents, line)
 
-    def _read_probabilities(self, name: str, parents: list[str], line: int) -> np.ndarray:
+    def _read_probabilities(self, name: str, parents: list[str], line: int) -> Floats:
         shape = [len(self.levels[variable]) for variable in (*parents, name)]
         try:
             check_table_size(name, shape)
@@ -267,7 +268,7 @@ class _Parser:
                 self.fail(token.line, f"every value must be a level of its variable; {parent!r} has no {token.text!r}")
         return tuple(self.levels[parent].index(token.text) for parent, token in zip(parents, tokens, strict=True))
 
-    def _distributions(self, name: str, shape: list[int], line: int) -> np.ndarray:
+    def _distributions(self, name: str, shape: list[int], line: int) -> Floats:
         """Return the probabilities up to a semicolon; along the first axis they sum to 1."""
         values = [self._probability(token) for token in self.tokens.words_until(";")]
         if len(values) != np.prod(shape):

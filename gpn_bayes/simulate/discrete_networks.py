@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 from math import prod
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count
+from gpn_bayes._util.types import DiGraph, Floats, Ints
 
 # Tables written with two or three decimals may miss 1 by this much; what is missing is shared out.
 SUM_TOLERANCE = 0.01 + 1e-9
@@ -76,7 +76,7 @@ class DiscreteNetwork:
         self._adjacency = graphs.as_adjacency(edges, self.names)
         self.tables = {name: self._read_table(name, tables[name]) for name in self.names}
 
-    def _read_table(self, name: str, given: Any) -> np.ndarray:
+    def _read_table(self, name: str, given: Any) -> Floats:
         table = np.array(given, dtype=float)
         shape = tuple(len(self.levels[variable]) for variable in (*self.parents[name], name))
         if table.shape != shape:
@@ -92,7 +92,7 @@ class DiscreteNetwork:
         return table / np.where(off > _ROUNDING, sums, 1.0)
 
     @property
-    def graph(self) -> nx.DiGraph:
+    def graph(self) -> DiGraph:
         """The DAG."""
         return graphs.to_networkx(self._adjacency, self.names)
 
@@ -113,7 +113,7 @@ class DiscreteNetwork:
         """
         check_count("n_rows", n_rows, 1)
         rng = np.random.default_rng(random_seed)
-        codes: dict[str, np.ndarray] = {}
+        codes: dict[str, Ints] = {}
         for place in graphs.topological_order(self._adjacency).tolist():
             name = self.names[place]
             cumulative = np.cumsum(self._rows(name), axis=1)
@@ -149,18 +149,18 @@ class DiscreteNetwork:
                 total += float(np.log(self._rows(name)[configuration, codes[name]]).sum())
         return total
 
-    def _rows(self, name: str) -> np.ndarray:
+    def _rows(self, name: str) -> Floats:
         """Return a table with one row for each configuration of the parents."""
         return self.tables[name].reshape(-1, len(self.levels[name]))
 
-    def _configuration(self, name: str, codes: dict[str, np.ndarray], n_rows: int) -> np.ndarray:
+    def _configuration(self, name: str, codes: dict[str, Ints], n_rows: int) -> Ints:
         """Return which configuration the parents of a variable have in each row."""
         place = np.zeros(n_rows, dtype=np.int64)
         for parent in self.parents[name]:
             place = place * len(self.levels[parent]) + codes[parent]
         return place
 
-    def _codes(self, name: str, data: pd.DataFrame) -> np.ndarray:
+    def _codes(self, name: str, data: pd.DataFrame) -> Ints:
         if name not in data:
             raise ValueError(f"the data must have a column for each variable; {name!r} has none")
         column, levels = data[name], list(self.levels[name])

@@ -3,11 +3,11 @@
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count
+from gpn_bayes._util.types import Adjacency, Bools, DiGraph
 
 Seed = int | np.random.SeedSequence | np.random.Generator | None
 
@@ -19,7 +19,7 @@ def random_dag(
     p: float | None = None,
     names: Sequence[Hashable] | None = None,
     random_seed: Seed = None,
-) -> nx.DiGraph:
+) -> DiGraph:
     """Return a random DAG.
 
     Parameters
@@ -81,7 +81,7 @@ def _edge_probability(n: int, edges_per_node: float | None, p: float | None) -> 
     return p
 
 
-def _attachment(n: int, edges_per_node: float, rng: np.random.Generator) -> np.ndarray:
+def _attachment(n: int, edges_per_node: float, rng: np.random.Generator) -> Bools:
     """Return the adjacency of a graph grown by preferential attachment, later nodes pointing to earlier."""
     most = max(n - 1, 1)
     if edges_per_node not in range(1, most + 1):
@@ -99,7 +99,7 @@ def _attachment(n: int, edges_per_node: float, rng: np.random.Generator) -> np.n
     return matrix
 
 
-def read_dag(dag: Any) -> tuple[np.ndarray, list[Hashable]]:
+def read_dag(dag: Any) -> tuple[Adjacency, list[Hashable]]:
     """Return the adjacency matrix and the names of a DAG; the nodes of an array are named v1, v2, ….
 
     Examples

@@ -10,6 +10,7 @@ from scipy.special import expit
 
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_choice, check_count
+from gpn_bayes._util.types import Adjacency, Floats, Ints
 from gpn_bayes.simulate.discrete_networks import DiscreteNetwork, check_table_size
 from gpn_bayes.simulate.random_dags import Seed, read_dag
 
@@ -64,7 +65,7 @@ def linear(
     return _generate(matrix, names, errors, lambda child, pa, x: x @ weights[pa, child], weights)
 
 
-def _standard_noise(rng: np.random.Generator, noise: str, shape: tuple[int, int]) -> np.ndarray:
+def _standard_noise(rng: np.random.Generator, noise: str, shape: tuple[int, int]) -> Floats:
     if noise == "gaussian":
         return rng.standard_normal(shape)
     return rng.standard_exponential(shape) if noise == "exponential" else rng.gumbel(size=shape)
@@ -105,13 +106,14 @@ def fourier(dag: Any, n_rows: int, lam: float, random_seed: Seed = None) -> pd.D
     mixing = _fourier_weights(rng, matrix.shape, lam)
     errors = rng.normal(size=(n_rows, len(names)))
 
-    def effect(child: int, parents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        return np.einsum("rpk,pk,p->r", _fourier_basis(x), mixing[parents, child], beta[parents, child])
+    def effect(child: int, parents: Ints, x: Floats) -> Floats:
+        total: Floats = np.einsum("rpk,pk,p->r", _fourier_basis(x), mixing[parents, child], beta[parents, child])
+        return total
 
     return _generate(matrix, names, errors, effect, beta)
 
 
-def _fourier_weights(rng: np.random.Generator, shape: tuple[int, ...], lam: float) -> np.ndarray:
+def _fourier_weights(rng: np.random.Generator, shape: tuple[int, ...], lam: float) -> Floats:
     """Return Dirichlet weights of shape (*shape, 13), in the order of `_WAVES`.
 
     They are normalised gammas: tiny concentrations give zeros, while w_0, whose concentration is one,
@@ -122,10 +124,10 @@ def _fourier_weights(rng: np.random.Generator, shape: tuple[int, ...], lam: floa
     return gammas / gammas.sum(axis=-1, keepdims=True)
 
 
-def _fourier_basis(x: np.ndarray) -> np.ndarray:
+def _fourier_basis(x: Floats) -> Floats:
     """Return x, sin(x), cos(x), …, sin(6 x), cos(6 x) along a new last axis."""
     angles = x[..., None] * _WAVES
-    basis = np.cos(angles)
+    basis: Floats = np.cos(angles)
     basis[..., 0] = x
     basis[..., 1::2] = np.sin(angles[..., 1::2])
     return basis
@@ -157,7 +159,7 @@ def mlp(dag: Any, n_rows: int, hidden: int = 100, random_seed: Seed = None) -> p
     matrix, names, rng = _prepare(dag, n_rows, random_seed)
     errors = rng.normal(size=(n_rows, len(names)))
 
-    def effect(child: int, parents: np.ndarray, x: np.ndarray) -> np.ndarray:
+    def effect(child: int, parents: Ints, x: Floats) -> Floats:
         inner = signed_uniform(rng, (len(parents), hidden), _WEIGHT_RANGE)
         return expit(x @ inner) @ signed_uniform(rng, (hidden,), _WEIGHT_RANGE)
 
@@ -244,18 +246,18 @@ def discrete(
     return random_network(dag, levels, concentration, rng).sample(n_rows, rng)
 
 
-def _prepare(dag: Any, n_rows: int, random_seed: Seed) -> tuple[np.ndarray, list[Hashable], np.random.Generator]:
+def _prepare(dag: Any, n_rows: int, random_seed: Seed) -> tuple[Adjacency, list[Hashable], np.random.Generator]:
     """Return the adjacency matrix, the names and the generator that every simulator of numbers needs."""
     check_count("n_rows", n_rows, 1)
     return *read_dag(dag), np.random.default_rng(random_seed)
 
 
 def _generate(
-    matrix: np.ndarray,
+    matrix: Adjacency,
     names: list[Hashable],
-    errors: np.ndarray,
-    effect: Callable[[int, np.ndarray, np.ndarray], np.ndarray],
-    weights: np.ndarray | None = None,
+    errors: Floats,
+    effect: Callable[[int, Ints, Floats], Floats],
+    weights: Floats | None = None,
 ) -> pd.DataFrame:
     """Add to the errors, parents first, what `effect(child, parents, their values)` gives."""
     values = errors.copy()
@@ -272,7 +274,7 @@ def _generate(
 
 def signed_uniform(
     rng: np.random.Generator, shape: tuple[int, ...], magnitudes: tuple[float, float], name: str = "weight_range"
-) -> np.ndarray:
+) -> Floats:
     """Return numbers with uniform magnitudes and random signs; `name` is what an error calls the magnitudes.
 
     Examples

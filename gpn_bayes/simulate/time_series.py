@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.simulate.random_dags import read_dag
 from gpn_bayes.simulate.relations import signed_uniform
 
@@ -88,7 +90,7 @@ def _read_lengths(lengths: int | Sequence[int]) -> list[int]:
     return [int(size) for size in sizes]
 
 
-def _read_lagged(lagged: Any, d: int) -> np.ndarray:
+def _read_lagged(lagged: Any, d: int) -> NDArray[Any]:
     present = np.asarray(lagged)
     if present.ndim != 3 or present.shape[1:] != (d, d) or len(present) == 0:
         raise ValueError(f"lagged must have the shape (lags, {d}, {d}); received {present.shape}")
@@ -99,9 +101,9 @@ def _read_lagged(lagged: Any, d: int) -> np.ndarray:
 
 def _stable_weights(
     rng: np.random.Generator,
-    within: tuple[np.ndarray, tuple[float, float]],
-    later: tuple[np.ndarray, tuple[float, float]],
-) -> tuple[np.ndarray, np.ndarray]:
+    within: tuple[NDArray[Any], tuple[float, float]],
+    later: tuple[NDArray[Any], tuple[float, float]],
+) -> tuple[Floats, Floats]:
     """Return weights with which the process doesn't grow, given where they are and their ranges."""
     best, chosen = 0.0, None
     for _ in range(_MOST_DRAWS):
@@ -117,7 +119,7 @@ def _stable_weights(
     return chosen
 
 
-def _stabilising_factor(effects: np.ndarray) -> float:
+def _stabilising_factor(effects: Floats) -> float:
     """Return c, at most 1, such that effects of lag k times c^k decay: c multiplies every mode of the process."""
     lags, d, _ = effects.shape
     # The state is X_t, X_{t-1}, … as one row; times this matrix, it is that of the next time.
@@ -127,7 +129,7 @@ def _stabilising_factor(effects: np.ndarray) -> float:
     return min(1.0, _SLOWEST_DECAY / slowest) if slowest > 0 else 1.0
 
 
-def _unroll(errors: np.ndarray, effects: np.ndarray) -> np.ndarray:
+def _unroll(errors: Floats, effects: Floats) -> Floats:
     """Return the values that the errors and the effects of earlier values add up to, from zeros on."""
     values = errors.copy()
     for t in range(len(values)):

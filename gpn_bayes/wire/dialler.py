@@ -65,7 +65,10 @@ class Dialler:
 
     def next(self, poll: messages.Poll) -> messages.Instruction:
         """Ask what to do; the reply may take a heartbeat's time."""
-        return self._insist("Next", poll.SerializeToString(), self._limits.heartbeat_seconds)
+        instruction: messages.Instruction = self._insist(
+            "Next", poll.SerializeToString(), self._limits.heartbeat_seconds
+        )
+        return instruction
 
     def announce(self, announcement: messages.Announcement) -> None:
         """Send this client's key."""

@@ -108,7 +108,7 @@ class _Reception:
             "Beat": lambda client, _: host.beat(client),
         }
 
-    def handlers(self) -> grpc.GenericRpcHandler:
+    def handlers(self) -> "grpc.GenericRpcHandler[bytes, Any]":
         """Return one handler a call; requests arrive as bytes, so that their size is known before they are read."""
         return grpc.method_handlers_generic_handler(
             service.SERVICE_NAME,

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.estimators.exact.outcome import NO_GAP, Clock, Outcome
 from gpn_bayes.kernels.order_graph import (
     DONE,
@@ -33,7 +34,7 @@ def check_size(n: int) -> None:
 
 
 def search_orders(
-    sets: ParentSets, start: np.ndarray, clock: Clock, gap: float, tell: Callable[[str], None], most: int = MOST_PLACES
+    sets: ParentSets, start: Ints, clock: Clock, gap: float, tell: Callable[[str], None], most: int = MOST_PLACES
 ) -> Outcome:
     """Return the best DAG; or the one to begin with, and a bound, where time or memory end or Ctrl-C comes first.
 
@@ -115,7 +116,7 @@ def group_patterns(sets: ParentSets) -> Patterns:
     return patterns
 
 
-def _clashes(sets: ParentSets) -> np.ndarray:
+def _clashes(sets: ParentSets) -> Floats:
     """Return for each pair what it costs at least that they can't be each other's parents."""
     n = len(sets.starts) - 1
     losses = np.zeros((n, n))
@@ -127,7 +128,7 @@ def _clashes(sets: ParentSets) -> np.ndarray:
     return np.minimum(losses, losses.T)
 
 
-def _groups(clashes: np.ndarray) -> list[list[int]]:
+def _groups(clashes: Floats) -> list[list[int]]:
     """Split the nodes into groups of about equal size; each takes in the node that clashes most with its members."""
     n = len(clashes)
     count = max(2, -(-n // _LARGEST_GROUP)) if n > 1 else 1

@@ -10,6 +10,7 @@ from itertools import count
 
 import numpy as np
 
+from gpn_bayes._util.types import Bools, Floats
 from gpn_bayes.estimators.exact.separation import SMALL
 from gpn_bayes.kernels.parent_sets import ParentSets
 from gpn_bayes.kernels.relaxed import edge_shares, sets_against_order
@@ -30,7 +31,7 @@ class Branch:
     (True, True)
     """
 
-    def __init__(self, before: np.ndarray) -> None:
+    def __init__(self, before: Bools) -> None:
         self.before = before
 
     def with_order(self, first: int, second: int) -> "Branch":
@@ -43,7 +44,7 @@ class Branch:
         """Tell whether the order of two nodes is known."""
         return bool(self.before[first, second] or self.before[second, first])
 
-    def ruled_out(self, sets: ParentSets) -> np.ndarray:
+    def ruled_out(self, sets: ParentSets) -> Bools:
         """Tell of each parent set whether it holds a node that comes after its own."""
         return sets_against_order(sets, self.before)
 
@@ -70,7 +71,7 @@ class OpenBranches:
         return -self._heap[0][0] if self._heap else -np.inf
 
 
-def doubtful_pairs(sets: ParentSets, shares: np.ndarray) -> list[tuple[int, int]]:
+def doubtful_pairs(sets: ParentSets, shares: Floats) -> list[tuple[int, int]]:
     """Return the pairs of nodes that lie on a circle, the strongest circle first; none where the shares fit an order.
 
     Parameters

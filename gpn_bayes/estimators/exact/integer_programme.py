@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from gpn_bayes._util.types import Ints
 from gpn_bayes.estimators.exact.branching import Branch, OpenBranches, doubtful_pairs
 from gpn_bayes.estimators.exact.outcome import NO_GAP, Clock, Outcome
 from gpn_bayes.estimators.exact.relaxation import Relaxation, Solved
@@ -47,7 +48,7 @@ class IntegerProgramme:
     def __init__(
         self,
         sets: ParentSets,
-        start: np.ndarray,
+        start: Ints,
         clock: Clock,
         gap: float,
         rng: np.random.Generator,
@@ -178,7 +179,7 @@ class IntegerProgramme:
                 self._given_up = max(self._given_up, bound)
         return parts
 
-    def _take(self, rows: np.ndarray) -> None:
+    def _take(self, rows: Ints) -> None:
         """Keep a DAG if it is better than the best so far."""
         if self._sets.scores[rows].sum() > self._value:
             self._rows = rows

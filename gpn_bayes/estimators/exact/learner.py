@@ -8,6 +8,7 @@ import numpy as np
 
 from gpn_bayes._util.checks import check_choice
 from gpn_bayes._util.progress import status_line
+from gpn_bayes._util.types import Adjacency
 from gpn_bayes.estimators.base import ScoreBasedEstimator
 from gpn_bayes.estimators.exact import a_star, dp
 from gpn_bayes.estimators.exact.outcome import NO_GAP, Clock, Outcome
@@ -113,7 +114,7 @@ class Exact(ScoreBasedEstimator):
         self.random_state = random_state
         self.progressbar = progressbar
 
-    def _search(self, problem: Problem) -> np.ndarray:
+    def _search(self, problem: Problem) -> Adjacency:
         self.method_ = self._chosen_method(problem.n)
         began = perf_counter()
         sets = potentially_optimal_sets(problem, self.progressbar)

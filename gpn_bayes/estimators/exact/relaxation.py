@@ -5,6 +5,7 @@ from typing import NamedTuple
 import highspy
 import numpy as np
 
+from gpn_bayes._util.types import Bools, Words
 from gpn_bayes.kernels.parent_sets import ParentSets
 from gpn_bayes.kernels.relaxed import rows_avoiding
 
@@ -60,14 +61,14 @@ class Relaxation:
         for start, end in zip(sets.starts[:-1], sets.starts[1:], strict=True):
             model.addRow(1.0, 1.0, end - start, self._columns[start:end], np.ones(end - start))
 
-    def add_clusters(self, clusters: np.ndarray) -> None:
+    def add_clusters(self, clusters: Words) -> None:
         """Ask of each cluster that one of its nodes has all parents outside."""
         for cluster in clusters:
             rows = rows_avoiding(self._sets, cluster)
             self._model.addRow(1.0, np.inf, len(rows), rows, np.ones(len(rows)))
         self.cuts += len(clusters)
 
-    def solve(self, left_out: np.ndarray, seconds: float) -> Solved:
+    def solve(self, left_out: Bools, seconds: float) -> Solved:
         """Solve it without the parent sets marked."""
         model = self._model
         count = len(left_out)

@@ -3,6 +3,7 @@
 import highspy
 import numpy as np
 
+from gpn_bayes._util.types import Floats, Ints, Words
 from gpn_bayes.estimators.exact.relaxation import quiet_model
 from gpn_bayes.estimators.parent_sets import as_words, members
 from gpn_bayes.kernels.parent_sets import ParentSets
@@ -15,7 +16,7 @@ _WORTH_A_CUT = 1e-3
 _MOST_CUTS = 60
 
 
-def grown(sets: ParentSets, shares: np.ndarray) -> np.ndarray:
+def grown(sets: ParentSets, shares: Floats) -> Words:
     """Return clusters whose rule a solution breaks, as sets of nodes, those broken most first; there may be others.
 
     Parameters
@@ -30,14 +31,14 @@ def grown(sets: ParentSets, shares: np.ndarray) -> np.ndarray:
     return clusters[np.argsort(outside[first], kind="stable")[:_MOST_CUTS]]
 
 
-def _positive(sets: ParentSets, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _positive(sets: ParentSets, shares: Floats) -> tuple[Ints, Words, Floats]:
     """Return whose the sets with a share are, their members and the shares, without the empty ones."""
     owners = np.repeat(np.arange(len(sets.starts) - 1), np.diff(sets.starts))
     (chosen,) = np.nonzero((shares > SMALL) & sets.words.any(axis=1))
     return owners[chosen], np.ascontiguousarray(sets.words[chosen]), shares[chosen]
 
 
-def most_broken(sets: ParentSets, shares: np.ndarray, seconds: float = np.inf) -> np.ndarray:
+def most_broken(sets: ParentSets, shares: Floats, seconds: float = np.inf) -> Words:
     """Return the cluster whose rule a solution breaks most, in one row; no row if none is broken, or the time is up.
 
     Binary y(i) says whether node i is in the cluster, and z(i, P) <= y(i), z(i, P) <= sum of y over P whether it is

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.estimators.exact.outcome import Clock
 from gpn_bayes.kernels.ordering import OrderState, linear_extension, local_search, perturb
 from gpn_bayes.kernels.parent_sets import ParentSets, best_of_order
@@ -13,14 +14,14 @@ ROUNDS = 10
 _MOVES = 6
 
 
-def smallest_sets(sets: ParentSets) -> np.ndarray:
+def smallest_sets(sets: ParentSets) -> Ints:
     """Return the row of each node's smallest set: its required parents, so that together they are a DAG."""
     sizes = np.bitwise_count(sets.words).sum(axis=1)
     pairs = zip(sets.starts[:-1], sets.starts[1:], strict=True)
     return np.array([start + np.argmin(sizes[start:end]) for start, end in pairs], dtype=np.int64)
 
 
-def starting_rows(sets: ParentSets, rng: np.random.Generator, clock: Clock | None = None) -> np.ndarray:
+def starting_rows(sets: ParentSets, rng: np.random.Generator, clock: Clock | None = None) -> Ints:
     """Return the row of each node's parent set in a good DAG: repeated insertion searches, each from the best so far.
 
     Parameters
@@ -49,7 +50,7 @@ def starting_rows(sets: ParentSets, rng: np.random.Generator, clock: Clock | Non
     return kept.rows
 
 
-def rows_near(sets: ParentSets, shares: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def rows_near(sets: ParentSets, shares: Floats, rng: np.random.Generator) -> Ints:
     """Return the row of each node's parent set in a good DAG near a relaxed solution.
 
     Parameters

@@ -11,6 +11,7 @@ from scipy.special import ndtri
 
 from gpn_bayes import graphs
 from gpn_bayes._util.progress import progress_bar
+from gpn_bayes._util.types import Bools, Floats
 from gpn_bayes.candidates.pc_skeleton import Skeleton
 from gpn_bayes.data import Dataset, SufficientStatistics, read_data
 
@@ -124,7 +125,7 @@ class BoundTest(ABC):
         return self._known[key]
 
     def skeleton(
-        self, alpha: float, max_conditioning: int | None, kept: np.ndarray, apart: np.ndarray, progressbar: bool = False
+        self, alpha: float, max_conditioning: int | None, kept: Bools, apart: Bools, progressbar: bool = False
     ) -> Skeleton:
         """Return the pairs that no conditioning set makes independent; see `candidates.pc_skeleton`.
 
@@ -163,9 +164,9 @@ class BoundTest(ABC):
         x: int,
         y: int,
         size: int,
-        adjacent: np.ndarray,
+        adjacent: Bools,
         alpha: float,
-        largest: np.ndarray,
+        largest: Floats,
         separating: dict[tuple[int, int], Nodes],
     ) -> None:
         """Test a pair given all sets of a size, and note the one nearest to independence."""
@@ -177,7 +178,7 @@ class BoundTest(ABC):
                     separating[x, y] = given
 
 
-def neighbour_sets(x: int, y: int, size: int, adjacent: np.ndarray) -> Iterator[Nodes]:
+def neighbour_sets(x: int, y: int, size: int, adjacent: Bools) -> Iterator[Nodes]:
     """Yield the sets of so many neighbours of x, and then of y, each set once.
 
     Examples

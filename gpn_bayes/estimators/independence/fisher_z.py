@@ -5,6 +5,7 @@ import math
 import numpy as np
 from scipy.special import ndtr
 
+from gpn_bayes._util.types import Bools
 from gpn_bayes.candidates.pc_skeleton import Skeleton, pc_skeleton, z_statistic
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.estimators.independence.base import BoundTest, ConditionalIndependenceTest, Data, Nodes
@@ -50,7 +51,7 @@ class _BoundFisherZ(BoundTest):
         return float(2 * ndtr(-z_statistic(left[0, 1] ** 2 / (left[0, 0] * left[1, 1]), freedom)))
 
     def skeleton(
-        self, alpha: float, max_conditioning: int | None, kept: np.ndarray, apart: np.ndarray, progressbar: bool = False
+        self, alpha: float, max_conditioning: int | None, kept: Bools, apart: Bools, progressbar: bool = False
     ) -> Skeleton:
         """Return the skeleton; all sets of a level are gone through in compiled code."""
         return pc_skeleton(self.correlation, self.n_rows, alpha, max_conditioning, kept=kept, apart=apart)

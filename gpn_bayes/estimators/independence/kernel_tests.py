@@ -1,14 +1,16 @@
 """Tests that see any kind of dependence: HSIC and distance correlation of residuals."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaincc
 
 from gpn_bayes._util.checks import check_choice, check_count
+from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Dataset
 from gpn_bayes.estimators.independence.base import BoundTest, ConditionalIndependenceTest, Data, Nodes
 from gpn_bayes.estimators.independence.residuals import REMEMBERED, Regression
@@ -33,13 +35,16 @@ class _KernelTest(ConditionalIndependenceTest):
         How many, the same for all tests.
     """
 
-    _similarity: ClassVar[Callable[[np.ndarray], np.ndarray]]
-
     def __init__(self, null: str = "gamma", permutations: int = 199) -> None:
         check_choice("null", null, NULLS)
         check_count("permutations", permutations, 1)
         self.null = null
         self.permutations = permutations
+
+    @staticmethod
+    @abstractmethod
+    def _similarity(values: Floats) -> Floats:
+        """Return how alike the rows are by one variable, as a centred matrix."""
 
     def _bind(self, data: Data, rng: np.random.Generator) -> BoundTest:
         if not isinstance(data, Dataset):
@@ -107,7 +112,7 @@ class _BoundKernelTest(BoundTest):
         names: tuple[str, ...],
         regression: Regression,
         similarity: Callable[[np.ndarray], np.ndarray],
-        permutations: np.ndarray | None,
+        permutations: Ints | None,
     ) -> None:
         super().__init__(names)
         self.regression = regression

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.estimators.independence.base import Nodes
 from gpn_bayes.kernels.dependence import median_distance
 
@@ -46,7 +47,7 @@ class Regression:
     True
     """
 
-    def __init__(self, values: np.ndarray) -> None:
+    def __init__(self, values: Floats) -> None:
         scaled = (values - values.mean(axis=0)) / values.std(axis=0)
         self._rows, self._copies = np.unique(scaled, axis=0, return_inverse=True)
         self._copies = self._copies.reshape(-1)
@@ -61,7 +62,7 @@ class Regression:
         scale = median_distance(points)
         return [_basis(linear / len(given) + np.exp(-0.5 * distances / (width * scale) ** 2)) for width in _WIDTHS]
 
-    def _find_residuals(self, target: int, given: Nodes) -> np.ndarray:
+    def _find_residuals(self, target: int, given: Nodes) -> Floats:
         """Return a column's residuals, in its standard deviations; without others, the column itself."""
         column = self._rows[:, target]
         if not given:
@@ -80,7 +81,7 @@ class Regression:
         return left[self._copies]
 
 
-def _basis(covariance: np.ndarray) -> _Basis:
+def _basis(covariance: Floats) -> _Basis:
     """Return the eigenvectors of a covariance with the mean taken out."""
     means = covariance.mean(axis=0)
     values, vectors = np.linalg.eigh(covariance - means - means[:, None] + means.mean())

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.estimators import lagrangian
 from gpn_bayes.estimators.notears.objective import LinearProblem
 from gpn_bayes.estimators.quasi_newton import Function, Minimum, minimise
@@ -37,7 +38,7 @@ def augmented_lagrangian(problem: LinearProblem, acyclicity: str, solver: str) -
     """
     free = _FreeWeights(problem, ACYCLICITIES[acyclicity])
 
-    def minimiser(function: Function, start: np.ndarray) -> Minimum:
+    def minimiser(function: Function, start: Floats) -> Minimum:
         return free.minimise(function, start, 1.0, solver, _EXACT)
 
     for found in lagrangian.augmented_lagrangian(free.loss, free.constraint, free.zeros(), 0.0, minimiser):
@@ -89,19 +90,19 @@ class _FreeWeights:
         self.problem = problem
         self.acyclicity = acyclicity
 
-    def zeros(self) -> np.ndarray:
+    def zeros(self) -> Floats:
         return np.zeros(int(self.problem.free.sum()))
 
-    def matrix(self, x: np.ndarray) -> np.ndarray:
+    def matrix(self, x: Floats) -> Floats:
         weights = np.zeros(self.problem.shape)
         weights[self.problem.free] = x
         return weights
 
-    def loss(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+    def loss(self, x: Floats) -> tuple[float, Floats]:
         value, gradient = self.problem.loss_and_gradient(self.matrix(x))
         return value, gradient[self.problem.free]
 
-    def constraint(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+    def constraint(self, x: Floats) -> tuple[float, Floats]:
         inner = self.matrix(x)[: self.problem.d]
         h, slope = self.acyclicity(inner**2)
         gradient = np.zeros(self.problem.shape)
@@ -109,14 +110,14 @@ class _FreeWeights:
         return h, gradient[self.problem.free]
 
     def barrier(self, mu: float) -> Function:
-        def function(x: np.ndarray) -> tuple[float, np.ndarray]:
+        def function(x: Floats) -> tuple[float, Floats]:
             loss, gradient = self.loss(x)
             h, slope = self.constraint(x)
             return mu * loss + h, mu * gradient + slope
 
         return function
 
-    def minimise(self, function: Function, start: np.ndarray, mu: float, solver: str, tolerance: float) -> Minimum:
+    def minimise(self, function: Function, start: Floats, mu: float, solver: str, tolerance: float) -> Minimum:
         """Minimise a function plus mu times the penalties."""
         penalties = mu * self.problem.penalties[self.problem.free]
         # An infinite h times zero weights is no number; the line search turns back at infinite values anyway.

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse.csgraph import connected_components
 
+from gpn_bayes._util.types import Bools, Floats, Ints
 from gpn_bayes.kernels.dags import topological_order
 
 
@@ -30,7 +31,7 @@ def removed_table(removed: Sequence[Removed], names: Sequence[str]) -> pd.DataFr
     return pd.DataFrame(rows, columns=["parent", "child", "weight"])
 
 
-def break_cycles(weights: np.ndarray, required: np.ndarray) -> tuple[np.ndarray, list[Removed]]:
+def break_cycles(weights: Floats, required: Bools) -> tuple[Floats, list[Removed]]:
     """Set the weakest entry that lies on a cycle to zero until there is no cycle; return what is left, and the entries.
 
     Parameters
@@ -60,7 +61,7 @@ def break_cycles(weights: np.ndarray, required: np.ndarray) -> tuple[np.ndarray,
         kept[parent, child] = 0.0
 
 
-def order_of(weights: np.ndarray, required: np.ndarray) -> np.ndarray:
+def order_of(weights: Floats, required: Bools) -> Ints:
     """Return an order of the variables in which parents stand first, once the weakest cycle-closing entries are gone.
 
     Examples
@@ -74,7 +75,7 @@ def order_of(weights: np.ndarray, required: np.ndarray) -> np.ndarray:
     return order
 
 
-def with_required_first(order: np.ndarray, required: np.ndarray) -> np.ndarray:
+def with_required_first(order: Ints, required: Bools) -> Ints:
     """Return an order as near as may be to the one given that puts required parents before their children.
 
     Examples
@@ -92,7 +93,7 @@ def with_required_first(order: np.ndarray, required: np.ndarray) -> np.ndarray:
     return np.array(placed, dtype=np.int64)
 
 
-def cut(weights: np.ndarray, threshold: float, required: np.ndarray) -> np.ndarray:
+def cut(weights: Floats, threshold: float, required: Bools) -> Floats:
     """Return the weights with those below the threshold in magnitude set to zero, except required ones.
 
     Examples

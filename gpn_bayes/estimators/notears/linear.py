@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from gpn_bayes._util.checks import check_choice, check_count, check_not_negative
+from gpn_bayes._util.types import Adjacency, Floats, Ints
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.notears.continuous import ACYCLICITIES, augmented_lagrangian, central_path
 from gpn_bayes.estimators.notears.dags import Removed, break_cycles, cut, removed_table
@@ -113,9 +114,9 @@ class NOTEARS(GraphEstimator):
 
     lambda1_: float
     threshold_: float
-    weights_: np.ndarray
-    raw_weights_: np.ndarray
-    intercepts_: np.ndarray
+    weights_: Floats
+    raw_weights_: Floats
+    intercepts_: Floats
     objective_: float
     h_: float
     starts_: pd.DataFrame
@@ -199,7 +200,7 @@ class NOTEARS(GraphEstimator):
         return _Estimate(problem.lambda1, path, solution, threshold, weights, removed)
 
     def _solve(
-        self, problem: LinearProblem, starts: tuple[str, ...], rng: np.random.Generator, orders: list[np.ndarray]
+        self, problem: LinearProblem, starts: tuple[str, ...], rng: np.random.Generator, orders: list[Ints]
     ) -> Solution:
         if self.method in ("auto", "order-search"):
             return search_over_orders(problem, self._settings(problem, starts), rng, orders)
@@ -258,7 +259,7 @@ class NOTEARS(GraphEstimator):
         if adjacency is not None:
             self.diagnostics_ = compare_scales(self.adjacency_, adjacency, variances)
 
-    def _standardised(self, problem: LinearProblem, rng: np.random.Generator) -> np.ndarray | None:
+    def _standardised(self, problem: LinearProblem, rng: np.random.Generator) -> Adjacency | None:
         """Return the estimate on standardised columns; None if Ctrl-C came before it."""
         # To know whether the answer changes, the quicker starts do.
         starts = _ORDER_STARTS if self.starts == "auto" else self._starts()
@@ -268,7 +269,8 @@ class NOTEARS(GraphEstimator):
             self.interrupted_ = True
             return None
         self.interrupted_ |= other.solution.interrupted
-        return ((other.weights != 0) | problem.required).astype(np.int8)
+        found: Adjacency = ((other.weights != 0) | problem.required).astype(np.int8)
+        return found
 
     def _check_settings(self) -> None:
         check_not_negative("lambda1", self.lambda1, word="bic")
@@ -291,5 +293,5 @@ class _Estimate(NamedTuple):
     path: pd.DataFrame | None
     solution: Solution
     threshold: float
-    weights: np.ndarray
+    weights: Floats
     removed: list[Removed]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from gpn_bayes._util.types import Bools, Floats
 from gpn_bayes.data import Dataset, SufficientStatistics, read_data
 from gpn_bayes.kernels.regressions import LOGISTIC, POISSON, Regressions
 from gpn_bayes.scores.prior import GraphPrior
@@ -43,11 +44,11 @@ class LinearProblem:
 
     data: Dataset | SufficientStatistics
     loss: str
-    covariance: np.ndarray
-    rows: np.ndarray | None
+    covariance: Floats
+    rows: Floats | None
     lambda1: float
-    allowed: np.ndarray
-    required: np.ndarray
+    allowed: Bools
+    required: Bools
 
     @property
     def d(self) -> int:
@@ -60,14 +61,14 @@ class LinearProblem:
         return (self.d if self.rows is None else self.d + 1), self.d
 
     @cached_property
-    def penalties(self) -> np.ndarray:
+    def penalties(self) -> Floats:
         """The penalty of a unit of each weight, intercepts among them."""
         penalties = np.zeros(self.shape)
         penalties[: self.d] = np.where(self.required, 0.0, self.lambda1)
         return penalties
 
     @cached_property
-    def free(self) -> np.ndarray:
+    def free(self) -> Bools:
         """Which weights may differ from zero, intercepts among them."""
         free = np.ones(self.shape, dtype=bool)
         free[: self.d] = self.allowed
@@ -82,7 +83,7 @@ class LinearProblem:
         scale = np.sqrt(np.diag(self.covariance))
         return replace(self, covariance=self.covariance / np.outer(scale, scale))
 
-    def loss_and_gradient(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
+    def loss_and_gradient(self, weights: Floats) -> tuple[float, Floats]:
         """Return the loss and its gradient."""
         if self.rows is None:
             residual = np.eye(self.d) - weights
@@ -97,7 +98,7 @@ class LinearProblem:
         value = float((losses - values * predictors).sum()) / len(values)
         return value, self.rows.T @ (means - values) / len(values)
 
-    def objective(self, weights: np.ndarray) -> float:
+    def objective(self, weights: Floats) -> float:
         """Return F: the loss plus the penalties."""
         return self.loss_and_gradient(weights)[0] + float((self.penalties * np.abs(weights)).sum())
 
@@ -141,7 +142,7 @@ def read_linear_problem(
     return LinearProblem(checked, loss, covariance, rows, lambda1, ~prior.forbidden, prior.required)
 
 
-def _check_values(values: np.ndarray, names: tuple[str, ...], loss: str) -> None:
+def _check_values(values: Floats, names: tuple[str, ...], loss: str) -> None:
     tests: dict[str, tuple[Callable[[np.ndarray], np.ndarray], str]] = {
         "logistic": (lambda x: (x == 0) | (x == 1), "0 and 1"),
         "poisson": (lambda x: (x >= 0) & (x == np.round(x)), "counts 0, 1, 2, …"),

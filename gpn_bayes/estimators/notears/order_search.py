@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from gpn_bayes._util.types import Bools, Floats, Ints
 from gpn_bayes.estimators.notears.dags import with_required_first
 from gpn_bayes.kernels.lasso import lasso_space
 from gpn_bayes.kernels.lasso_orders import OrderState, new_state, search_orders
@@ -28,7 +29,7 @@ class OrderSearch:
     The variables from d on are the past of the others: they stand first, and nothing leads to them.
     """
 
-    def __init__(self, data: Regressions, required: np.ndarray, rng: np.random.Generator) -> None:
+    def __init__(self, data: Regressions, required: Bools, rng: np.random.Generator) -> None:
         self.data = data
         self.required = required
         self.rng = rng
@@ -38,7 +39,7 @@ class OrderSearch:
         self._before[self.d :, : self.d] = True
         self._space = lasso_space(self.m + 1)
 
-    def begin(self, order: np.ndarray, climb: bool = True) -> tuple[OrderState, float, float]:
+    def begin(self, order: Ints, climb: bool = True) -> tuple[OrderState, float, float]:
         """Return the minimum that an order of the first d leads to, with the objective before and after."""
         past = np.arange(self.d, self.m)
         state = new_state(np.concatenate([past, with_required_first(order, self.required)]))
@@ -47,22 +48,22 @@ class OrderSearch:
 
     def kicked(self, state: OrderState) -> tuple[OrderState, float]:
         """Return the minimum reached after a few random moves; the state given is left as it is."""
-        fresh = OrderState(*(array.copy() for array in state))
+        fresh = OrderState._make(array.copy() for array in state)
         size = (self.rng.integers(1, _LARGEST_KICK + 1), 2)
         kicks = self.rng.integers(self.m - self.d, self.m, size=size)
         return fresh, self._search(fresh, kicks, self.rng.permutation(self.d))[1]
 
-    def _search(self, state: OrderState, kicks: np.ndarray, waiting: np.ndarray) -> tuple[float, float]:
+    def _search(self, state: OrderState, kicks: Ints, waiting: Ints) -> tuple[float, float]:
         first, last = search_orders(self.data, self._before, state, kicks, waiting, self._space)
         past = float(state.values[self.d :].sum())
         return first - past, last - past
 
-    def weights(self, state: OrderState) -> np.ndarray:
+    def weights(self, state: OrderState) -> Floats:
         """Return a state's weights of the first d, rows parents, with a last row of intercepts."""
         return state.weights[: self.d].T.copy()
 
 
-def least_variance_order(covariance: np.ndarray, d: int) -> np.ndarray:
+def least_variance_order(covariance: Floats, d: int) -> Ints:
     """Return the first d variables such that each has the least variance left, given those before it and the past.
 
     Where all noises are alike, that is the order of the variables (Chen, Drton & Wang 2019).

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from gpn_bayes._util.progress import progress_bar
+from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.estimators.notears.continuous import ROUGH, augmented_lagrangian, central_path
 from gpn_bayes.estimators.notears.dags import order_of
 from gpn_bayes.estimators.notears.objective import LinearProblem
@@ -32,7 +33,7 @@ class Settings(NamedTuple):
 class Solution(NamedTuple):
     """Weights, intercepts and all, with the objective and what each start led to."""
 
-    weights: np.ndarray
+    weights: Floats
     objective: float
     starts: pd.DataFrame
     interrupted: bool
@@ -43,12 +44,12 @@ def order_search(problem: LinearProblem, rng: np.random.Generator) -> OrderSearc
     return OrderSearch(problem.regressions(), problem.required, rng)
 
 
-def weights_of(problem: LinearProblem, search: OrderSearch, state: OrderState) -> np.ndarray:
+def weights_of(problem: LinearProblem, search: OrderSearch, state: OrderState) -> Floats:
     """Return a state's weights, rows parents, with the intercepts below where there are any."""
     return search.weights(state)[: problem.shape[0]]
 
 
-def refit(problem: LinearProblem, weights: np.ndarray) -> np.ndarray:
+def refit(problem: LinearProblem, weights: Floats) -> Floats:
     """Return the best weights of the order that given ones have once their weakest cycle-closing entries are gone."""
     search = order_search(problem, np.random.default_rng(0))
     state, _, _ = search.begin(order_of(weights[: problem.d], problem.required), climb=False)
@@ -56,7 +57,7 @@ def refit(problem: LinearProblem, weights: np.ndarray) -> np.ndarray:
 
 
 def search_over_orders(
-    problem: LinearProblem, settings: Settings, rng: np.random.Generator, orders: Sequence[np.ndarray] = ()
+    problem: LinearProblem, settings: Settings, rng: np.random.Generator, orders: Sequence[Ints] = ()
 ) -> Solution:
     """Climb from every start, then kick the best minimum and climb again, and keep the lowest.
 
@@ -108,15 +109,15 @@ def search_over_orders(
     return Solution(weights, problem.objective(weights), table, interrupted)
 
 
-def _by_variance(problem: LinearProblem, settings: Settings, rng: np.random.Generator) -> np.ndarray:
+def _by_variance(problem: LinearProblem, settings: Settings, rng: np.random.Generator) -> Ints:
     return np.argsort(np.diag(problem.covariance), kind="stable")
 
 
-def _by_equal_variances(problem: LinearProblem, settings: Settings, rng: np.random.Generator) -> np.ndarray:
+def _by_equal_variances(problem: LinearProblem, settings: Settings, rng: np.random.Generator) -> Ints:
     return least_variance_order(problem.covariance, problem.d)
 
 
-def _along_penalties(problem: LinearProblem, settings: Settings, rng: np.random.Generator) -> np.ndarray:
+def _along_penalties(problem: LinearProblem, settings: Settings, rng: np.random.Generator) -> Ints:
     """Take over the order from larger penalties, whose sparse graphs are easier to order."""
     order = least_variance_order(problem.covariance, problem.d)
     for factor in _PENALTY_PATH:
@@ -125,17 +126,17 @@ def _along_penalties(problem: LinearProblem, settings: Settings, rng: np.random.
     return order
 
 
-def _by_central_path(problem: LinearProblem, settings: Settings, rng: np.random.Generator) -> np.ndarray:
+def _by_central_path(problem: LinearProblem, settings: Settings, rng: np.random.Generator) -> Ints:
     *_, weights = central_path(problem, "log-det", settings.solver, ROUGH)
     return order_of(weights[: problem.d], problem.required)
 
 
-def _by_augmented_lagrangian(problem: LinearProblem, settings: Settings, rng: np.random.Generator) -> np.ndarray:
+def _by_augmented_lagrangian(problem: LinearProblem, settings: Settings, rng: np.random.Generator) -> Ints:
     *_, weights = augmented_lagrangian(problem, settings.acyclicity, settings.solver)
     return order_of(weights[: problem.d], problem.required)
 
 
-def _at_random(problem: LinearProblem, settings: Settings, rng: np.random.Generator) -> np.ndarray:
+def _at_random(problem: LinearProblem, settings: Settings, rng: np.random.Generator) -> Ints:
     return rng.permutation(problem.d)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from gpn_bayes._util.types import Adjacency, Floats
 from gpn_bayes.graphs import metrics
 
 # Answers that differ in more than this share of the edges hinge on scale.
@@ -13,7 +14,7 @@ _SHARE = 0.25
 _EQUAL, _UNIT = 1e-6, 0.1
 
 
-def varsortability(adjacency: np.ndarray, variances: np.ndarray) -> float:
+def varsortability(adjacency: np.ndarray, variances: Floats) -> float:
     """Return how far variances grow along the directed paths of a graph.
 
     For every length, all pairs of variables that a path of that length joins are counted; the answer is the share of
@@ -37,7 +38,7 @@ def varsortability(adjacency: np.ndarray, variances: np.ndarray) -> float:
     return growing / count if count else float("nan")
 
 
-def are_standardised(variances: np.ndarray) -> bool:
+def are_standardised(variances: Floats) -> bool:
     """Return whether all columns have unit variance, by the divisor of N rows or of N - 1.
 
     Examples
@@ -48,7 +49,7 @@ def are_standardised(variances: np.ndarray) -> bool:
     return bool(np.ptp(variances) <= _EQUAL and abs(variances[0] - 1.0) <= _UNIT)
 
 
-def compare_scales(adjacency: np.ndarray, standardised: np.ndarray, variances: np.ndarray) -> dict[str, Any]:
+def compare_scales(adjacency: Adjacency, standardised: Adjacency, variances: Floats) -> dict[str, Any]:
     """Return how the estimate on raw columns and that on standardised ones differ, and warn if they do by much.
 
     Parameters

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from gpn_bayes import scores
+from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.estimators.notears.dags import cut
 from gpn_bayes.estimators.notears.objective import LinearProblem
 from gpn_bayes.estimators.notears.orders import order_search, weights_of
@@ -27,12 +28,12 @@ class DagScores:
         self.store = ScoreCache(scores.by_name(score).bind(problem.data))
         self.required = problem.required
 
-    def total(self, weights: np.ndarray) -> float:
+    def total(self, weights: Floats) -> float:
         """Return the score of the DAG of the weights that aren't zero, and the required edges."""
         edges = (weights != 0) | self.required
         return sum(self.store.get(i, np.flatnonzero(edges[:, i]).tolist()) for i in range(len(edges)))
 
-    def best_threshold(self, weights: np.ndarray) -> tuple[float, float]:
+    def best_threshold(self, weights: Floats) -> tuple[float, float]:
         """Return the threshold whose DAG scores highest, the largest of equals, and that score.
 
         Parameters
@@ -50,7 +51,7 @@ class DagScores:
         return best, highest
 
 
-def lambda_path(problem: LinearProblem) -> np.ndarray:
+def lambda_path(problem: LinearProblem) -> Floats:
     """Return penalties from the least at which all weights are zero down to a hundredth of the least variance."""
     gradient = problem.loss_and_gradient(_intercepts_alone(problem))[1][: problem.d]
     largest = np.abs(gradient[problem.allowed & ~problem.required]).max(initial=1e-6)
@@ -58,7 +59,7 @@ def lambda_path(problem: LinearProblem) -> np.ndarray:
     return np.geomspace(largest, smallest, 1 + int(np.ceil(np.log(smallest / largest) / np.log(_PATH_STEP))))
 
 
-def _intercepts_alone(problem: LinearProblem) -> np.ndarray:
+def _intercepts_alone(problem: LinearProblem) -> Floats:
     weights = np.zeros(problem.shape)
     if problem.rows is not None:
         means = problem.rows[:, : problem.d].mean(axis=0)
@@ -68,7 +69,7 @@ def _intercepts_alone(problem: LinearProblem) -> np.ndarray:
 
 def choose_lambda1(
     problem: LinearProblem, score: DagScores, threshold: float | str, rng: np.random.Generator
-) -> tuple[float, np.ndarray, pd.DataFrame]:
+) -> tuple[float, Ints, pd.DataFrame]:
     """Return the penalty whose DAG scores highest, an order that is good there, and the table of the whole path.
 
     Parameters

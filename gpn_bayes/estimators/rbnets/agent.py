@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpn_bayes.estimators.rbnets.exploration import Explorer, any_legal
 from gpn_bayes.estimators.rbnets.network import QNetwork, RMSprop
@@ -80,9 +81,10 @@ class Agent:
         self._memory = ReplayBuffer(settings.buffer, n)
         self._steps = 0
 
-    def values(self, walk: Walk) -> np.ndarray:
+    def values(self, walk: Walk) -> NDArray[np.float32]:
         """Return what the network says of all actions in the walk's state."""
-        return self.online.values(walk.placed[None].astype(np.float32))[0]
+        values: NDArray[np.float32] = self.online.values(walk.placed[None].astype(np.float32))[0]
+        return values
 
     def play(self, graph: OrderGraph) -> list[int]:
         """Walk through the graph once, learning on the way, and return the order."""
@@ -95,7 +97,7 @@ class Agent:
             self._learn()
         return walk.order
 
-    def targets(self, some: Transitions) -> np.ndarray:
+    def targets(self, some: Transitions) -> NDArray[np.float32]:
         """Return what the network should have said of the actions taken."""
         online, frozen = self.online.values(some.following), self.frozen.values(some.following)
         targets = np.empty_like(some.rewards)

@@ -4,7 +4,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gpn_bayes._util.types import Bools, Floats
 from gpn_bayes.estimators.rbnets.order_graph import Walk
 
 # Returns what the network says of all actions in the walk's state; not called where nobody asks.
@@ -18,12 +20,12 @@ class Explorer(Protocol):
         """Return one that is legal."""
 
 
-def any_legal(legal: np.ndarray, rng: np.random.Generator) -> int:
+def any_legal(legal: Bools, rng: np.random.Generator) -> int:
     """Return a legal action, all alike."""
     return int(rng.choice(np.flatnonzero(legal)))
 
 
-def best_legal(values: np.ndarray, legal: np.ndarray) -> int:
+def best_legal(values: Floats, legal: Bools) -> int:
     """Return the legal action of the highest value, the first of equals."""
     return int(np.where(legal, values, -np.inf).argmax())
 
@@ -56,7 +58,7 @@ class UpperConfidence:
         return action
 
 
-def bonus(tried: np.ndarray) -> np.ndarray:
+def bonus(tried: NDArray[np.int32]) -> Floats:
     """Return sqrt(2 ln(1 + tau(s)) / (1 + tau(s, a))) for the counts of all actions in a state.
 
     Examples
@@ -64,7 +66,8 @@ def bonus(tried: np.ndarray) -> np.ndarray:
     >>> bonus(np.array([0, 3])).round(3).tolist()
     [1.665, 0.833]
     """
-    return np.sqrt(2 * np.log1p(tried.sum()) / (1 + tried))
+    bonuses: Floats = np.sqrt(2 * np.log1p(tried.sum()) / (1 + tried))
+    return bonuses
 
 
 class EpsilonGreedy:

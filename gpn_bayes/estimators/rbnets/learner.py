@@ -9,6 +9,7 @@ import numpy as np
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.checks import check_choice, check_count
 from gpn_bayes._util.progress import progress_bar
+from gpn_bayes._util.types import Adjacency, Floats
 from gpn_bayes.estimators.base import ScoreBasedEstimator
 from gpn_bayes.estimators.pops import potentially_optimal_sets
 from gpn_bayes.estimators.problem import Problem
@@ -95,8 +96,8 @@ class RBNets(ScoreBasedEstimator):
     """
 
     order_: list[str]
-    episode_scores_: np.ndarray
-    trace_: np.ndarray
+    episode_scores_: Floats
+    trace_: Floats
     interrupted_: bool
 
     def __init__(
@@ -138,7 +139,7 @@ class RBNets(ScoreBasedEstimator):
         self.random_state = random_state
         self.progressbar = progressbar
 
-    def _search(self, problem: Problem) -> np.ndarray:
+    def _search(self, problem: Problem) -> Adjacency:
         self._check()
         graph = OrderGraph(potentially_optimal_sets(problem, self.progressbar), problem.prior.required)
         orders, scores = self._play(graph)

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gpn_bayes._util.types import Ints
 from gpn_bayes.kernels.q_network import rms_step
 
 
@@ -44,11 +46,11 @@ class QNetwork:
         """Take over the parameters of another network of the same sizes."""
         self.parameters[:] = other.parameters
 
-    def values(self, states: np.ndarray) -> np.ndarray:
+    def values(self, states: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the values of all actions, a row for each state."""
         return self._layers(states)[-1]
 
-    def gradient(self, states: np.ndarray, actions: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    def gradient(self, states: np.ndarray, actions: Ints, targets: np.ndarray) -> np.ndarray:
         """Return the slopes of the loss, in the order of `parameters`, in an array that the next call uses again.
 
         The loss is half the mean square of what the values of the actions taken are away from their targets.

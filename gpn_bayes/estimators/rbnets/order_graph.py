@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from gpn_bayes._util.types import Adjacency, Bools, Words
 from gpn_bayes.estimators.parent_sets import adjacency_of
 from gpn_bayes.kernels.parent_sets import ParentSets, best_of_order, best_within, insert
 
@@ -32,7 +33,7 @@ class OrderGraph:
         A reward of -1 is a loss of so many units of the score.
     """
 
-    def __init__(self, sets: ParentSets, required: np.ndarray) -> None:
+    def __init__(self, sets: ParentSets, required: Bools) -> None:
         self.sets, self.required = sets, required
         self.n = len(required)
         self.least = np.array([self._score(node, self._words(required[:, node])) for node in range(self.n)])
@@ -48,24 +49,24 @@ class OrderGraph:
         """Return the score of the best DAG of an order."""
         return best_of_order(self.sets, np.array(order), np.empty(self.n, dtype=np.int64))
 
-    def adjacency(self, order: list[int]) -> np.ndarray:
+    def adjacency(self, order: list[int]) -> Adjacency:
         """Return the best DAG of an order."""
         rows = np.empty(self.n, dtype=np.int64)
         best_of_order(self.sets, np.array(order), rows)
         return adjacency_of(self.sets, rows)
 
-    def reward(self, node: int, placed: np.ndarray) -> float:
+    def reward(self, node: int, placed: Words) -> float:
         """Return what a variable brings after those placed, given as words."""
         # The score of the least set cancels: it is in the gain and in the highest gain.
         return (self._score(node, placed) - float(self.best[node])) / self.unit
 
-    def _score(self, node: int, placed: np.ndarray) -> float:
+    def _score(self, node: int, placed: Words) -> float:
         return float(self.sets.scores[best_within(self.sets, node, placed)])
 
-    def _words(self, nodes: np.ndarray) -> np.ndarray:
+    def _words(self, nodes: Bools) -> Words:
         words = np.zeros(self.sets.words.shape[1], dtype=np.uint64)
         for node in np.flatnonzero(nodes):
-            insert(words, node)
+            insert(words, int(node))
         return words
 
 

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes._util.types import Bools
+
 
 class Transitions(NamedTuple):
     """Several steps, a row for each.
@@ -54,7 +56,7 @@ class ReplayBuffer:
         """Return how many are remembered."""
         return min(self._added, len(self._kept.actions))
 
-    def add(self, state: np.ndarray, action: int, reward: float, following: np.ndarray, legal: np.ndarray) -> None:
+    def add(self, state: np.ndarray, action: int, reward: float, following: np.ndarray, legal: Bools) -> None:
         """Remember a step."""
         place = self._added % len(self._kept.actions)
         for kept, new in zip(self._kept, (state, action, reward, following, legal), strict=True):

@@ -4,13 +4,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, Self
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_not_negative
+from gpn_bayes._util.types import Adjacency, Bools, DiGraph, Floats, Ints
 from gpn_bayes.data import Dataset, read_part
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.federated.notears.clients import check_same_columns, listed
@@ -52,7 +52,7 @@ class _Combination(GraphEstimator, ABC):
     def _combine(self, names: tuple[str, ...], truth: Any) -> np.ndarray:
         """Return the adjacency matrix that the clients' graphs make together."""
 
-    def _dag(self) -> nx.DiGraph:
+    def _dag(self) -> DiGraph:
         if not bool(graphs.is_acyclic(self.adjacency_)):
             raise ValueError("only DAGs have a score; what the clients' graphs were put together to has a cycle")
         return self.graph_
@@ -92,7 +92,7 @@ class Voting(_Combination):
     ([('pka', 'erk'), ('raf', 'erk')], True)
     """
 
-    shares_: np.ndarray
+    shares_: Floats
 
     def __init__(self, learner: Any, cpdag: bool = False) -> None:
         self.learner = learner
@@ -140,8 +140,8 @@ class Averaging(_Combination):
     [('pka', 'erk'), ('raf', 'erk')]
     """
 
-    weights_: np.ndarray
-    raw_weights_: np.ndarray
+    weights_: Floats
+    raw_weights_: Floats
 
     def __init__(self, learner: Any, threshold: float = 0.3) -> None:
         self.learner = learner
@@ -151,7 +151,8 @@ class Averaging(_Combination):
         check_not_negative("threshold", self.threshold)
         self.raw_weights_ = np.mean([one.raw_weights_ for one in self.estimators_], axis=0)
         self.weights_ = np.where(np.abs(self.raw_weights_) >= self.threshold, self.raw_weights_, 0.0)
-        return self.weights_ != 0
+        kept: Bools = self.weights_ != 0
+        return kept
 
 
 class Best(_Combination):
@@ -184,7 +185,7 @@ class Best(_Combination):
     """
 
     client_: int
-    distances_: np.ndarray
+    distances_: Ints
 
     def __init__(self, learner: Any) -> None:
         self.learner = learner
@@ -194,7 +195,8 @@ class Best(_Combination):
             raise ValueError("the best client is the one nearest to the truth; give the true graph: fit(tables, truth)")
         self.distances_ = np.array([metrics.shd(one.graph_, truth) for one in self.estimators_])
         self.client_ = int(self.distances_.argmin())
-        return self.estimators_[self.client_].adjacency_
+        adjacency: Adjacency = self.estimators_[self.client_].adjacency_
+        return adjacency
 
 
 class AllData(GraphEstimator):
@@ -243,8 +245,9 @@ class AllData(GraphEstimator):
         self._keep_graph(self.estimator_.adjacency_, pooled.names, pooled)
         return self
 
-    def _dag(self) -> nx.DiGraph:
-        return self.estimator_._dag()
+    def _dag(self) -> DiGraph:
+        dag: DiGraph = self.estimator_._dag()
+        return dag
 
 
 def _read_tables(tables: Iterable[Any]) -> list[Dataset]:

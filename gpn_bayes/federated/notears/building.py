@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gpn_bayes._util.types import Bools
 from gpn_bayes.estimators.lagged_data import LaggedData
 from gpn_bayes.federated.interface import Participant
 from gpn_bayes.federated.notears.clients import Part
@@ -67,4 +68,5 @@ def schedule(settings: Settings) -> Schedule:
 def _inputs(prior: GraphPrior, settings: Settings) -> np.ndarray:
     """Return which weights may differ from zero on the way; those on the diagonal end at zero in any case."""
     diagonal = np.eye(len(prior.forbidden), dtype=bool)
-    return ~prior.forbidden | diagonal if settings.free_diagonal else ~prior.forbidden
+    allowed: Bools = ~prior.forbidden
+    return allowed | diagonal if settings.free_diagonal else allowed

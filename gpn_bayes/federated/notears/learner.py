@@ -5,11 +5,10 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any, Self
 
-import networkx as nx
-import numpy as np
 import pandas as pd
 
 from gpn_bayes._util.progress import progress_bar
+from gpn_bayes._util.types import DiGraph, Floats
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.lagged_data import lagged_graph
 from gpn_bayes.estimators.notears.dags import removed_table
@@ -126,12 +125,12 @@ class FederatedNOTEARS(GraphEstimator):
     ([('mek', 'erk'), ('raf', 'mek')], 'converged')
     """
 
-    weights_: np.ndarray
-    raw_weights_: np.ndarray
-    lagged_weights_: np.ndarray
-    raw_lagged_weights_: np.ndarray
-    lagged_graph_: nx.DiGraph
-    intercepts_: np.ndarray
+    weights_: Floats
+    raw_weights_: Floats
+    lagged_weights_: Floats
+    raw_lagged_weights_: Floats
+    lagged_graph_: DiGraph
+    intercepts_: Floats
     h_: float
     consensus_: float
     rounds_: int

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.estimators.lagged_data import LaggedData
 from gpn_bayes.estimators.perceptrons import Perceptrons
 from gpn_bayes.estimators.quasi_newton import minimise
@@ -107,7 +108,8 @@ class LinearParticipant(ConsensusParticipant):
 
     def _products_about(self, centre: np.ndarray) -> np.ndarray:
         away = self._means - centre
-        return self._products + self._count * np.outer(away, away)
+        products: Floats = self._products + self._count * np.outer(away, away)
+        return products
 
 
 class SeriesParticipant(LinearParticipant):

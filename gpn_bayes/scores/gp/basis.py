@@ -9,11 +9,13 @@ theta on: K_theta = U C(theta) U', with C(theta) a matrix of size m. Its Cholesk
 """
 
 import threading
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cholesky, qr, solve_triangular
 
 from gpn_bayes._util.blas_threads import one_blas_thread
+from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.kernels.gp import CELL_WIDTH, CELLS, DEGREE, LOWEST_THETA, Moments
 from gpn_bayes.kernels.tiles import TILE_ROWS
 
@@ -31,17 +33,17 @@ MANY_ROWS = 3000
 _RIDGE = 3e-16
 
 
-def _squares(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _squares(a: Floats, b: Floats) -> Floats:
     return (a[:, None] - b[None, :]) ** 2
 
 
-def _kernel(squares: np.ndarray, theta: float) -> np.ndarray:
+def _kernel(squares: Floats, theta: float) -> Floats:
     """Return the squared-exponential kernel, given squared distances."""
     kernel = squares * (-0.5 / theta**2)
     return np.exp(kernel, out=kernel)
 
 
-def _pivots(points: np.ndarray, theta: float) -> np.ndarray:
+def _pivots(points: Floats, theta: float) -> Floats:
     """Return the points at which a pivoted Cholesky factorisation of the kernel matrix pivots."""
     left = np.ones(len(points))
     factor = np.empty((64, len(points)))
@@ -63,13 +65,13 @@ def _pivots(points: np.ndarray, theta: float) -> np.ndarray:
     return points[chosen]
 
 
-def _features(points: np.ndarray, centres: np.ndarray, theta: float) -> np.ndarray:
+def _features(points: Floats, centres: Floats, theta: float) -> Floats:
     squares = _squares(points, centres)
     kernels = [_kernel(squares, theta * factor) for factor in _SAMPLED]
     return np.hstack([*kernels, np.ones((len(points), 1))])
 
 
-def _interpolate(points: np.ndarray, theta: float) -> tuple[np.ndarray, np.ndarray]:
+def _interpolate(points: Floats, theta: float) -> tuple[Floats, Floats]:
     """Return nodes for functions of length scale theta or more, and the weights W of every point."""
     centres = _pivots(points, theta / _SHRINK)
     q, r, order = qr(_features(centres, centres, theta).T, mode="economic", pivoting=True)
@@ -82,7 +84,7 @@ def _interpolate(points: np.ndarray, theta: float) -> tuple[np.ndarray, np.ndarr
     return centres[order[:m]], np.vstack(chunks)
 
 
-def _nested_functions(nodes: np.ndarray, root: np.ndarray, n_rows: int, tolerance: float) -> np.ndarray:
+def _nested_functions(nodes: Floats, root: Floats, n_rows: int, tolerance: float) -> Floats:
     """Return orthonormal functions, from the longest length scale down: a column has `root` @ (values at nodes)."""
     functions = (root @ np.ones(len(nodes)))[:, None]
     functions /= np.linalg.norm(functions)
@@ -101,7 +103,7 @@ def _nested_functions(nodes: np.ndarray, root: np.ndarray, n_rows: int, toleranc
     return functions
 
 
-def _monomials() -> tuple[np.ndarray, np.ndarray]:
+def _monomials() -> tuple[Floats, Floats]:
     """Return Chebyshev points, and the matrix that makes polynomials of the values there."""
     points = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
     return points, np.linalg.inv(np.vander(points, increasing=True))
@@ -110,12 +112,12 @@ def _monomials() -> tuple[np.ndarray, np.ndarray]:
 class _Rows:
     """The rows of a table, seen through each variable's nodes, made as far as they are asked for."""
 
-    def __init__(self, values: np.ndarray) -> None:
+    def __init__(self, values: Floats) -> None:
         self.values = values
-        self._nodes: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        self._grams: dict[tuple[int, int], np.ndarray] = {}
+        self._nodes: dict[int, tuple[Floats, Floats]] = {}
+        self._grams: dict[tuple[int, int], Floats] = {}
 
-    def nodes(self, i: int) -> tuple[np.ndarray, np.ndarray]:
+    def nodes(self, i: int) -> tuple[Floats, Floats]:
         """Return the nodes of a variable, and the weights W of all rows."""
         if i not in self._nodes:
             points, place = np.unique(self.values[:, i], return_inverse=True)
@@ -123,7 +125,7 @@ class _Rows:
             self._nodes[i] = nodes, weights[place]
         return self._nodes[i]
 
-    def gram(self, i: int, j: int) -> np.ndarray:
+    def gram(self, i: int, j: int) -> Floats:
         """Return W_i'W_j."""
         if i > j:
             return self.gram(j, i).T
@@ -145,14 +147,14 @@ class _Variable:
         The polynomials of B, cell after cell.
     """
 
-    def __init__(self, nodes: np.ndarray, gram: np.ndarray, n_rows: int, tolerance: float) -> None:
+    def __init__(self, nodes: Floats, gram: Floats, n_rows: int, tolerance: float) -> None:
         root = cholesky(gram)
         functions = _nested_functions(nodes, root, n_rows, tolerance)
         self.sizes, self.coefficients = _tabulate(nodes, root.T @ functions, n_rows, tolerance)
         self.at_nodes = solve_triangular(root, functions[:, : self.sizes.max()])
 
 
-def _tabulate(nodes: np.ndarray, dual: np.ndarray, n_rows: int, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+def _tabulate(nodes: Floats, dual: Floats, n_rows: int, tolerance: float) -> tuple[Ints, Floats]:
     """Return for every cell of log theta how many functions it needs, and the polynomials of B.
 
     C(theta) is dual' K_theta(z, z) dual.
@@ -174,7 +176,7 @@ def _tabulate(nodes: np.ndarray, dual: np.ndarray, n_rows: int, tolerance: float
     return np.array(sizes), np.concatenate(tables)
 
 
-def _factors(kernels: np.ndarray, ridge: float) -> np.ndarray:
+def _factors(kernels: Floats, ridge: float) -> Floats:
     """Return the Cholesky factors of matrices that are positive definite but for rounding."""
     while True:
         try:
@@ -204,13 +206,13 @@ class Basis:
     3
     """
 
-    def __init__(self, values: np.ndarray, tolerance: float = 1e-6, mu: tuple[float, float] = (0.0, 1.0)) -> None:
+    def __init__(self, values: Floats, tolerance: float = 1e-6, mu: tuple[float, float] = (0.0, 1.0)) -> None:
         self.values = values
         self.tolerance = tolerance
         self.mu = mu
         self._rows = _Rows(values)
         self._variables: list[_Variable] = []
-        self._grams: dict[tuple[int, int], np.ndarray] = {}
+        self._grams: dict[tuple[int, int], Floats] = {}
         self._lock = threading.Lock()
 
     def rougher(self, tolerance: float) -> "Basis":
@@ -243,7 +245,7 @@ class Basis:
             sizes=np.array([len(y), y @ y, y.sum(), self.mu[1]], dtype=float),
         )
 
-    def factor(self, i: int, theta: float) -> np.ndarray:
+    def factor(self, i: int, theta: float) -> Floats:
         """Return B with B B' = K_theta of a variable, to rounding, for a length scale that the low-rank form serves.
 
         Parameters
@@ -281,17 +283,17 @@ class Basis:
             lengths = (DEGREE + 1) * variable.sizes * (variable.sizes + 1) // 2
             self._cells[i, :, 0] = variable.sizes
             self._cells[i, :, 1] = begin + np.cumsum(lengths) - lengths
-            begin += lengths.sum()
+            begin += int(lengths.sum())
         both = np.column_stack([self.values - self.mu[0], np.ones(n_rows)])
         self._with_all = [
             variable.at_nodes.T @ (self._rows.nodes(i)[1].T @ both) for i, variable in enumerate(variables)
         ]
         self._variables = variables
 
-    def __getstate__(self) -> dict:
+    def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be made again: workers get the table only."""
         return {"values": self.values, "tolerance": self.tolerance, "mu": self.mu}
 
-    def __setstate__(self, state: dict) -> None:
+    def __setstate__(self, state: dict[str, Any]) -> None:
         """Start with nothing made."""
-        self.__init__(**state)  # type: ignore[misc]
+        self.__init__(**state)  # type: ignore[misc]  # a subclass could take other arguments; there is none

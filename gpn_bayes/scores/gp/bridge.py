@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.kernels import gp_importance
 from gpn_bayes.kernels.markov import effective_size, independence_chain
 from gpn_bayes.scores.gp.low_rank import HyperPosterior, Modes
@@ -12,7 +13,7 @@ from gpn_bayes.scores.gp.mixtures import without_prior
 from gpn_bayes.scores.gp.proposal import PILOT, Proposal
 
 # Asked for so many draws, returns at least as many draws of the posterior: (chains, draws of each, size).
-PosteriorDraws = Callable[[int, np.random.Generator], np.ndarray]
+PosteriorDraws = Callable[[int, np.random.Generator], Floats]
 
 # A round whose error exceeds the target by more than a tolerated factor is followed by one planned with this margin, at
 # most so many times, none larger than this many times the first; only the last enters the estimate.
@@ -49,8 +50,8 @@ class BridgeEstimate(NamedTuple):
 class _Sample(NamedTuple):
     """Posterior draws (chains, draws, size) and their log densities (chains, draws)."""
 
-    points: np.ndarray
-    values: np.ndarray
+    points: Floats
+    values: Floats
 
 
 def bridge_estimate(
@@ -141,14 +142,14 @@ def _independence_sample(proposal: Proposal, count: int, rng: np.random.Generato
     return _Sample(drawn.points[places][None], values[places][None])
 
 
-def _given_sample(proposal: Proposal, points: np.ndarray) -> _Sample:
+def _given_sample(proposal: Proposal, points: Floats) -> _Sample:
     chains, count, size = points.shape
     values = proposal.posterior.log_densities(np.ascontiguousarray(points, float).reshape(-1, size))
     proposal.evaluations += chains * count
     return _Sample(points, values.reshape(chains, count))
 
 
-def _bridge(proposal: Proposal, lessons: tuple[np.ndarray, np.ndarray], sample: _Sample) -> tuple[float, float, float]:
+def _bridge(proposal: Proposal, lessons: tuple[Floats, Floats], sample: _Sample) -> tuple[float, float, float]:
     """Return the log integral, its error, and the effective number of posterior draws that entered."""
     priors = proposal.posterior.priors
     chains, count, size = sample.points.shape
@@ -161,9 +162,7 @@ def _bridge(proposal: Proposal, lessons: tuple[np.ndarray, np.ndarray], sample: 
     return bridge_of_ratios(at_posterior, at_proposal)
 
 
-def _fitted_proposal(
-    proposal: Proposal, lessons: tuple[np.ndarray, np.ndarray], points: np.ndarray
-) -> gp_importance.Mixture:
+def _fitted_proposal(proposal: Proposal, lessons: tuple[Floats, Floats], points: Floats) -> gp_importance.Mixture:
     """Return t components fitted to earlier weighted draws and to chains, each counting as what it's worth."""
     size = points.shape[2]
     worth = min(effective_size(np.ascontiguousarray(points[:, :, i])) for i in range(size))
@@ -174,7 +173,7 @@ def _fitted_proposal(
     return without_prior(fitted)
 
 
-def bridge_of_ratios(at_posterior: np.ndarray, at_proposal: np.ndarray) -> tuple[float, float, float]:
+def bridge_of_ratios(at_posterior: Floats, at_proposal: Floats) -> tuple[float, float, float]:
     """Return the optimal bridge estimate of a log integral from log ratios of posterior to proposal density.
 
     Parameters
@@ -206,7 +205,7 @@ def bridge_of_ratios(at_posterior: np.ndarray, at_proposal: np.ndarray) -> tuple
     return value, float(np.sqrt(squared)), effective
 
 
-def _terms(log_ratios: np.ndarray, own: float) -> tuple[np.ndarray, np.ndarray]:
+def _terms(log_ratios: Floats, own: float) -> tuple[Floats, Floats]:
     """Return p / (s p + (1 - s) g) and g / (s p + (1 - s) g) for posterior p, proposal g and share s, stably."""
     smaller = np.exp(-np.abs(log_ratios))
     below = log_ratios < 0
@@ -215,5 +214,5 @@ def _terms(log_ratios: np.ndarray, own: float) -> tuple[np.ndarray, np.ndarray]:
     return share_p / bottom, share_g / bottom
 
 
-def _relative_variance(terms: np.ndarray) -> float:
+def _relative_variance(terms: Floats) -> float:
     return float(terms.var(ddof=1) / terms.mean() ** 2)

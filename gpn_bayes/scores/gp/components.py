@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.kernels.gp import LOWEST_THETA
 from gpn_bayes.kernels.gp_dense import Hyperparameters, read_phi
 from gpn_bayes.scores.gp.basis import Basis
@@ -61,9 +62,9 @@ class Component(NamedTuple):
         Posterior mean at the rows.
     """
 
-    mean: np.ndarray
-    sd: np.ndarray
-    at_rows: np.ndarray
+    mean: Floats
+    sd: Floats
+    at_rows: Floats
 
 
 class _Covariance(NamedTuple):
@@ -77,16 +78,16 @@ class _Covariance(NamedTuple):
         For each parent, the covariance matrix of its part times a vector.
     """
 
-    solve: Callable[[np.ndarray], np.ndarray]
-    times: list[Callable[[np.ndarray], np.ndarray]]
+    solve: Callable[[Floats], Floats]
+    times: list[Callable[[Floats], Floats]]
 
 
 def components(
     scorer: BoundGP,
     node: int,
     parents: tuple[int, ...],
-    phi: np.ndarray,
-    points: Sequence[np.ndarray],
+    phi: Floats,
+    points: Sequence[Floats],
     centred: bool = True,
 ) -> list[Component]:
     """Return every parent's own part of a node; with the interaction kernel, what pairs of parents add isn't in it.
@@ -133,7 +134,7 @@ def components(
     return found
 
 
-def noise(scorer: BoundGP, node: int, parents: tuple[int, ...], phi: np.ndarray) -> np.ndarray:
+def noise(scorer: BoundGP, node: int, parents: tuple[int, ...], phi: Floats) -> Floats:
     """Return the posterior mean of a node's noise at the rows, sigma^2 C^-1 (y - mu_0): what its parents don't explain.
 
     Parameters
@@ -153,7 +154,7 @@ def noise(scorer: BoundGP, node: int, parents: tuple[int, ...], phi: np.ndarray)
     return hyper.noise * covariance.solve(scorer.values[:, node] - scorer.score.priors.mu[0])
 
 
-def _covariance_of(scorer: BoundGP, parents: tuple[int, ...], phi: np.ndarray) -> tuple[Hyperparameters, _Covariance]:
+def _covariance_of(scorer: BoundGP, parents: tuple[int, ...], phi: Floats) -> tuple[Hyperparameters, _Covariance]:
     """Return the hyperparameters and the covariance matrix of the rows, in the form that is quickest."""
     interaction = scorer.score.kernel == "interaction"
     hyper = read_phi(phi, len(parents), interaction)
@@ -161,7 +162,7 @@ def _covariance_of(scorer: BoundGP, parents: tuple[int, ...], phi: np.ndarray) -
     return hyper, (_low_rank if low_rank else _dense)(scorer, parents, hyper, scorer.score.priors.mu[1] ** 2)
 
 
-def _kernel(a: np.ndarray, b: np.ndarray, theta: float) -> np.ndarray:
+def _kernel(a: Floats, b: Floats, theta: float) -> Floats:
     return np.exp(-0.5 * ((a[:, None] - b[None, :]) / theta) ** 2)
 
 
@@ -171,14 +172,15 @@ def _low_rank(scorer: BoundGP, parents: tuple[int, ...], hyper: Hyperparameters,
     whole = np.column_stack([np.full(len(scorer.values), np.sqrt(mu_variance)), *factors])
     inner = cho_factor(whole.T @ whole + hyper.noise * np.eye(whole.shape[1]))
 
-    def solve(vectors: np.ndarray) -> np.ndarray:
+    def solve(vectors: Floats) -> Floats:
         return (vectors - whole @ cho_solve(inner, whole.T @ vectors)) / hyper.noise
 
     return _Covariance(solve, [partial(_twice, factor) for factor in factors])
 
 
-def _twice(factor: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    return factor @ (factor.T @ vector)
+def _twice(factor: Floats, vector: Floats) -> Floats:
+    product: Floats = factor @ (factor.T @ vector)
+    return product
 
 
 def _dense(scorer: BoundGP, parents: tuple[int, ...], hyper: Hyperparameters, mu_variance: float) -> _Covariance:

@@ -6,6 +6,7 @@ import numpy as np
 
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.checks import check_choice
+from gpn_bayes._util.types import Floats
 from gpn_bayes.kernels.gp_dense import log_likelihood, log_likelihood_and_gradient, new_workspace, size_of_phi
 from gpn_bayes.kernels.priors import Priors, add_prior_gradient, log_prior
 from gpn_bayes.scores.gp.low_rank import Modes
@@ -58,9 +59,7 @@ class DensePosterior:
     5
     """
 
-    def __init__(
-        self, y: np.ndarray, x: np.ndarray, priors: Priors, kernel: str = "additive", mu_sd: float = 1.0
-    ) -> None:
+    def __init__(self, y: Floats, x: Floats, priors: Priors, kernel: str = "additive", mu_sd: float = 1.0) -> None:
         check_choice("kernel", kernel, KERNELS)
         if np.ndim(y) != 1 or np.ndim(x) != 2 or len(x) != len(y):
             raise ValueError(f"x must have one row for every value of y; received {np.shape(x)} and {np.shape(y)}")
@@ -77,11 +76,11 @@ class DensePosterior:
         self._work = new_workspace(self.x)
 
     @one_blas_thread
-    def log_densities(self, points: np.ndarray) -> np.ndarray:
+    def log_densities(self, points: Floats) -> Floats:
         """Return the log density at every point, one a row; minus infinity where it can't be computed."""
         return np.array([self._log_density(phi) for phi in points])
 
-    def _log_density(self, phi: np.ndarray) -> float:
+    def _log_density(self, phi: Floats) -> float:
         prior = self._log_prior(phi)
         if prior == -np.inf:
             return -np.inf
@@ -89,7 +88,7 @@ class DensePosterior:
         return -np.inf if np.isnan(value) else value
 
     @one_blas_thread
-    def log_density_and_gradient(self, phi: np.ndarray) -> tuple[float, np.ndarray]:
+    def log_density_and_gradient(self, phi: Floats) -> tuple[float, Floats]:
         """Return the log density and its gradient; minus infinity and NaN where they can't be computed."""
         gradient = np.full(self.size, np.nan)
         prior = self._log_prior(phi)
@@ -103,7 +102,7 @@ class DensePosterior:
         add_prior_gradient(phi, self.priors, gradient)
         return value, gradient
 
-    def _log_prior(self, phi: np.ndarray) -> float:
+    def _log_prior(self, phi: Floats) -> float:
         inside = _SIGMA_BOX[0] <= phi[0] <= _SIGMA_BOX[1] and all(
             _OTHER_BOX[0] <= value <= _OTHER_BOX[1] for value in phi[1:]
         )
@@ -113,7 +112,7 @@ class DensePosterior:
     @one_blas_thread
     def find_modes(self) -> Modes:
         """Return all modes that a search from fixed starts finds."""
-        found: list[tuple[float, np.ndarray, np.ndarray]] = []
+        found: list[tuple[float, Floats, Floats]] = []
         possible = [start for start in self._starts() if self._log_prior(start) > -np.inf]
         for start in possible or [self._prior_medians()]:
             phi = self._new_mode(start, [point for _, point, _ in found])
@@ -128,7 +127,7 @@ class DensePosterior:
             np.array(hessians).reshape(-1, self.size, self.size),
         )
 
-    def _new_mode(self, start: np.ndarray, known: list[np.ndarray]) -> np.ndarray | None:
+    def _new_mode(self, start: Floats, known: list[Floats]) -> Floats | None:
         """Return the mode that a climb leads to, or None if it is known or there is no density to climb."""
         if self._log_density(start) == -np.inf:
             return None
@@ -139,7 +138,7 @@ class DensePosterior:
                 return None
         return phi
 
-    def _starts(self) -> np.ndarray:
+    def _starts(self) -> Floats:
         parents = self.x.shape[1]
         usual = starts_of_search(parents)
         rough = np.repeat(usual[:1], parents, axis=0)
@@ -152,12 +151,12 @@ class DensePosterior:
         # The kernels' weights start at one.
         return np.hstack([starts, np.zeros((len(starts), self.size - starts.shape[1]))])
 
-    def _prior_medians(self) -> np.ndarray:
+    def _prior_medians(self) -> Floats:
         """Return where to start if the priors rule out all usual starts."""
         cells = [np.searchsorted(self.priors.cumulative[kind], 0.5) for kind in self.priors.kinds]
-        return self.priors.lowest + self.priors.step * np.array(cells)
+        return self.priors.lowest + self.priors.step * np.array(cells, dtype=np.float64)
 
-    def _climb(self, phi: np.ndarray, inverse: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+    def _climb(self, phi: Floats, inverse: Floats, tolerance: float) -> tuple[Floats, Floats]:
         """Climb by BFGS until the next step promises to gain no more than a tolerance.
 
         Returns where the climb ends, and the inverse of minus the Hessian as far as it is known.
@@ -182,8 +181,8 @@ class DensePosterior:
         return phi, inverse
 
     def _step(
-        self, phi: np.ndarray, value: float, direction: np.ndarray, promise: float
-    ) -> tuple[np.ndarray, float, np.ndarray] | None:
+        self, phi: Floats, value: float, direction: Floats, promise: float
+    ) -> tuple[Floats, float, Floats] | None:
         """Go so far along a direction that a fair part of the promised gain is made; None where nothing is gained."""
         # No coordinate moves by more than one e-fold in a step.
         length = min(1.0, 1.0 / np.abs(direction).max())
@@ -195,7 +194,7 @@ class DensePosterior:
             length *= 0.3
         return None
 
-    def _polish(self, phi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _polish(self, phi: Floats) -> tuple[Floats, Floats]:
         """Return a mode, exact by Newton's steps where values are too coarse to climb by, and minus its Hessian."""
         hessian = self._hessian(phi)
         if not np.isfinite(hessian).all() or np.linalg.eigvalsh(hessian)[0] <= 0:
@@ -209,7 +208,7 @@ class DensePosterior:
             phi, gradient = new_phi, new_gradient
         return phi, hessian
 
-    def _hessian(self, phi: np.ndarray) -> np.ndarray:
+    def _hessian(self, phi: Floats) -> Floats:
         """Return minus the second derivatives of the log density, by central differences; NaN at the box's edge."""
         rows = []
         for step in _HESSIAN_STEP * np.eye(self.size):
@@ -219,7 +218,7 @@ class DensePosterior:
         return 0.5 * (hessian + hessian.T)
 
 
-def _updated(inverse: np.ndarray, moved: np.ndarray, bent: np.ndarray) -> np.ndarray:
+def _updated(inverse: Floats, moved: Floats, bent: Floats) -> Floats:
     """BFGS: make the inverse map the last change of gradient to the last step."""
     curvature = float(moved @ bent)
     if curvature <= 1e-12:

@@ -9,18 +9,21 @@ from typing import Any
 
 import numpy as np
 import pymc as pm
-import pytensor
 import pytensor.tensor as pt
+from numpy.typing import NDArray
 from pymc.distributions.distribution import SymbolicRandomVariable
 from pymc.distributions.mixture import MixtureRV, MixtureTransformWarning
 from pymc.distributions.transforms import _default_transform
 from pymc.logprob.utils import ParameterValueError
+from pytensor.compile.maker import function
 from pytensor.graph.basic import Constant
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.random.type import RandomType
 from pytensor.tensor.type_other import NoneTypeT
+
+from gpn_bayes._util.types import Floats
 
 # Numbers that PyTensor computes with in single precision.
 _SINGLE = ("int8", "uint8", "int16", "uint16", "float16", "float32")
@@ -76,21 +79,22 @@ def describe(distribution: Any) -> dict[str, Any]:
     return {"distribution": name_of(distribution), "parameters": [value for value in values if value != []]}
 
 
-def log_density(distribution: Any) -> Callable[[np.ndarray], np.ndarray]:
+def log_density(distribution: Any) -> Callable[[Floats], Floats]:
     """Return the log density of log x as a function of it; NaN and infinities are minus infinity."""
     compiled = _compiled(distribution)
 
-    def of_log(log_x: np.ndarray) -> np.ndarray:
+    def of_log(log_x: Floats) -> Floats:
         values = compiled(np.exp(log_x)) + log_x
         return np.where(np.isfinite(values), values, -np.inf)
 
     return of_log
 
 
-def _compiled(distribution: Any) -> Callable[[np.ndarray], np.ndarray]:
+def _compiled(distribution: Any) -> Callable[[Floats], Floats]:
     x = pt.dvector("x")
     # Compiled code would only pay for many more points.
-    return pytensor.function([x], pm.logp(distribution, x), mode="FAST_COMPILE")
+    log_density: Callable[[Floats], Floats] = function([x], pm.logp(distribution, x), mode="FAST_COMPILE")
+    return log_density
 
 
 def _is_random(variable: Any) -> bool:
@@ -99,7 +103,8 @@ def _is_random(variable: Any) -> bool:
 
 def name_of(distribution: Any) -> str:
     """Return a distribution's name in PyMC."""
-    return distribution.owner.op._print_name[0]
+    name: str = distribution.owner.op._print_name[0]
+    return name
 
 
 def _unfit(distribution: Any) -> str:
@@ -140,11 +145,12 @@ def _in_double(distribution: Any) -> Any:
     return clone_replace(distribution, doubles, rebuild_strict=False)
 
 
-def _constant(variable: Any) -> np.ndarray:
-    return variable.data if isinstance(variable, Constant) else variable.eval(mode="FAST_COMPILE")
+def _constant(variable: Any) -> NDArray[Any]:
+    value: NDArray[Any] = variable.data if isinstance(variable, Constant) else variable.eval(mode="FAST_COMPILE")
+    return value
 
 
-def _plain(value: np.ndarray) -> Any:
+def _plain(value: NDArray[Any]) -> Any:
     """Return numbers as JSON has them; it has no infinity."""
     if np.ndim(value):
         return [_plain(part) for part in value]

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.kernels.weights import pareto_fit
 
 # The tail that is fitted: so many times the root of the number of weights, but at most this share of them.
@@ -16,7 +17,7 @@ _DRAWS_PER_CONTROL, _RIDGE = 10, 1e-9
 _LARGEST_LEVERAGE = 0.9
 
 
-def smooth_tail(weights: np.ndarray) -> tuple[np.ndarray, float]:
+def smooth_tail(weights: Floats) -> tuple[Floats, float]:
     """Return the weights with the largest replaced by quantiles of a Pareto fit to them, and the fit's shape k.
 
     None becomes larger than the largest was. Weights whose tail can't be fitted stay as they are; k is then infinite,
@@ -40,7 +41,7 @@ def smooth_tail(weights: np.ndarray) -> tuple[np.ndarray, float]:
     return smoothed, shape
 
 
-def variance_of_sum(terms: np.ndarray, components: np.ndarray) -> float:
+def variance_of_sum(terms: Floats, components: Ints) -> float:
     """Return the variance of the sum of the terms, given how many draws each component has.
 
     Components with few draws are taken together.
@@ -54,9 +55,7 @@ def variance_of_sum(terms: np.ndarray, components: np.ndarray) -> float:
     return float((squares[many] * sizes[many] / (sizes[many] - 1)).sum())
 
 
-def controlled_mean(
-    weights: np.ndarray, densities: np.ndarray, shares: np.ndarray, components: np.ndarray
-) -> tuple[float, float]:
+def controlled_mean(weights: Floats, densities: Floats, shares: Floats, components: Ints) -> tuple[float, float]:
     """Return the expectation of weights of draws from a mixture, and its standard error.
 
     The ratio of a component's density to the mixture's has expectation one, so what a linear regression on these

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.scores.gp.low_rank import Modes
 
 
@@ -41,7 +42,7 @@ def laplace_estimate(modes: Modes) -> LaplaceEstimate:
     return LaplaceEstimate(float(np.logaddexp.reduce(masses[counted])), "ok" if counted.all() else "flat mode")
 
 
-def log_masses(modes: Modes) -> np.ndarray:
+def log_masses(modes: Modes) -> Floats:
     """Return the log of the integral over each mode's normal approximation; minus infinity where it has none.
 
     Examples

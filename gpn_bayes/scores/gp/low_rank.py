@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.kernels.gp import Moments, new_workspace
 from gpn_bayes.kernels.gp_modes import climb, hessian_at, log_posterior_and_gradient, log_posteriors
 from gpn_bayes.kernels.priors import Priors
@@ -37,16 +38,16 @@ class Modes(NamedTuple):
         Minus its second derivatives there; NaN where they aren't known.
     """
 
-    points: np.ndarray
-    heights: np.ndarray
-    hessians: np.ndarray
+    points: Floats
+    heights: Floats
+    hessians: Floats
 
 
 class _End(NamedTuple):
     """Where a first climb ended: the place, the inverse of minus the Hessian as far as it is known, the log density."""
 
-    phi: np.ndarray
-    inverse: np.ndarray
+    phi: Floats
+    inverse: Floats
     height: float
 
 
@@ -55,10 +56,10 @@ class HyperPosterior(Protocol):
 
     priors: Priors
 
-    def log_densities(self, points: np.ndarray) -> np.ndarray:
+    def log_densities(self, points: Floats) -> Floats:
         """Return the log density at every point, one a row; minus infinity where it can't be computed."""
 
-    def log_density_and_gradient(self, phi: np.ndarray) -> tuple[float, np.ndarray]:
+    def log_density_and_gradient(self, phi: Floats) -> tuple[float, Floats]:
         """Return the log density and its gradient."""
 
     def find_modes(self) -> Modes:
@@ -85,11 +86,11 @@ class LowRankPosterior:
         self._work = new_workspace(moments)
         self._rough_work = new_workspace(self._rough)
 
-    def log_densities(self, points: np.ndarray) -> np.ndarray:
+    def log_densities(self, points: Floats) -> Floats:
         """Return the log density at every point, one a row; minus infinity where it can't be computed."""
         return log_posteriors(points, self.moments, self.priors)
 
-    def log_density_and_gradient(self, phi: np.ndarray) -> tuple[float, np.ndarray]:
+    def log_density_and_gradient(self, phi: Floats) -> tuple[float, Floats]:
         """Return the log density and its gradient."""
         gradient = np.full(len(phi), np.nan)
         value = log_posterior_and_gradient(phi, self.moments, self._work, self.priors, gradient)
@@ -108,9 +109,9 @@ class LowRankPosterior:
         ends += [self._first_climb(start) for start in roughest[values > best]]
         best = max(end.height for end in ends)
         rough, fine = smallest_gains(self.moments.sizes[0])
-        modes: list[np.ndarray] = []
+        modes: list[Floats] = []
         heights: list[float] = []
-        hessians: list[np.ndarray] = []
+        hessians: list[Floats] = []
         for end in ends:
             if not end.height > best - _NEGLIGIBLE or leads_to_known(end.phi, modes, hessians, rough):
                 continue
@@ -127,14 +128,14 @@ class LowRankPosterior:
             np.array(hessians).reshape(-1, size, size)[order],
         )
 
-    def _first_climb(self, start: np.ndarray) -> _End:
+    def _first_climb(self, start: Floats) -> _End:
         """Climb almost to a mode, on the rougher likelihood, which is quicker."""
         phi, inverse = start.copy(), first_inverse(len(start), self.moments.sizes[0])
         gain, _ = smallest_gains(self.moments.sizes[0])
         height = climb(phi, inverse, self._rough, self._rough_work, self.priors, gain, 30)
         return _End(phi, inverse, height)
 
-    def climb_from(self, start: np.ndarray, inverse: np.ndarray, tolerance: float) -> tuple[np.ndarray, float]:
+    def climb_from(self, start: Floats, inverse: Floats, tolerance: float) -> tuple[Floats, float]:
         """Return where a climb from a point ends, and the log density there.
 
         Parameters

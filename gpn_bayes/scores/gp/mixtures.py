@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.kernels.gp_importance import PRIOR_SHARE, Mixture, fitted_mixture
 from gpn_bayes.kernels.priors import Priors
 from gpn_bayes.scores.gp.low_rank import Modes
@@ -19,7 +20,7 @@ _LEAST_CURVATURE = 0.25
 _FIRST_STAYS = 0.3
 
 
-def prior_moments(priors: Priors) -> np.ndarray:
+def prior_moments(priors: Priors) -> Floats:
     """Return mean and standard deviation of every coordinate's prior: (size, 2)."""
     chances = np.diff(priors.cumulative, axis=1)
     centres = priors.lowest + priors.step * (np.arange(chances.shape[1]) + 0.5)
@@ -58,7 +59,7 @@ def laplace_mixture(modes: Modes, priors: Priors) -> Mixture:
     )
 
 
-def _repaired_inverse(hessian: np.ndarray) -> np.ndarray:
+def _repaired_inverse(hessian: Floats) -> Floats:
     """Return the inverse of a minus Hessian that may not be positive definite, or not even finite."""
     if not np.isfinite(hessian).all():
         return np.eye(len(hessian))
@@ -66,7 +67,7 @@ def _repaired_inverse(hessian: np.ndarray) -> np.ndarray:
     return (vectors / np.maximum(values, _LEAST_CURVATURE)) @ vectors.T
 
 
-def _shoulders(mode: np.ndarray, root: np.ndarray, moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _shoulders(mode: Floats, root: Floats, moments: Floats) -> tuple[Floats, Floats]:
     """Return centres and roots of the components that reach as far as the prior, a coordinate at a time."""
     size = len(mode)
     centres = np.repeat(mode[None], size - 1, axis=0)
@@ -78,7 +79,7 @@ def _shoulders(mode: np.ndarray, root: np.ndarray, moments: np.ndarray) -> tuple
     return centres, np.linalg.cholesky(scales)
 
 
-def adapted_mixture(points: np.ndarray, weights: np.ndarray, first: Mixture, priors: Priors) -> Mixture:
+def adapted_mixture(points: Floats, weights: Floats, first: Mixture, priors: Priors) -> Mixture:
     """Return a fit of `first` to weighted draws, followed by `first` itself with a smaller share."""
     fitted = fitted_mixture(points, weights, first, priors)
     return Mixture(

@@ -8,6 +8,7 @@ import itertools
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.kernels.priors import Priors
 
 # Length scales to start from, and the noise.
@@ -20,7 +21,7 @@ ROUGH, NEAR, FINE, SAME = 0.05, 0.25, 1e-10, 0.05
 _MANY_ROWS = 1000
 
 
-def starts_of_search(parents: int) -> np.ndarray:
+def starts_of_search(parents: int) -> Floats:
     """Return the points phi = (log sigma, log theta_1, …) a mode search starts from, one a row.
 
     All combinations of middle, short and long length scales for up to two parents; beyond, one changed at a time.
@@ -39,7 +40,7 @@ def starts_of_search(parents: int) -> np.ndarray:
     return np.log(np.column_stack([np.full(len(thetas), START_SIGMA), thetas]))
 
 
-def within_bounds(points: np.ndarray, priors: Priors) -> np.ndarray:
+def within_bounds(points: Floats, priors: Priors) -> Floats:
     """Return the points, those outside the priors' bounds moved just inside, none twice."""
     lower, upper = priors.bounds[priors.kinds].T
     inset = 0.01 * (upper - lower)
@@ -53,19 +54,19 @@ def smallest_gains(n_rows: float) -> tuple[float, float]:
     return ROUGH * more, FINE * more**2
 
 
-def first_inverse(size: int, n_rows: float) -> np.ndarray:
+def first_inverse(size: int, n_rows: float) -> Floats:
     """Return a first guess of the inverse of minus the Hessian: log sigma is known best, to about 1 / sqrt(2 N)."""
     inverse = 0.25 / max(1.0, n_rows / _MANY_ROWS) * np.eye(size)
     inverse[0, 0] = 0.5 / n_rows
     return inverse
 
 
-def is_known(phi: np.ndarray, modes: list[np.ndarray], distance: float) -> bool:
+def is_known(phi: Floats, modes: list[Floats], distance: float) -> bool:
     """Tell whether a mode is within a distance, in the largest coordinate."""
     return any(np.abs(phi - mode).max() < distance for mode in modes)
 
 
-def leads_to_known(end: np.ndarray, modes: list[np.ndarray], hessians: list[np.ndarray], smallest_gain: float) -> bool:
+def leads_to_known(end: Floats, modes: list[Floats], hessians: list[Floats], smallest_gain: float) -> bool:
     """Tell whether a first climb ended near a mode, or within one standard deviation of it as its Hessian has it.
 
     With many rows standard deviations are tiny, and a climb that ends at a larger gain ends some of them away.

@@ -21,6 +21,7 @@ from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch.basic import get_numba_type, numba_funcify, numba_njit
 
 from gpn_bayes._util.extras import installed_by
+from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.scores.gp.low_rank import HyperPosterior, Modes
 
 with installed_by("nuts"):
@@ -45,16 +46,16 @@ class _LogDensity(Op):
 
     __props__ = ()
 
-    def make_node(self, *inputs: Any) -> Apply:
+    def make_node(self, *inputs: Any) -> Apply[Any]:
         number, phi = inputs
         return Apply(self, [number, phi], [pt.dscalar(), phi.type()])
 
-    def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
+    def perform(self, node: Apply[Any], inputs: Any, outputs: Any) -> None:
         number, phi = inputs
         value, gradient = _posteriors[int(number)].log_density_and_gradient(np.ascontiguousarray(phi))
         outputs[0][0], outputs[1][0] = np.asarray(value), gradient
 
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+    def connection_pattern(self, node: Apply[Any]) -> list[list[bool]]:
         return [[False, False], [True, True]]
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Any]:
@@ -62,17 +63,17 @@ class _LogDensity(Op):
 
 
 @numba_funcify.register(_LogDensity)
-def _call_python(op: _LogDensity, node: Apply, **_: Any) -> Any:
+def _call_python(op: _LogDensity, node: Apply[Any], **_: Any) -> Any:
     """Tell numba to call Python, which PyTensor would do by itself, but warn of."""
     result_type = numba.types.Tuple([get_numba_type(output.type) for output in node.outputs])
 
-    def perform(number: np.ndarray, phi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def perform(number: Ints, phi: Floats) -> tuple[Floats, Floats]:
         outputs: list[list[Any]] = [[None], [None]]
         op.perform(node, (number, phi), outputs)
         return outputs[0][0], outputs[1][0]
 
     @numba_njit
-    def log_density(number, phi):
+    def log_density(number: Any, phi: Any) -> Any:
         with numba.objmode(result=result_type):
             result = perform(number, phi)
         return result
@@ -94,7 +95,7 @@ def _compiled_model(size: int) -> Any:
         return _compile(size)
 
 
-def _starts(posterior: HyperPosterior, modes: Modes, rng: np.random.Generator) -> np.ndarray:
+def _starts(posterior: HyperPosterior, modes: Modes, rng: np.random.Generator) -> Floats:
     """Return the points at which chains start, one a row: near the modes that matter, twice near some if they are few.
 
     Not at them: a gradient tells nutpie the scale of a posterior, and at a mode it tells nothing.
@@ -104,9 +105,7 @@ def _starts(posterior: HyperPosterior, modes: Modes, rng: np.random.Generator) -
     return np.array([_start_near(posterior, modes.points[k], modes.hessians[k], rng) for k in chosen])
 
 
-def _start_near(
-    posterior: HyperPosterior, mode: np.ndarray, hessian: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
+def _start_near(posterior: HyperPosterior, mode: Floats, hessian: Floats, rng: np.random.Generator) -> Floats:
     curvatures = np.diag(hessian)
     step = rng.standard_normal(len(mode)) / np.sqrt(np.where(curvatures > _LEAST_CURVATURE, curvatures, 1.0))
     for _ in range(_TRIES):
@@ -119,7 +118,7 @@ def _start_near(
 
 def nuts_draws(
     posterior: HyperPosterior, modes: Modes, draws: int, rng: np.random.Generator, tune: int = 300
-) -> np.ndarray:
+) -> Floats:
     """Draw hyperparameters from their posterior with NUTS, in chains that start near its modes.
 
     Up to four modes have a chain each, a single mode has two. Chains that don't move from one mode to the other
@@ -183,4 +182,5 @@ def nuts_draws(
             raise
     finally:
         del _posteriors[number]
-    return trace["posterior"]["phi"].to_numpy()
+    phi: Floats = trace["posterior"]["phi"].to_numpy()
+    return phi

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import gammaincc, gammaln
 
 from gpn_bayes._util.checks import check_choice
+from gpn_bayes._util.types import Floats
 from gpn_bayes.kernels.priors import Priors
 
 KERNELS = ("additive", "interaction")
@@ -27,10 +28,10 @@ _POINTS, _SHARES = 0.5 * (_POINTS + 1.0), 0.5 * _SHARES
 class Table(NamedTuple):
     """One distribution's rows of `gpn_bayes.kernels.priors.Priors`, and the probability that they hold."""
 
-    log_density: np.ndarray
-    slopes: np.ndarray
-    cumulative: np.ndarray
-    bounds: np.ndarray
+    log_density: Floats
+    slopes: Floats
+    cumulative: Floats
+    bounds: Floats
     mass: float
 
 
@@ -183,7 +184,7 @@ def _inverse_gamma(shape: float, scale: float) -> Table:
     return Table(log_density, scale / x - shape, (below - below[0]) / mass, _AT[[0, -1]], float(mass))
 
 
-def tabulate(name: str, label: str, log_density: Callable[[np.ndarray], np.ndarray]) -> Table:
+def tabulate(name: str, label: str, log_density: Callable[[Floats], Floats]) -> Table:
     """Return the table of a log density of log x, which is minus infinity outside an interval.
 
     A spline through the finite values gives the slopes, carries them on to the first knot outside, and is integrated.
@@ -210,7 +211,7 @@ def tabulate(name: str, label: str, log_density: Callable[[np.ndarray], np.ndarr
     return Table(rows[0], rows[1], below / below[-1], bounds, float(below[-1]))
 
 
-def _bound(log_density: Callable[[np.ndarray], np.ndarray], knot: int, side: int) -> float:
+def _bound(log_density: Callable[[Floats], Floats], knot: int, side: int) -> float:
     """Return the last point of positive density on one side of the last knot that has one, by bisection."""
     if not 0 <= knot + side < _KNOTS:
         return float(_AT[knot])

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.kernels import gp_importance
 from gpn_bayes.scores.gp.low_rank import HyperPosterior, Modes
 from gpn_bayes.scores.gp.mixtures import adapted_mixture, laplace_mixture
@@ -30,11 +31,11 @@ class Draws(NamedTuple):
         The shares of all components but the prior's.
     """
 
-    points: np.ndarray
-    log_weights: np.ndarray
-    components: np.ndarray
-    densities: np.ndarray
-    shares: np.ndarray
+    points: Floats
+    log_weights: Floats
+    components: Ints
+    densities: Floats
+    shares: Floats
 
 
 class Proposal:
@@ -63,7 +64,7 @@ class Proposal:
         self._rounds.append(self.draw_from(self._mixture, count))
         return self._rounds[-1]
 
-    def lessons(self) -> tuple[np.ndarray, np.ndarray]:
+    def lessons(self) -> tuple[Floats, Floats]:
         """Return the draws of all rounds and weights that sum to the number of draws they are worth."""
         points = np.concatenate([drawn.points for drawn in self._rounds])
         weights = _bounded(np.concatenate([drawn.log_weights for drawn in self._rounds]))
@@ -78,7 +79,7 @@ class Proposal:
         return Draws(points, log_weights, components, densities, mixture.shares)
 
 
-def _bounded(log_weights: np.ndarray) -> np.ndarray:
+def _bounded(log_weights: Floats) -> Floats:
     """Return weights of which none is so large that a fit would only see it."""
     top = log_weights.max()
     if top == -np.inf:

@@ -14,12 +14,13 @@ from pymc.distributions.shape_utils import change_dist_size
 
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_choice
+from gpn_bayes._util.types import Floats
 from gpn_bayes.scores.base import Node
 from gpn_bayes.scores.gp.priors import KERNELS, HyperPriors
 
 
 def pymc_model(
-    values: np.ndarray,
+    values: Floats,
     names: Sequence[str],
     node: Node,
     parents: Sequence[Node] = (),
@@ -115,9 +116,7 @@ def _hyperparameter(name: str, prior: Any, dims: str | None = None) -> Any:
     return model.register_rv(copied, name, dims=(dims,) if dims else None)
 
 
-def _check_columns(
-    values: np.ndarray, names: Sequence[str], node: Node, parents: Sequence[Node]
-) -> tuple[int, list[int]]:
+def _check_columns(values: Floats, names: Sequence[str], node: Node, parents: Sequence[Node]) -> tuple[int, list[int]]:
     """Return the column of the node and those of its parents."""
     if np.ndim(values) != 2 or np.shape(values)[1] != len(names):
         raise ValueError(

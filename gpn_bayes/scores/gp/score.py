@@ -10,6 +10,7 @@ import numpy as np
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.checks import check_choice
 from gpn_bayes._util.extras import installed_by
+from gpn_bayes._util.types import Bools, Floats
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.kernels.gp import LOWEST_THETA
 from gpn_bayes.kernels.gp_modes import HIGHEST_LOG_SIGMA, LOWEST_LOG_SIGMA, LOWEST_LOG_THETA
@@ -209,12 +210,12 @@ class GPScorer(Scorer):
         return rough
 
     @property
-    def assumptions(self) -> tuple[str, ...]:  # type: ignore[override]
+    def assumptions(self) -> tuple[str, ...]:  # type: ignore[override]  # elsewhere a constant
         """What the score takes for granted."""
         return (SMOOTH, PAIRWISE if self.score.kernel == "interaction" else ADDITIVE, EVEN_NOISE, CURVED)
 
     @one_blas_thread
-    def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> np.ndarray:
+    def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats:
         """Return the posterior mean of the noise, at the highest mode of the hyperparameters."""
         scale = data.values[:, node].std(ddof=1)
         if not parents:
@@ -275,7 +276,7 @@ class GPScorer(Scorer):
             # PyMC takes seconds to load.
             from gpn_bayes.scores.gp.nuts import nuts_draws
 
-            def draws(count: int, rng: np.random.Generator) -> np.ndarray:
+            def draws(count: int, rng: np.random.Generator) -> Floats:
                 return nuts_draws(posterior, modes, count, rng)
 
         found = bridge_estimate(posterior, modes, rng, target_error=self.score.target_error, posterior_draws=draws)
@@ -308,7 +309,7 @@ class GPScorer(Scorer):
         top = log_density.max()
         return float(top + np.log(np.trapezoid(np.exp(log_density - top), grid)))
 
-    def _log_density_without_parents(self, node: int, log_sigma: np.ndarray) -> np.ndarray:
+    def _log_density_without_parents(self, node: int, log_sigma: Floats) -> Floats:
         """Return log N(y; mu_0, s^2 1 1' + sigma^2 I) plus the log prior, at every log sigma."""
         mean, sd = self.score.priors.mu
         y = self.values[:, node] - mean
@@ -319,10 +320,11 @@ class GPScorer(Scorer):
             (n_rows - 1) * 2 * log_sigma + np.log(with_mean) + squares / noise + n_rows * np.log(2 * np.pi)
         )
         priors = self.score.priors.for_parents(0)
-        return log_density + np.array([log_prior(np.array([value]), priors) for value in log_sigma])
+        with_prior: Floats = log_density + np.array([log_prior(np.array([value]), priors) for value in log_sigma])
+        return with_prior
 
 
-def _above_floor(log_density: np.ndarray) -> np.ndarray:
+def _above_floor(log_density: Floats) -> Bools:
     """Tell where a density is more than nothing, next to its highest value."""
     return log_density > log_density.max() - 45.0
 

@@ -1,0 +1,54 @@
+"""What the type checker sees."""
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+PROGRAM = """
+from gpn_bayes.kernels.compiled import compiled, fused, inner, inner_fused
+
+
+def square(x: float) -> float:
+    return x * x
+
+
+print(compiled(square)({argument}))
+print(fused(square)({argument}))
+print(inner(square)({argument}))
+print(inner_fused(square)({argument}))
+"""
+# Only the decorators are followed: numpy and numba would take a minute to read.
+SETTINGS = """
+[mypy]
+strict = true
+follow_imports = skip
+[mypy-gpn_bayes.kernels.compiled]
+follow_imports = normal
+"""
+
+
+def check(folder, program):
+    """Return what mypy says of a program that calls compiled functions."""
+    (folder / "program.py").write_text(program, encoding="utf-8")
+    (folder / "settings.ini").write_text(SETTINGS, encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--no-incremental", "--config-file", "settings.ini", "program.py"]
+    environment = os.environ | {"MYPYPATH": str(ROOT)}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False).stdout
+
+
+def test_calls_of_compiled_functions_are_checked(tmp_path):
+    said = check(tmp_path, PROGRAM.format(argument='"two"'))
+    assert said.count('incompatible type "str"; expected "float"') == 4, said
+    assert check(tmp_path, PROGRAM.format(argument="2.0")).startswith("Success")
+
+
+def test_only_generated_code_is_excused_from_strict_checking():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mypy"]
+    assert settings["strict"] is True
+    loosened = [rule["module"] for rule in settings["overrides"] if rule.keys() - {"module", "ignore_missing_imports"}]
+    assert loosened == [["gpn_bayes.wire.federation_pb2"]]
+    assert not [key for key, value in settings.items() if value is False]
