@@ -24,7 +24,8 @@ def public_modules() -> list[ModuleType]:
     Most names are loaded when they are first used. A documentation tool looks at what is there, so they are asked for.
     """
     package = importlib.import_module("gpn_bayes")
-    named = [f"gpn_bayes.{name}" for name in package.__all__ if isinstance(getattr(package, name), ModuleType)]
+    values = [getattr(package, name) for name in package.__all__]
+    named = [value.__name__ for value in values if isinstance(value, ModuleType)]
     modules = [package, *map(importlib.import_module, sorted([*named, *FURTHER]))]
     for module in modules:
         for name in getattr(module, "__all__", ()):
