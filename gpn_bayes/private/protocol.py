@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpn_bayes._util.types import Adjacency
 from gpn_bayes.private.alignment import align_rows
 from gpn_bayes.private.argmax import best_candidates
 from gpn_bayes.private.costs import Cost, Meter
@@ -51,7 +52,7 @@ class Learned:
     """
 
     variables: tuple[str, ...]
-    adjacency: np.ndarray
+    adjacency: Adjacency
     rows: int
     costs: dict[str, Cost]
 
