@@ -179,7 +179,7 @@ BROKEN = {
         "every configuration must have probabilities; 'b' has none for (no)",
     ),
     "empty block": ("  table 0.3, 0.7;\n", "", 9, "every configuration must have probabilities; 'a' has none for ()"),
-    "row twice": ("(no)", "(yes)", 14, "a configuration may come once; that of 'b' comes again"),
+    "row twice": ("(no)", "(yes)", 14, "every configuration is given once; one of 'b' is repeated"),
     "unknown level": ("(no)", "(maybe)", 14, "every value must be a level of its variable; 'a' has no 'maybe'"),
     "long configuration": ("(no)", "(no, x)", 14, "a configuration has a level for each of 1 parents; received 2"),
     "wrong count": ("[ 2 ]", "[ 3 ]", 4, "'a' must have as many levels as it says, 3; it has 2"),
@@ -222,8 +222,8 @@ BROKEN = {
         1,
         "a network block holds property; received 'author'",
     ),
-    "open comment": ("probability ( b", "/* probability ( b", 12, "a comment /* must end with */ in time; it doesn't"),
-    "open quote": ("variable b", 'variable "b', 6, 'a name in " must end with " in time; it doesn\'t'),
+    "open comment": ("probability ( b", "/* probability ( b", 12, "a comment /* must end with */; it doesn't"),
+    "open quote": ("variable b", 'variable "b', 6, 'a name in " must end with "; it doesn\'t'),
 }
 
 
@@ -245,7 +245,7 @@ def test_a_file_cut_short_anywhere_is_refused(tmp_path):
         with pytest.raises(ValueError) as caught:
             read(tmp_path, whole[:end])
         assert str(caught.value).startswith("net.bif, line ") and "\n" not in str(caught.value)
-    with pytest.raises(ValueError, match="^net.bif, line 13: the file must be whole; it ends within a block$"):
+    with pytest.raises(ValueError, match="^net.bif, line 13: the file must be complete; it ends within a block$"):
         read(tmp_path, "\n".join(GOOD.splitlines()[:13]))
     assert time.perf_counter() - started < 20
 
@@ -268,7 +268,7 @@ def test_files_of_other_kinds_are_refused(tmp_path):
     packed = gzip.compress(GOOD.encode())
     for content in (b"plain", packed[:-30], packed[:40] + b"\0\0\0\0" + packed[44:]):
         (tmp_path / "part.bif.gz").write_bytes(content)
-        with pytest.raises(ValueError, match="^part.bif.gz must be compressed by gzip, whole; it isn't$"):
+        with pytest.raises(ValueError, match="^part.bif.gz must be a complete gzip file; it isn't$"):
             read_bif(tmp_path / "part.bif.gz")
     with pytest.raises(ValueError, match="^net.bif, line 1: a network must have variables; there is none$"):
         read(tmp_path, "")

@@ -1,1 +1,1 @@
-"""What every room uses and that uses none of them: checks of arguments, files, SQLite, progress, wording."""
+"""Shared by all packages: checks of arguments, files, SQLite, progress, wording."""

@@ -215,7 +215,7 @@ def _warn_of_identical_columns(names: tuple[str, ...], values: np.ndarray) -> No
         first = seen.setdefault(column.tobytes(), name)
         if first != name:
             warnings.warn(
-                f"columns {first!r} and {name!r} are identical: the data can't tell them apart",
+                f"columns {first!r} and {name!r} are identical: the data can't distinguish them",
                 UserWarning,
                 stacklevel=4,
             )

@@ -1,4 +1,4 @@
-"""What all point estimates have in common: a graph, and what any score says of it."""
+"""What all point estimates have in common: a graph, and its value under any score."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -115,7 +115,7 @@ class GraphEstimator(BaseEstimator):
         return data
 
     def log_score(self, score: Any, data: Any = None) -> float:
-        """Return what a score says of the estimate: the sum over its nodes.
+        """Return the score of the estimate: the sum over its nodes.
 
         Parameters
         ----------
@@ -141,7 +141,7 @@ class GraphEstimator(BaseEstimator):
         """
         data = self._check_rows(data)
         if data is None and self._data is None:
-            raise ValueError(f"{type(self).__name__} keeps no data of its own; give some with log_score(score, data=…)")
+            raise ValueError(f"{type(self).__name__} keeps no data; pass some to log_score(score, data=…)")
         scorer = scores.by_name(score).bind(self._data if data is None else data)
         odd = set(scorer.names) ^ set(self.feature_names_in_)
         if odd:
@@ -149,7 +149,7 @@ class GraphEstimator(BaseEstimator):
         return scorer.total(self._dag())
 
     def _dag(self) -> nx.DiGraph:
-        """Return the DAG to score: the estimate, or one that stands for it."""
+        """Return the DAG to score: the estimate, or one that represents it."""
         return self.graph_
 
 

@@ -1,4 +1,4 @@
-"""DYNOTEARS: what the variables of a time series do to each other at once, a DAG, and what they do later."""
+"""DYNOTEARS: instantaneous effects in a time series, a DAG, and lagged effects."""
 
 from collections.abc import Iterable
 from typing import Any, Self
@@ -159,7 +159,7 @@ class DYNOTEARS(GraphEstimator):
         self.lagged_graph_ = lagged_graph(lagged.names, within, self.weights_, self.lagged_weights_)
 
     def log_score(self, score: Any, data: Any = None) -> float:
-        """Return what a score says of all edges: the sum over the variables at a time, given their parents.
+        """Return the score of all edges: the sum over the variables at a time, given their parents.
 
         Parameters
         ----------

@@ -174,17 +174,17 @@ def _first_graph(problem: Problem, start: Any) -> np.ndarray:
     if start is None:
         return required.astype(np.int8)
     adjacency = graphs.as_adjacency(start, problem.names)
-    for edges, told in (
+    for edges, rule in (
         (required & (adjacency == 0), "hold the required edges; it lacks"),
         (forbidden & (adjacency == 1), "hold no forbidden edge; it has"),
     ):
         if edges.any():
             parent, child = (problem.names[i] for i in np.argwhere(edges)[0])
-            raise ValueError(f"the start must {told} {parent} -> {child}")
+            raise ValueError(f"the start must {rule} {parent} -> {child}")
     most = int(adjacency.sum(axis=0).argmax())
     if adjacency[:, most].sum() > problem.max_parents:
         raise ValueError(
-            f"the start must have at most {problem.max_parents} parents a node; "
+            f"the start must have at most {problem.max_parents} parents per node; "
             f"{problem.names[most]!r} has {adjacency[:, most].sum()}"
         )
     return adjacency

@@ -180,7 +180,7 @@ class _Search:
         self.settings = hidden, lambda1, lambda2
 
     def run(self, rng: np.random.Generator, reach: float, report: Callable[[float], None]) -> _Found:
-        """Return the weights of a DAG from a random start; `report` is told the share done."""
+        """Return the weights of a DAG from a random start; `report` gets the share done."""
         everyone = np.arange(self.values.shape[1])
         networks = self._networks(everyone, everyone)
         start, interrupted = networks.start(rng, reach), False

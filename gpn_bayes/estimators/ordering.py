@@ -1,4 +1,4 @@
-"""Search over the orders of the variables: with an order given, the best DAG is a matter of looking up."""
+"""Search over the orders of the variables: given an order, the best DAG is a table lookup."""
 
 import time
 from collections.abc import Callable
@@ -213,7 +213,7 @@ class OrderSearch:
         restarts, patience, jump, max_seconds
             As of `OrderingSearch`.
         advance : callable
-            Told of every random order that is done with.
+            Called after every random order.
         """
         end = np.inf if max_seconds is None else time.monotonic() + max_seconds
         try:

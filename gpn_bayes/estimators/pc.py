@@ -1,4 +1,4 @@
-"""The PC algorithm: which variables tests of independence join, and which way the edges can only point."""
+"""The PC algorithm: a skeleton by tests of independence, and the directions that follow from it."""
 
 import warnings
 from collections.abc import Callable
@@ -33,7 +33,7 @@ NO_DAG = "no DAG has these edges and colliders: the tests contradict each other,
 class PC(GraphEstimator):
     """The PC algorithm: joins the variables that no conditioning set makes independent.
 
-    The estimate is an equivalence class of DAGs. Its undirected edges, whose direction data can't tell, are there in
+    The estimate is an equivalence class of DAGs. Its undirected edges, whose direction isn't identifiable, are there in
     both directions in `graph_`, `adjacency_` and `cpdag_`, which hold the same; `dag_` is one DAG of the class.
     Nothing depends on the order of the columns, but for ties (Colombo & Maathuis 2014).
 

@@ -1,4 +1,4 @@
-"""Private K2 in the manner of all learners: both parties on one machine, in two processes."""
+"""Private K2 as a learner: both parties on one machine, in two processes."""
 
 import os
 import subprocess
@@ -149,8 +149,8 @@ def _run_both(mine: PartyTable, theirs: PartyTable, settings: Settings, progress
     started = perf_counter()
     with tempfile.TemporaryDirectory(prefix="gpn_bayes_") as folder:
         credentials, others = _throw_away_credentials(Path(folder))
-        told = second_party.instructions(theirs, settings, others, _WAIT)
-        with _process(told, Path(folder) / "errors") as process:
+        payload = second_party.instructions(theirs, settings, others, _WAIT)
+        with _process(payload, Path(folder) / "errors") as process:
             pool = make_pool(mine, settings, first=True)
             with closing(pool) if pool is not None else nullcontext():
                 link = connect((_HOST, _port(process, Path(folder) / "errors")), credentials, _WAIT, PATIENCE)
@@ -171,7 +171,7 @@ def _throw_away_credentials(folder: Path) -> tuple[Credentials, Credentials]:
 
 
 @contextmanager
-def _process(told: str, errors: Path) -> Iterator[subprocess.Popen[str]]:
+def _process(payload: str, errors: Path) -> Iterator[subprocess.Popen[str]]:
     """Start the second party, and see to it that it doesn't outlive the first."""
     home = str(Path(gpn_bayes.__file__).parents[1])
     paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -187,8 +187,8 @@ def _process(told: str, errors: Path) -> Iterator[subprocess.Popen[str]]:
         with process:
             try:
                 assert process.stdin is not None
-                with suppress(BrokenPipeError):  # it ended already; why, is told when its port is asked for
-                    process.stdin.write(told)
+                with suppress(BrokenPipeError):  # it has ended; the reason is reported when its port is asked for
+                    process.stdin.write(payload)
                     process.stdin.close()
                 yield process
                 process.wait(_LAST_SECONDS)
@@ -202,5 +202,5 @@ def _port(process: subprocess.Popen[str], errors: Path) -> int:
     if not line:
         process.wait(_LAST_SECONDS)
         *_, reason = ["", *errors.read_text(encoding="utf-8", errors="replace").splitlines()]
-        raise ConnectionError(f"the second party's process must start; it ended: {reason or 'without a word'}")
+        raise ConnectionError(f"the second party's process must start; it ended: {reason or 'no error output'}")
     return int(line)

@@ -297,7 +297,7 @@ class ScoreCache:
         if self.connection is None:
             return "start the run again, with cache='run.sqlite' to keep the scores that are finished"
         file = sqlite.file_of(self.connection)
-        return f"the finished scores are kept in '{file}': start the run again to go on from there"
+        return f"the finished scores are kept in '{file}': start the run again to resume"
 
     def _keep(self, batch: Batch, scores: "ScoreBatch") -> None:
         """Check a finished batch and remember it, in the file first."""
@@ -377,7 +377,7 @@ def _checked_records(
     lengths = [len(column) for column in scores]
     if lengths != [len(sets)] * 4:
         raise ValueError(
-            "a scorer must return one value, error, k-hat and status a parent set; "
+            "a scorer must return one value, error, k-hat and status per parent set; "
             f"{describe(names, Batch(node, tuple(sets)))}: received {lengths} for {len(sets)} sets"
         )
     values, errors, k_hats = (np.asarray(column, np.float64).tolist() for column in scores[:3])

@@ -59,7 +59,7 @@ class DiscreteScorer(Scorer):
 
     @abstractmethod
     def _terms_of(self, levels: int) -> CountTerms:
-        """Return what counts add to the score of a node with so many levels."""
+        """Return what counts add to the score of a node with this many levels."""
 
     def _terms(self, node: int) -> CountTerms:
         levels = int(self.cardinalities[node])
@@ -104,7 +104,7 @@ class DiscreteScorer(Scorer):
         return table
 
     def scores_up_to(self, node: int, candidates: Sequence[int], max_parents: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return all sets of at most so many of the candidates, and their scores; see `Scorer.scores_up_to`."""
+        """Return all sets of at most `max_parents` candidates, and their scores; see `Scorer.scores_up_to`."""
         chosen = np.array(sorted(candidates), dtype=np.int64)
         places, values = self._walk(node, chosen, min(max_parents, len(chosen)))
         return _members(places, chosen), values
@@ -116,7 +116,7 @@ class DiscreteScorer(Scorer):
 
 
 def _subsets(candidates: int, largest: int) -> np.ndarray:
-    """Return all sets of at most so many of the candidates, as places, then -1."""
+    """Return all sets of limited size of the candidates, as positions, then -1."""
     return subsets_up_to(candidates, largest, sum(comb(candidates, size) for size in range(largest + 1)))
 
 

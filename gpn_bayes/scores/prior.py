@@ -146,7 +146,7 @@ class GraphPrior:
         }
 
     def check_max_parents(self, max_parents: Any) -> None:
-        """Refuse a largest number of parents that is no number, or leaves no room for the required edges.
+        """Refuse a maximum number of parents that is not a number, or leaves no room for the required edges.
 
         Parameters
         ----------
@@ -220,8 +220,8 @@ def _check_required(required: np.ndarray, forbidden: np.ndarray, names: tuple[st
         cycle = nx.find_cycle(graphs.to_networkx(required.astype(np.int8), names))
     except nx.NetworkXNoCycle:
         return
-    told = " -> ".join([cycle[0][0], *(edge[1] for edge in cycle)])
-    raise ValueError(f"required edges must not form a cycle; received {told}")
+    path = " -> ".join([cycle[0][0], *(edge[1] for edge in cycle)])
+    raise ValueError(f"required edges must not form a cycle; received {path}")
 
 
 def _tier_numbers(tiers: Any, names: tuple[str, ...]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The learner: walks through the order graph, each wiser than the last, and the best DAG that any of them met."""
+"""The learner: repeated walks through the order graph, and the best DAG found on them."""
 
 from collections.abc import Sequence
 from numbers import Real
@@ -54,7 +54,7 @@ class RBNets(ScoreBasedEstimator):
     buffer : int, default 2000
         How many placements are remembered.
     batch : int, default 200
-        How many of them, drawn at random, a gradient step looks at; learning begins when there are so many.
+        How many of them, drawn at random, a gradient step looks at; learning begins when there are this many.
     refresh : int, default 300
         Number of gradient steps after which the second network, the one that values choices, becomes a copy of the
         first.
@@ -198,5 +198,5 @@ class RBNets(ScoreBasedEstimator):
 
 def _check_range(name: str, value: Any, most: float) -> None:
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= most or value == np.inf:
-        told = "finite and 0 or more" if most == np.inf else f"from 0 to {most}"
-        raise ValueError(f"{name} must be {told}; received {value!r}")
+        rule = "finite and 0 or more" if most == np.inf else f"from 0 to {most}"
+        raise ValueError(f"{name} must be {rule}; received {value!r}")

@@ -28,12 +28,12 @@ class _Combination(GraphEstimator, ABC):
     acyclic_: bool
 
     def fit(self, X: Iterable[Any], y: Any = None) -> Self:  # noqa: N803 (scikit-learn's name)
-        """Learn every client's graph, and put them together.
+        """Learn every client's graph, and combine them.
 
         Parameters
         ----------
         X : list of DataFrames, arrays or paths
-            One a client; the same columns in the same order.
+            One per client; the same columns in the same order.
         y : graph, optional
             The true graph, for `Best` alone.
         """
@@ -54,7 +54,7 @@ class _Combination(GraphEstimator, ABC):
 
     def _dag(self) -> nx.DiGraph:
         if not bool(graphs.is_acyclic(self.adjacency_)):
-            raise ValueError("only DAGs have a score; what the clients' graphs were put together to has a cycle")
+            raise ValueError("only DAGs have a score; the combination of the clients' graphs has a cycle")
         return self.graph_
 
 
@@ -232,7 +232,7 @@ class AllData(GraphEstimator):
         Parameters
         ----------
         X : list of DataFrames, arrays or paths
-            One a client; the same columns in the same order.
+            One per client; the same columns in the same order.
         y : None
             Ignored.
         """

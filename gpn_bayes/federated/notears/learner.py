@@ -187,7 +187,7 @@ class FederatedNOTEARS(GraphEstimator):
         Parameters
         ----------
         X : list of DataFrames, arrays or paths
-            One a client; the same columns in the same order, any numbers of rows. For ``model="dynamic"`` a client has
+            One per client; the same columns in the same order, any number of rows. For ``model="dynamic"`` a client has
             a series, or a list of series.
         y : None
             Ignored; for scikit-learn's sake.
@@ -226,7 +226,7 @@ class FederatedNOTEARS(GraphEstimator):
         self._keep_graph(found.adjacency, names, None)
         if self.state_ == "out of rounds":
             warnings.warn(
-                f"the clients must come to agree on a DAG; after {last.number} rounds h is {last.h:.2g} and the sum of "
+                f"the clients must agree on a DAG; after {last.number} rounds h is {last.h:.2g} and the sum of "
                 f"squared distances {last.consensus:.2g}: raise max_rounds",
                 UserWarning,
                 stacklevel=3,

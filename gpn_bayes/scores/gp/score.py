@@ -26,8 +26,8 @@ from gpn_bayes.scores.gp.priors import KERNELS, HyperPriors
 
 ESTIMATORS = ("importance", "bridge", "laplace")
 POSTERIORS = ("independence", "nuts")
-# A mode this close to the shortest length scale of the low-rank form, in e-folds, was stopped by it; one so many nats
-# below the best is no matter.
+# A mode this close to the shortest length scale of the low-rank form, in e-folds, was stopped by it; one this many nats
+# below the best is negligible.
 _EDGE, _NEGLIGIBLE = 0.02, 15.0
 # A prior that puts more than this below that length scale asks for the dense form from the beginning.
 _LARGEST_LOSS = 1e-3
@@ -209,7 +209,7 @@ class GPScorer(Scorer):
 
     @property
     def assumptions(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the score takes for granted."""
+        """What the score assumes."""
         return (SMOOTH, PAIRWISE if self.score.kernel == "interaction" else ADDITIVE, EVEN_NOISE, CURVED)
 
     @one_blas_thread
@@ -224,7 +224,7 @@ class GPScorer(Scorer):
         return scale * noise(self, node, parents, modes.points[modes.heights.argmax()])
 
     def cost(self, size: int) -> float:
-        """Return how long a score of so many parents takes, more or less, next to one of a single parent."""
+        """Return roughly how long a score of this many parents takes, relative to one of a single parent."""
         return float(size**2 or _COST_WITHOUT_PARENTS)
 
     def score_sets(self, node: int, parent_sets: Sequence[tuple[int, ...]]) -> ScoreBatch:
