@@ -137,7 +137,7 @@ def test_what_is_written_is_read_again(seed, tmp_path):
     dag = simulate.random_dag(8, p=0.4, random_seed=seed)
     network = simulate.random_network(dag, levels={"v1": 4, "v3": 3}, concentration=0.5, random_seed=seed)
     write_bif(network, tmp_path / "net.bif")
-    with pytest.raises(ValueError, match=r"nothing is overwritten; '.*net\.bif' is there"):
+    with pytest.raises(ValueError, match=r"nothing is overwritten; '.*net\.bif' exists"):
         write_bif(network, tmp_path / "net.bif")
     assert same(read_bif(tmp_path / "net.bif"), network)
     assert not same(simulate.random_network(dag, levels={"v1": 4, "v3": 3}, random_seed=seed + 9), network)
@@ -155,8 +155,8 @@ def test_odd_names_are_written_in_quotes(tmp_path):
 
 
 BROKEN = {
-    "unknown parent": ("( b | a )", "( b | c )", 12, "every name must be a variable declared before; 'c' is none"),
-    "unknown child": ("( a ) {", "( q ) {", 9, "every name must be a variable declared before; 'q' is none"),
+    "unknown parent": ("( b | a )", "( b | c )", 12, "every name must be a variable declared before; 'c' is not"),
+    "unknown child": ("( a ) {", "( q ) {", 9, "every name must be a variable declared before; 'q' is not"),
     "its own parent": ("( b | a )", "( b | a, b )", 12, "each parent once; received ['b', 'a', 'b']"),
     "nobody's": ("( a )", "( )", 9, "names its variable and each parent once; received []"),
     "too few": ("0.1, 0.2, 0.7", "0.3, 0.7", 13, "3 probabilities of 'b' must stand here; received 2"),

@@ -106,7 +106,7 @@ def test_a_table_is_summed_once_unless_its_user_says_otherwise(tmp_path, caplog)
     parties.coordinator_file.write_text("".join(lines))
     coordinator = Background(coordinate, parties.coordinator())
     for name in ("a", "b"):
-        expected = f"^a table's statistics are summed once: two sums over .* was part of run {run} .--again allows it"
+        expected = f"^a table's statistics are summed once: two sums that .* was part of run {run} .--again allows it"
         with pytest.raises(ValueError, match=expected):
             take_part(parties.client(name), read_part(PARTS[name]))
     told = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
@@ -166,9 +166,7 @@ def test_a_client_at_work_is_not_taken_for_lost(tmp_path, monkeypatch):
     # Negative control: without heartbeats it is.
     monkeypatch.setattr("gpn_bayes.wire.dialler.Dialler.beat", lambda dialler: None)
     coordinator, clients = run(tmp_path / "without")
-    with pytest.raises(
-        ConnectionError, match="^client 'a' must answer round 0; nothing was heard from it for 1 seconds"
-    ):
+    with pytest.raises(ConnectionError, match="^client 'a' must answer round 0; nothing was heard from it for 1 s"):
         coordinator.result()
     for client in clients:
         with pytest.raises(ConnectionError, match="must be reachable; it wasn't for 0.8 seconds"):

@@ -375,7 +375,7 @@ def test_the_point_of_the_test_is_no_point():
         ({"a": [0, 1, 2]}, None, "every column must have two different values; column 'a' has 3"),
         ({"a": [1, 1, 1]}, None, "every column must vary; column 'a' is constant"),
         ({"a": [0, None, 1]}, None, "every value must be present; column 'a' has 1 missing"),
-        ({"a": [0, 1]}, "id", "the key must be a column of the table; 'id' is none"),
+        ({"a": [0, 1]}, "id", "the key must be a column of the table; 'id' is not one"),
         ({"id": [1, 2]}, "id", "a party's table must have a variable of the order besides the key; received none"),
         ({"id": [5, 5], "a": [0, 1]}, "id", "every row must have its own key; received some keys twice"),
         ({"id": [0.5, 1], "a": [0, 1]}, "id", "keys must be texts or whole numbers; received one of type float"),

@@ -71,7 +71,7 @@ def test_the_public_name():
         ("ab", "c", "ab", {}, "an order must list every variable once; 'c' is missing"),
         ("a", "b", "abc", {}, "an order must list variables of the data; 'c' is not one"),
         ("a", "b", "ab", {"key_bits": 1024}, "key_bits must be 2048 (112-bit security) or 3072 (128-bit security)"),
-        ("a", "b", "ab", {"key": "id"}, "the key must be a column of the table; 'id' is none"),
+        ("a", "b", "ab", {"key": "id"}, "the key must be a column of the table; 'id' is not one"),
         ("a", "n", "an", {}, "every column must have two different values; column 'n' has 3"),
     ],
 )
@@ -340,7 +340,7 @@ def test_a_stranger_is_refused(files, tmp_path):
     ("changed", "message"),
     [
         ({"--data": "nothing.csv"}, "the data file must exist; 'nothing.csv' is not a file"),
-        ({"--key": "identity"}, "the key must be a column of the table; 'identity' is none"),
+        ({"--key": "identity"}, "the key must be a column of the table; 'identity' is not one"),
         ({"--order": "x,y"}, "a party's table must have a variable of the order besides the key; received none"),
         ({"--order": "x,x"}, "an order must list every variable once; 'x' appears more than once"),
         ({"--cert": "nothing.pem"}, "the files of certificates and keys must exist; 'nothing.pem' is not a file"),

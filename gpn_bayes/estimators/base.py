@@ -80,7 +80,7 @@ class GraphEstimator(BaseEstimator):
         X : DataFrame or array
             The rows. The columns of a table are matched by name, those of an array by position.
         y : None
-            Ignored; for scikit-learn's sake.
+            Ignored; for compatibility with scikit-learn.
 
         Examples
         --------
@@ -163,13 +163,13 @@ class ScoreBasedEstimator(GraphEstimator, ABC):
     score : Score or str
         What to maximise.
     max_parents : int, optional
-        Largest number of parents of a node; see `Problem.max_parents` for the default.
+        Maximum number of parents per node; see `Problem.max_parents` for the default.
     required, forbidden : iterable of (parent, child)
-        Edges that must, or must not, be there.
+        Required and forbidden edges.
     tiers : optional
         No edge leads from a later tier to an earlier one; as in `gpn_bayes.sample`.
     random_state : int, Generator or None
-        Where randomness comes from, in learners that use any.
+        Source of randomness, in learners that use any.
     progressbar : bool
         Whether to show progress.
 
@@ -202,7 +202,7 @@ class ScoreBasedEstimator(GraphEstimator, ABC):
         X : DataFrame, array, path, Dataset or SufficientStatistics
             Variables are columns.
         y : None
-            Ignored; for scikit-learn's sake.
+            Ignored; for compatibility with scikit-learn.
         """
         problem = read_problem(
             self._check_input(X), self._own_score, self.max_parents, self.required, self.forbidden, self.tiers

@@ -31,7 +31,7 @@ MAX_REDRAWS = 100
 class BootstrapResult(GraphQueries):
     """Bootstrap frequencies: the graphs that a learner found in resampled rows, and the questions they answer.
 
-    It is asked like a `GraphPosterior`, but its numbers say how often the learner found something again, not how
+    It has the interface of a `GraphPosterior`, but its numbers say how often the learner found something, not how
     probable it is. Errors (`mcse`) are those of a finite number of resamples. Made by `gpn_bayes.bootstrap`.
 
     Attributes
@@ -101,7 +101,7 @@ class BootstrapResult(GraphQueries):
         Parameters
         ----------
         distinct : bool, default False
-            Yield each DAG once, by falling ``frequency`` in ``graph.graph``, instead of one for every resample.
+            Yield each DAG once, by descending ``frequency`` in ``graph.graph``, instead of one for every resample.
 
         Examples
         --------
@@ -172,8 +172,8 @@ def bootstrap(
 
     Each resample has as many rows as the data, drawn with replacement. A learner that returns an equivalence class,
     such as PC, counts with one DAG of the class, each with the same probability: a direction that isn't identifiable
-    counts one way or the other. `cpdag_edges` tells what the classes say. Where no DAG agrees with what it found, a DAG
-    near to it counts (see `BootstrapResult.inconsistent`).
+    counts one way or the other. `cpdag_edges` describes the classes themselves. Where no DAG agrees with what it found,
+    a DAG near to it counts (see `BootstrapResult.inconsistent`).
 
     Tests at a given level find more edges in a resample than in the data: its copied rows make any two variables look
     more alike than they are.

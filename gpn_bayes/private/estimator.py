@@ -31,17 +31,17 @@ _LAST_SECONDS = 5.0
 
 
 class PrivateK2(GraphEstimator):
-    """K2 over the columns of two parties, who show each other nothing but the network as it grows.
+    """K2 over the columns of two parties, which reveal to each other only the network as it grows.
 
     Each party's process gets its own table only, and talks to the other over mutual TLS as it would from another
-    machine; for that, see ``gpn-bayes private-k2``. What is protected, and what isn't, stands in SECURITY.md.
+    machine; for that, see ``gpn-bayes private-k2``. SECURITY.md says what is protected, and what isn't.
 
     Parameters
     ----------
     order : sequence of str
         All variables of both tables, parents first.
     max_parents : int, default 3
-        Largest number of parents of a node.
+        Maximum number of parents per node.
     score : {"exact", "paper"}
         K2's score, or the function g that Wright & Yang (2004) put in its place; see SECURITY.md for what g does.
     key_bits : int, default 3072
@@ -50,7 +50,7 @@ class PrivateK2(GraphEstimator):
         Whether both tables must have the same keys, or the rows whose keys both have are taken, by private set
         intersection.
     key : str, optional
-        The column that tells the rows apart, in both tables; by default their indices do.
+        The column that identifies the rows in both tables; by default their indices do.
     progressbar : bool
         Whether to show progress.
 

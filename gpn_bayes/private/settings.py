@@ -26,7 +26,7 @@ class Settings:
     order : tuple of str
         All variables, of both parties, parents first.
     max_parents : int, default 3
-        Largest number of parents of a node.
+        Maximum number of parents per node.
     score : {"exact", "paper"}
         K2's score as it is, or the function g of Wright & Yang (2004).
     key_bits : int, default 3072

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MAX_BATCH_SIZE = 64
 MIN_BATCHES = 256
 
-# The score that was asked for, and the rougher one that DAGs are drawn under.
+# The target score, and the proposal score that DAGs are drawn under.
 TABLES = ("scores", "proposal_scores")
 
 _SCHEMA = """CREATE TABLE IF NOT EXISTS {table} (
@@ -64,7 +64,7 @@ class ScoreCache:
         its scores there when it is started again. It holds the scores of one data set, those of one score a table, by
         name, and can be read with the sqlite3 shell at any time; a missing error or k-hat is NULL.
     table : {"scores", "proposal_scores"}
-        Where in the file: a score and the rougher one that DAGs are drawn under share it.
+        Where in the file: the target score and the proposal score share it.
 
     Raises
     ------

@@ -122,7 +122,7 @@ def _subsets(candidates: int, largest: int) -> np.ndarray:
 
 def _affordable_parents(n: int, distinct_rows: int) -> int | None:
     """Return the most parents whose scores a sampler can tabulate in minutes, at least 3; None for any number."""
-    # Beyond a table's width, samplers have tables of some 12 candidates, with every other variable as a guest.
+    # Beyond a table's width, samplers have tables of about 12 candidates, plus one parent from outside.
     candidates, tables = (n - 1, n) if n - 1 <= MAX_CANDIDATES else (12, n * n)
     visits = 0
     for size in range(candidates + 1):

@@ -32,7 +32,7 @@ class GraphPrior:
     edge_probabilities : array or DataFrame, optional
         Prior probability of each edge, rows parents; 1 requires an edge, 0 forbids it.
     required, forbidden : iterable of (parent, child)
-        Edges that must, or must not, be there.
+        Required and forbidden edges.
     tiers : sequence of groups of names, or mapping of names to tier numbers, optional
         No edge leads from a later tier to an earlier one; within a tier all may.
 
@@ -151,7 +151,7 @@ class GraphPrior:
         Parameters
         ----------
         max_parents : int
-            The largest number of parents of a node.
+            Maximum number of parents per node.
 
         Examples
         --------

@@ -75,10 +75,10 @@ def receive_header(stream: socket.socket, due: str, patience: float) -> Header:
     what = f"a message of kind {due!r} was expected"
     kind_length, length = _HEADER.unpack(_read(stream, _HEADER.size, deadline, what))
     if not 0 < kind_length <= MAX_KIND:
-        raise WireError(f"{what}; received bytes that are no message")
+        raise WireError(f"{what}; received other bytes")
     kind = _read(stream, kind_length, deadline, what)
     if not (kind.isascii() and kind.decode("ascii").isprintable()):
-        raise WireError(f"{what}; received bytes that are no message")
+        raise WireError(f"{what}; received other bytes")
     return Header(kind.decode("ascii"), length)
 
 

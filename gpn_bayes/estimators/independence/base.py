@@ -45,7 +45,7 @@ class ConditionalIndependenceTest(ABC):
         data : DataFrame, ndarray, path, Dataset or SufficientStatistics
             The table.
         random_state : int, Generator or None
-            Where permutations come from, in tests that use any.
+            Source of randomness for permutations, in tests that use any.
         """
         return self._bind(read_data(data), np.random.default_rng(random_state))
 

@@ -18,7 +18,7 @@ def varsortability(adjacency: np.ndarray, variances: np.ndarray) -> float:
 
     For every length, all pairs of variables that a path of that length joins are counted; the answer is the share of
     those whose variance grows from the first to the last, where equal variances count half (Reisach et al. 2021). At
-    1, sorting the variables by their variance gives the order; at 1/2 variances tell nothing. NaN without edges.
+    1, sorting the variables by their variance gives the order; at 1/2 variances say nothing. NaN without edges.
 
     Examples
     --------

@@ -37,7 +37,7 @@ class RBNets(ScoreBasedEstimator):
     score : Score or str, default "bic"
         What to maximise.
     max_parents : int, optional
-        Largest number of parents of a node; by default all up to 16 variables, fewer where there are more.
+        Maximum number of parents per node; by default all up to 16 variables, fewer where there are more.
     episodes : int, default 300
         Number of orders to try.
     exploration : {"ucb", "epsilon-greedy", "random"}
@@ -63,18 +63,18 @@ class RBNets(ScoreBasedEstimator):
     gamma : float, default 1.0
         The weight of what follows a choice, from 0 to 1; with 1, values are scores of whole orders.
     required, forbidden : iterable of (parent, child)
-        Edges that must, or must not, be there.
+        Required and forbidden edges.
     tiers : optional
         No edge leads from a later tier to an earlier one; as in `gpn_bayes.sample`.
     random_state : int, Generator or None
-        Where weights, batches and random choices come from.
+        Source of randomness for weights, batches and random choices.
     progressbar : bool
         Whether to show progress.
 
     Attributes
     ----------
     graph_, adjacency_, weights_, log_score_, max_parents_
-        As of every score-based learner.
+        As in every score-based learner.
     order_ : list of str
         The order of the estimate, parents before their children.
     episode_scores_ : ndarray of float
@@ -82,7 +82,7 @@ class RBNets(ScoreBasedEstimator):
     trace_ : ndarray of float
         The best score after each episode.
     interrupted_ : bool
-        Whether Ctrl-C ended the learning; the best order until then is kept.
+        Whether Ctrl-C ended the learning; the best order so far is kept.
 
     Examples
     --------

@@ -74,7 +74,7 @@ class Voting(_Combination):
     Attributes
     ----------
     graph_, adjacency_
-        As of every learner, but maybe with cycles, and undirected edges both ways.
+        As in every learner, but maybe with cycles, and undirected edges both ways.
     acyclic_ : bool
         Whether there is no directed cycle, of edges that aren't undirected.
     shares_ : ndarray, shape (d, d)
@@ -122,7 +122,7 @@ class Averaging(_Combination):
     Attributes
     ----------
     graph_, adjacency_
-        As of every learner, but maybe with cycles.
+        As in every learner, but maybe with cycles.
     weights_, raw_weights_ : ndarray, shape (d, d)
         The average with and without the threshold.
     acyclic_ : bool
@@ -165,7 +165,7 @@ class Best(_Combination):
     Attributes
     ----------
     graph_, adjacency_
-        As of every learner.
+        As in every learner.
     client_ : int
         Whose graph it is, from 0 on.
     distances_ : ndarray of int

@@ -49,7 +49,7 @@ class GP(Score):
     plus tau2 times the sum of the products of any two of them. The score is the integral of the likelihood over the
     hyperparameters (Giudice, Kuipers & Moffa 2023); mu is integrated out exactly.
 
-    The additive kernel takes a time a score that doesn't depend on the number of rows. Where the data ask for length
+    The time per score of the additive kernel doesn't depend on the number of rows. Where the data ask for length
     scales below 0.1 standard deviations, for interactions, and with `dense=True` the covariance matrix is written out,
     which takes a time that grows as the rows cubed, and at most 5,000 of them.
 
@@ -59,9 +59,9 @@ class GP(Score):
         Whether parents act independently of each other, or also in pairs.
     estimator : {"importance", "bridge", "laplace"}
         "importance" and "bridge" estimate the integral with a standard error of about `target_error`; "laplace" is
-        quicker, and off by some tenths of a nat.
+        faster, and off by a few tenths of a nat.
     target_error : float, default 0.02
-        Standard error aimed at, in nats.
+        Target standard error, in nats.
     sigma, theta, tau : pair of float, or PyMC distribution
         Priors of the noise, the length scales and the kernel's weights: shape and scale of an inverse gamma
         distribution, or a distribution such as ``pm.LogNormal.dist(0, 1)``.
@@ -200,12 +200,12 @@ class GPScorer(Scorer):
         """Return the scorer by Laplace's approximation, which shares the prepared rows."""
         if self.score.estimator == "laplace":
             return None
-        rough = copy(self)
-        rough.basis, rough._rough = self.basis, self._rough
-        rough.score = copy(self.score)
-        rough.score.estimator = "laplace"
-        rough.score_fingerprint, rough.label = rough.score.fingerprint, repr(rough.score)
-        return rough
+        proposal = copy(self)
+        proposal.basis, proposal._rough = self.basis, self._rough
+        proposal.score = copy(self.score)
+        proposal.score.estimator = "laplace"
+        proposal.score_fingerprint, proposal.label = proposal.score.fingerprint, repr(proposal.score)
+        return proposal
 
     @property
     def assumptions(self) -> tuple[str, ...]:  # type: ignore[override]
