@@ -93,7 +93,7 @@ SMALL_ORDER = bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13
         (lambda kind, payload: (kind, payload[:-1]), "^a message of kind '.*' must have 96 bytes; received 95$"),
         (
             lambda kind, payload: ("garbage", payload),
-            "^a message of kind '.*' was due; received one of kind 'garbage'$",
+            "^a message of kind '.*' was expected; received one of kind 'garbage'$",
         ),
     ],
 )
@@ -194,8 +194,8 @@ def test_nothing_in_common_is_refused_by_both():
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ([1, 2, 1], "every row must have a key of its own; received some keys twice"),
-        ([1, "1"], "every row must have a key of its own; received some keys twice"),
+        ([1, 2, 1], "every row must have its own key; received some keys twice"),
+        ([1, "1"], "every row must have its own key; received some keys twice"),
         ([], "a table must have rows; received none"),
         ([1.0, 2.0], "keys must be texts or whole numbers; received one of type float"),
         ([None], "keys must be texts or whole numbers; received one of type NoneType"),

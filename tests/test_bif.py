@@ -137,7 +137,7 @@ def test_what_is_written_is_read_again(seed, tmp_path):
     dag = simulate.random_dag(8, p=0.4, random_seed=seed)
     network = simulate.random_network(dag, levels={"v1": 4, "v3": 3}, concentration=0.5, random_seed=seed)
     write_bif(network, tmp_path / "net.bif")
-    with pytest.raises(ValueError, match=r"nothing is overwritten; '.*net\.bif' is there"):
+    with pytest.raises(ValueError, match=r"nothing is overwritten; '.*net\.bif' exists"):
         write_bif(network, tmp_path / "net.bif")
     assert same(read_bif(tmp_path / "net.bif"), network)
     assert not same(simulate.random_network(dag, levels={"v1": 4, "v3": 3}, random_seed=seed + 9), network)
@@ -155,8 +155,8 @@ def test_odd_names_are_written_in_quotes(tmp_path):
 
 
 BROKEN = {
-    "unknown parent": ("( b | a )", "( b | c )", 12, "every name must be a variable declared before; 'c' is none"),
-    "unknown child": ("( a ) {", "( q ) {", 9, "every name must be a variable declared before; 'q' is none"),
+    "unknown parent": ("( b | a )", "( b | c )", 12, "every name must be a variable declared before; 'c' is not"),
+    "unknown child": ("( a ) {", "( q ) {", 9, "every name must be a variable declared before; 'q' is not"),
     "its own parent": ("( b | a )", "( b | a, b )", 12, "each parent once; received ['b', 'a', 'b']"),
     "nobody's": ("( a )", "( )", 9, "names its variable and each parent once; received []"),
     "too few": ("0.1, 0.2, 0.7", "0.3, 0.7", 13, "3 probabilities of 'b' must stand here; received 2"),
@@ -179,7 +179,7 @@ BROKEN = {
         "every configuration must have probabilities; 'b' has none for (no)",
     ),
     "empty block": ("  table 0.3, 0.7;\n", "", 9, "every configuration must have probabilities; 'a' has none for ()"),
-    "row twice": ("(no)", "(yes)", 14, "a configuration may come once; that of 'b' comes again"),
+    "row twice": ("(no)", "(yes)", 14, "every configuration is given once; one of 'b' is repeated"),
     "unknown level": ("(no)", "(maybe)", 14, "every value must be a level of its variable; 'a' has no 'maybe'"),
     "long configuration": ("(no)", "(no, x)", 14, "a configuration has a level for each of 1 parents; received 2"),
     "wrong count": ("[ 2 ]", "[ 3 ]", 4, "'a' must have as many levels as it says, 3; it has 2"),
@@ -222,8 +222,8 @@ BROKEN = {
         1,
         "a network block holds property; received 'author'",
     ),
-    "open comment": ("probability ( b", "/* probability ( b", 12, "a comment /* must end with */ in time; it doesn't"),
-    "open quote": ("variable b", 'variable "b', 6, 'a name in " must end with " in time; it doesn\'t'),
+    "open comment": ("probability ( b", "/* probability ( b", 12, "a comment /* must end with */; it doesn't"),
+    "open quote": ("variable b", 'variable "b', 6, 'a name in " must end with "; it doesn\'t'),
 }
 
 
@@ -245,7 +245,7 @@ def test_a_file_cut_short_anywhere_is_refused(tmp_path):
         with pytest.raises(ValueError) as caught:
             read(tmp_path, whole[:end])
         assert str(caught.value).startswith("net.bif, line ") and "\n" not in str(caught.value)
-    with pytest.raises(ValueError, match="^net.bif, line 13: the file must be whole; it ends within a block$"):
+    with pytest.raises(ValueError, match="^net.bif, line 13: the file must be complete; it ends within a block$"):
         read(tmp_path, "\n".join(GOOD.splitlines()[:13]))
     assert time.perf_counter() - started < 20
 
@@ -268,7 +268,7 @@ def test_files_of_other_kinds_are_refused(tmp_path):
     packed = gzip.compress(GOOD.encode())
     for content in (b"plain", packed[:-30], packed[:40] + b"\0\0\0\0" + packed[44:]):
         (tmp_path / "part.bif.gz").write_bytes(content)
-        with pytest.raises(ValueError, match="^part.bif.gz must be compressed by gzip, whole; it isn't$"):
+        with pytest.raises(ValueError, match="^part.bif.gz must be a complete gzip file; it isn't$"):
             read_bif(tmp_path / "part.bif.gz")
     with pytest.raises(ValueError, match="^net.bif, line 1: a network must have variables; there is none$"):
         read(tmp_path, "")

@@ -86,7 +86,7 @@ def test_directions_that_linear_data_cannot_tell(tmp_path, capsys):
     post = quick(clean(), score="bge")
     found = post.diagnostics()
     assert found.ok and found.data_verdict == "clear" and found.data_flags == ()
-    told = "The data can't tell directions within a Markov equivalence class: networks that join the same pairs and"
+    told = "Directions within a Markov equivalence class are not identifiable from the data: networks that join the"
     here = "In the best network drawn, this leaves open the direction of a - b, b - c."
     assert f"\n- {told}" in str(found) and f"\n- {here}" in str(found)
     shown, messages = run(clean(), tmp_path, capsys)
@@ -104,15 +104,15 @@ def test_a_collider_leaves_no_direction_open():
 @pytest.mark.parametrize(
     ("score", "told"),
     [
-        ("bge", ["linear function", "noise is even", "Markov equivalence class"]),
-        (gpn.scores.BIC(kind="gaussian"), ["linear function", "noise is even", "Markov equivalence class"]),
+        ("bge", ["linear function", "constant variance", "Markov equivalence class"]),
+        (gpn.scores.BIC(kind="gaussian"), ["linear function", "constant variance", "Markov equivalence class"]),
         (
             GP(estimator="laplace"),
-            ["smooth function", "no parent changes the effect", "noise is even", "straight line"],
+            ["smooth function", "no parent changes the effect", "constant variance", "straight line"],
         ),
         (
             GP(kernel="interaction", estimator="laplace"),
-            ["smooth", "pairs of parents", "noise is even", "straight line"],
+            ["smooth", "pairs of parents", "constant variance", "straight line"],
         ),
         (gpn.scores.Lasso(), ["variance is the same for all variables"]),
     ],

@@ -197,8 +197,8 @@ def test_identical_columns_are_a_warning(frame, tmp_path, capsys):
     frame.assign(twin=frame["erk"]).to_csv(tmp_path / "twins.csv", index=False)
     code, _, messages = call(capsys, "run", tmp_path / "twins.csv", "--out", tmp_path / "o", "--draws", 5, "-q")
     assert code == 0
-    assert messages.startswith("warning: columns 'erk' and 'twin' are identical: the data can't tell them apart\n")
-    assert "note: erk and twin: a correlation of 1. The data can't tell their roles apart: keep one" in messages
+    assert messages.startswith("warning: columns 'erk' and 'twin' are identical: the data can't distinguish them\n")
+    assert "note: erk and twin: a correlation of 1. The data can't distinguish their roles: keep one" in messages
     assert (tmp_path / "o" / "edges.csv").exists()
 
 
@@ -362,7 +362,7 @@ def test_compare_limits_what_it_shows(results, capsys):
     shown = call(capsys, "compare", results["exact"], results["partition"], "--threshold", 0, "--top", 3)[1]
     assert shown.count(" -> ") == 3
     differences = sorted((abs(float(found)) for found in re.findall(r"[+-]\d\.\d{3}", shown)), reverse=True)
-    told = re.search(r"27 more edges differ by (\d\.\d{3}) at most; --top 0 --threshold 0 shows all", shown)
+    told = re.search(r"27 more edges differ by at most (\d\.\d{3}); --top 0 --threshold 0 shows all", shown)
     assert float(told[1]) <= differences[-1]
 
 

@@ -51,7 +51,7 @@ def test_an_estimate_that_hinges_on_scale_warns_on_screen(numbers, tmp_path, cap
         capsys, "estimate", tmp_path / "scaled.csv", "--method", "notears", "--out", tmp_path / "o", "-q"
     )
     assert code == 0
-    assert messages.startswith("warning: the estimate hinges on the units of the variables")
+    assert messages.startswith("warning: the estimate depends on the units of the variables")
 
 
 def test_lagged_edges_are_written_with_their_times(tmp_path, capsys):

@@ -107,7 +107,7 @@ def test_the_screen_shows_edges_score_and_evidence(tmp_path, capsys, monkeypatch
         assert float(worth) == pytest.approx(expected, abs=6e-4) and told == gpn.metrics.evidence(expected)
     total = rf"^score {learner.log_score_:.3f}, {len(rows)} edges, \d+\.\d seconds$"
     assert re.search(total, shown, re.M)
-    assert "An edge is worth what the score would lose without it." in shown
+    assert "The worth of an edge is the loss in score without it." in shown
     assert shown.endswith(f"In {tmp_path / 'o'}/: edges.csv, estimate.json\n")
     assert max(len(line) for line in shown.splitlines() if not line.startswith("In ")) <= 80
 
@@ -301,7 +301,7 @@ def test_broken_files_are_refused_before_anything_is_written(option, text, expec
 def test_nothing_is_overwritten(name, tmp_path, capsys):
     (tmp_path / name).write_text("mine", encoding="utf-8")
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
-    check_refused(capsys, tmp_path, [ASIA, "--method", "k2", "--out", tmp_path], f"{name}' is there: choose another")
+    check_refused(capsys, tmp_path, [ASIA, "--method", "k2", "--out", tmp_path], f"{name}' exists: choose another")
     (tmp_path / name).unlink()
     arguments = [ASIA, "--method", "k2", "--max-parents", 1, "--out", tmp_path]
     assert call(capsys, "estimate", *arguments, "-q")[0] == 0
@@ -358,7 +358,7 @@ def test_an_interrupted_search_keeps_its_best_graph(stub, tmp_path, capsys):
     code, shown, messages = call(capsys, *arguments, "when=before")
     assert code == 130 and shown == "" and "nothing was written" in messages and not (tmp_path / "o").exists()
     code, _, messages = call(capsys, *arguments, "when=after")
-    assert code == 130 and messages == "interrupted; this is the best graph found before\n"
+    assert code == 130 and messages == "interrupted; this is the best graph found so far\n"
     edges, identity = read_estimate(tmp_path / "o")
     assert len(edges) == 2 and identity["interrupted"]
 
@@ -369,7 +369,7 @@ def test_coefficients_are_no_evidence(stub, tmp_path, capsys):
     code, shown, messages = call(capsys, *arguments)
     # The strongest comes first, whatever its sign; and a learner that keeps no data can't be scored.
     assert code == 0 and re.search(r"weight\n.*\na -> b +-2\.000 *\nb -> c +0\.500 *\n\n2 edges, ", shown)
-    assert messages.startswith("warning: _Stub keeps no data of its own")
+    assert messages.startswith("warning: _Stub keeps no data")
 
 
 def test_learners_are_those_of_the_package():

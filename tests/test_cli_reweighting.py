@@ -37,7 +37,7 @@ def test_weighted_and_direct_runs_are_those_of_sample(noisy, tmp_path, capsys):
         assert ("weighted from the rough score" in " ".join(shown.split())) == (text == "auto")
         assert ("Computed exactly" in shown) == (text == "none")
     answers = call(capsys, "query", tmp_path / "none", "v1 -> v2", "v1 - v2")[1].splitlines()
-    assert all(line.endswith("from the scores") for line in answers)
+    assert all(line.endswith("error of the scores") for line in answers)
     edge, pair = (float(line.split("±")[1].split()[0]) for line in answers)
     assert 0 < edge < pair
     check_refused(capsys, tmp_path, [DATA, "--out", tmp_path / "auto", *QUICK, "--reweight", "none"], "another run")

@@ -171,7 +171,7 @@ def test_a_broken_pool_is_told_in_one_line(tmp_path):
     assert messages == ""
     assert output == (
         "a worker process died, and its pool with it; the finished scores are kept in "
-        f"'{tmp_path / 'run.sqlite'}': start the run again to go on from there\n"
+        f"'{tmp_path / 'run.sqlite'}': start the run again to resume\n"
     )
     assert len(computed(tmp_path)) > 0
 
@@ -203,7 +203,7 @@ def test_a_lost_scheduler_is_told_in_one_line(table, tmp_path):
     assert (run.returncode, shown) == (1, "")
     assert messages == (
         "error: the workers were shut down, or the connection to them was lost; the finished scores are kept in "
-        f"'{out / 'run.sqlite'}': start the run again to go on from there\n"
+        f"'{out / 'run.sqlite'}': start the run again to resume\n"
     )
 
 

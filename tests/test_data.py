@@ -347,7 +347,7 @@ def test_unreadable_files(tmp_path):
 
 def test_identical_columns_are_told():
     x = np.random.default_rng(4).normal(size=9)
-    with pytest.warns(UserWarning, match="^columns 'a' and 'c' are identical: the data can't tell them apart$"):
+    with pytest.warns(UserWarning, match="^columns 'a' and 'c' are identical: the data can't distinguish them$"):
         data = Dataset.read(pd.DataFrame({"a": x, "b": x + 1, "c": x}))
     assert data.names == ("a", "b", "c")
 

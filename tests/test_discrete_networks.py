@@ -204,7 +204,10 @@ def test_bad_networks_are_refused(changes, message):
             lambda: simulate.discrete(DIAMOND, 5, levels={"a": 2.5}),
             "^the number of levels of 'a' must be .* received 2.5$",
         ),
-        (lambda: simulate.discrete(DIAMOND, 5, levels={"z": 2}), "^levels must be those of variables; 'z' is none$"),
+        (
+            lambda: simulate.discrete(DIAMOND, 5, levels={"z": 2}),
+            "^levels must be given for variables; 'z' is not one$",
+        ),
         (
             lambda: simulate.discrete(DIAMOND, 5, concentration=0),
             "^concentration must be positive and finite; received 0$",

@@ -309,7 +309,7 @@ BAD_TABLES = {
     ),
     "unknown column": (
         lambda f: BIC(cardinalities={"cite": 3}).bind(f),
-        "cardinalities must be those of columns; 'cite' is none",
+        "cardinalities must be given for columns; 'cite' is not one",
     ),
     "fewer than observed": (
         lambda f: BIC(cardinalities={"site": 2}).bind(f),

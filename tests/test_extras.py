@@ -46,7 +46,7 @@ def parquet(tmp_path):
 def test_parquet_files_name_their_extra(parquet, tmp_path, capsys, monkeypatch):
     assert Dataset.read(parquet).names == ("a", "b")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    message = 'pyarrow must be installed; pip install "gpn_bayes[parquet]" does that'
+    message = 'pyarrow must be installed; use pip install "gpn_bayes[parquet]"'
     with pytest.raises(MissingPackage) as told:
         Dataset.read(parquet)
     assert str(told.value) == message
@@ -60,6 +60,6 @@ def test_nuts_names_its_extra_before_any_score(monkeypatch):
     monkeypatch.setitem(sys.modules, "nutpie", None)
     with pytest.raises(MissingPackage) as told:
         by_nuts.bind(table)
-    assert str(told.value) == 'nutpie must be installed; pip install "gpn_bayes[nuts]" does that'
+    assert str(told.value) == 'nutpie must be installed; use pip install "gpn_bayes[nuts]"'
     # Nothing else needs it.
     assert np.isfinite(scores.GP(estimator="bridge").bind(table).local("v1", ["v2"]))

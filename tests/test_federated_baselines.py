@@ -58,7 +58,7 @@ def test_a_vote_may_be_cyclic_and_says_so():
     vote = Voting(Told()).fit(clients)
     assert sorted(vote.graph_.edges) == [("v1", "v2"), ("v2", "v3"), ("v3", "v1")]
     assert not vote.acyclic_
-    with pytest.raises(ValueError, match="^only DAGs have a score; what the clients' graphs were put together to has"):
+    with pytest.raises(ValueError, match="^only DAGs have a score; the combination of the clients' graphs has"):
         vote.log_score("bge", data=np.random.default_rng(1).normal(size=(20, 3)))
 
 
@@ -112,7 +112,7 @@ def test_learners_of_clients_are_those_given(tables):
 @pytest.mark.parametrize("baseline", [Voting, Averaging, Best, AllData])
 def test_refusals(baseline, tables):
     assert isinstance(clone(baseline(PC())), BaseEstimator)
-    with pytest.raises(ValueError, match="^fit needs a list of tables, one a client; received DataFrame$"):
+    with pytest.raises(ValueError, match="^fit needs a list of tables, one per client; received DataFrame$"):
         baseline(PC()).fit(tables[0])
     with pytest.raises(ValueError, match="^at least one client is needed; received none$"):
         baseline(PC()).fit([])
@@ -126,5 +126,5 @@ def test_the_best_client_needs_the_truth(tables):
 
 
 def test_clients_keep_their_rows(tables):
-    with pytest.raises(ValueError, match="^Voting keeps no data of its own; give some with log_score"):
+    with pytest.raises(ValueError, match="^Voting keeps no data; pass some to log_score"):
         Voting(PC()).fit(tables).log_score("bge")

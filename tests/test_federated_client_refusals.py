@@ -119,9 +119,7 @@ def test_a_client_gives_up_on_a_coordinator_that_talks_nonsense(tmp_path, monkey
     monkeypatch.setattr("gpn_bayes.federated.processes.client._PAUSE", 0.0)
     parties = new_parties(tmp_path)
     plan = parties.coordinator().plan("run 7")
-    with pytest.raises(
-        ValueError, match="^instructions must be such as can be followed; the last wasn't: an instruction"
-    ):
+    with pytest.raises(ValueError, match="^instructions must be valid; the last wasn't: an instruction"):
         play(parties, [task(plan, 0)] * 20)
 
 
@@ -156,4 +154,4 @@ def test_a_client_does_not_join_what_its_user_has_not_agreed_to(tmp_path, change
 def test_a_run_of_two_is_warned_of(tmp_path, caplog):
     parties = new_parties(tmp_path)
     assert play(parties, refusing_plan(parties, clients=("a", "c"))) == ["key"]
-    check_log(caplog, "a sum over 2 clients hides little: whoever knows the numbers of one")
+    check_log(caplog, "a sum over 2 clients hides little: anyone who knows the numbers of one")

@@ -36,7 +36,7 @@ def fitted(chain):
 
 def test_out_of_rounds_is_told_and_cycles_are_broken():
     tables, *_ = reference(8)
-    with pytest.warns(UserWarning, match="^the clients must come to agree on a DAG; after 4 rounds h is"):
+    with pytest.warns(UserWarning, match="^the clients must agree on a DAG; after 4 rounds h is"):
         found = FederatedNOTEARS(secure=False, max_rounds=4, threshold=0.0).fit(tables)
     assert found.state_ == "out of rounds"
     assert found.rounds_ == 4
@@ -136,7 +136,7 @@ def test_as_a_program_for_processes(chain, fitted):
 def test_it_is_a_learner(chain, fitted):
     assert clone(fitted).get_params() == fitted.get_params()
     assert gpn.federated.FederatedNOTEARS is FederatedNOTEARS
-    with pytest.raises(ValueError, match="^FederatedNOTEARS keeps no data of its own; give some with log_score"):
+    with pytest.raises(ValueError, match="^FederatedNOTEARS keeps no data; pass some to log_score"):
         fitted.log_score("bge")
     assert fitted.log_score("bge", data=chain) == pytest.approx(NOTEARS(random_state=1).fit(chain).log_score("bge"))
 
@@ -186,7 +186,7 @@ def test_settings_are_checked(chain, settings, message):
 
 
 def test_tables_are_checked(chain):
-    with pytest.raises(ValueError, match="^fit needs a list of tables, one a client; received DataFrame$"):
+    with pytest.raises(ValueError, match="^fit needs a list of tables, one per client; received DataFrame$"):
         FederatedNOTEARS().fit(chain)
     with pytest.raises(ValueError, match="^at least two clients are needed; received 1$"):
         FederatedNOTEARS().fit([chain])

@@ -123,13 +123,13 @@ def test_strangers_and_impostors_are_refused(tmp_path, caplog):
         ours.open_session()
         # Client b with its own certificate, and a key in the name of c.
         impostor = dial(parties, "b")
-        check_refused(impostor.announce, ours.announcement(), "and of the client that sends it; received another")
+        check_refused(impostor.announce, ours.announcement(), "and from the client that sends it; received another")
         impostor.close()
         ours.join()
         ours.finish(ROUNDS)
     stranger.close()
     np.testing.assert_array_equal(np.load(coordinator.result())["weights"], expected()["weights"])
-    check_log(caplog, "refused Announce from client 'b': a key must be for the present run and of the client")
+    check_log(caplog, "refused Announce from client 'b': a key must be for the current run and from the client")
 
 
 def test_a_certificate_of_the_same_authority_that_is_not_pinned(tmp_path, caplog):
@@ -190,7 +190,7 @@ def test_keys_that_are_unsigned_swapped_or_changed(tmp_path, caplog):
         check_refused(announce, changed(right, signature=b""), "must be signed by its certificate")
         check_refused(announce, changed(right, public_key=ours.announcement(other).public_key), "must be signed")
         check_refused(announce, changed(right, certificate=parties.signer("b").certificate), "fingerprint is known")
-        check_refused(announce, changed(right, run="another"), "must be for the present run")
+        check_refused(announce, changed(right, run="another"), "must be for the current run")
         announce(right)
         announce(right)
         check_refused(announce, ours.announcement(other), "the key of a client must not change during a run")
@@ -217,7 +217,7 @@ def test_answers_that_do_not_fit(tmp_path, caplog):
         check_refused(submit, skipped.SerializeToString(), "an answer to round 1 is due; received one to round 2")
         misshapen = changed(second)
         misshapen.values[2].shape[:] = [9, 1, 2]
-        check_refused(submit, misshapen.SerializeToString(), "names and shapes that are expected; received others")
+        check_refused(submit, misshapen.SerializeToString(), "the expected names and shapes; received others")
         floats = changed(second)
         floats.values[0].type = messages.FLOAT64
         floats.values[0].data = np.full(2, np.nan).tobytes()

@@ -155,12 +155,12 @@ def test_a_run_that_is_over_is_not_joined_again(tmp_path):
     with ClientStore(tmp_path / "state.sqlite") as store:
         store.save(ours, "table")
         changed = Plan(PLAN.run, "statistics", "{}", PLAN.variables, NAMES, True)
-        with pytest.raises(ProtocolError, match="^a run must stay what it was when this client joined it; "):
+        with pytest.raises(ProtocolError, match="^a run's plan must not change after this client joined; "):
             load(store, changed)
         with pytest.raises(ValueError, match="^a client's table must stay the same during a run; received another$"):
             load(store, data="edited")
         store.finish(PLAN.run)
-        with pytest.raises(ProtocolError, match="^this run is over for this client; it needs a new one$"):
+        with pytest.raises(ProtocolError, match="^this run is over for this client; start a new one$"):
             load(store)
     assert ours.private_key not in (tmp_path / "state.sqlite").read_bytes()
 
@@ -214,10 +214,10 @@ def test_answers_that_do_not_fit_are_refused_and_the_round_goes_on():
     floats.values[2].type = messages.FLOAT64
     floats.values[2].data = np.zeros(18).tobytes()
     for wrong, message in (
-        (spoilt(right["a"], run="run 0"), "^an answer must be for the present run; received one for another$"),
+        (spoilt(right["a"], run="run 0"), "^an answer must be for the current run; received one for another$"),
         (spoilt(right["a"], round=1), "^an answer to round 0 is due; received one to round 1$"),
         (spoilt(right["a"], request=b"x"), "^an answer must be to the task that was sent; received one to another$"),
-        (short, "^an answer's arrays must have the names and shapes that are expected; received others$"),
+        (short, "^an answer's arrays must have the expected names and shapes; received others$"),
         (flat, "^an answer must hold masked words; received others$"),
         (cut, r"^an array's shape must fit its bytes; received \(3, 3, 2\), 136 bytes$"),
         (floats, "^an answer must hold masked words; received others$"),
@@ -245,7 +245,7 @@ def test_most_clients_say_what_is_expected_where_nobody_else_does(caplog):
         collected.take(name, message)
     assert collected.missing == ("a",)
     assert caplog.messages == ["dropped an answer of client 'a': its arrays have other shapes than most"]
-    with pytest.raises(ValueError, match="names and shapes that are expected"):
+    with pytest.raises(ValueError, match="the expected names and shapes"):
         collected.take("a", misshapen)
     collected.take("a", right["a"])
     np.testing.assert_allclose(collected.total()["rows"], 75)
@@ -272,7 +272,7 @@ def test_sums_are_remembered_with_what_was_asked(tmp_path):
         assert store.plan() == PLAN
         found = store.sums(0, request().digest)
         assert store.sums(1, request().digest) is None
-        with pytest.raises(ValueError, match="^a run that goes on must ask what it asked before; round 0 differs"):
+        with pytest.raises(ValueError, match="^a resumed run must repeat its requests; round 0 differs"):
             store.sums(0, request(1.0).digest)
     assert found.keys() == sums.keys()
     for name, value in sums.items():
@@ -343,7 +343,7 @@ def test_answers_without_arrays_and_of_whole_numbers():
 def test_participants_that_differ_in_shape_or_answer_nan_are_told():
     with pytest.raises(ValueError, match="^all clients must answer arrays of the same shapes; 'client1' doesn't$"):
         MemoryChannel([Answers({"x": np.zeros(n)}) for n in (3, 2, 2)]).sum("t", {})
-    with pytest.raises(ValueError, match="names and shapes that are expected"):
+    with pytest.raises(ValueError, match="the expected names and shapes"):
         MemoryChannel([Answers({"x": np.zeros(n)}) for n in (2, 2, 3)]).sum("t", {}, {"x": (2,)})
     with pytest.raises(ValueError, match="received a larger one, or NaN$"):
         MemoryChannel([Answers({"x": np.array(np.nan)})] * 3).sum("t", {})

@@ -106,7 +106,7 @@ def test_a_table_is_summed_once_unless_its_user_says_otherwise(tmp_path, caplog)
     parties.coordinator_file.write_text("".join(lines))
     coordinator = Background(coordinate, parties.coordinator())
     for name in ("a", "b"):
-        expected = f"^a table's statistics are summed once: two sums over .* was part of run {run} .--again allows it"
+        expected = f"^a table's statistics are summed once: two sums that .* was part of run {run} .--again allows it"
         with pytest.raises(ValueError, match=expected):
             take_part(parties.client(name), read_part(PARTS[name]))
     told = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
@@ -137,9 +137,9 @@ def test_a_client_that_is_lost_for_too_long(tmp_path, capsys, caplog):
     parties = Parties(tmp_path, NAMES, COLUMNS, "descent", "rounds = 3", patience_seconds=1.0, silence_seconds=0.2)
     code, shown, told = call(capsys, "federate", "coordinator", "--config", parties.coordinator_file, "--quiet")
     assert code == 1 and shown == ""
-    assert told.splitlines()[-1].startswith("error: client 'a' must join; nothing was heard of it for ")
+    assert told.splitlines()[-1].startswith("error: client 'a' must join; nothing was heard from it for ")
     assert "start it and this run again, or a new run without it" in told
-    assert "waiting for client 'a' to join; nothing heard of it" in caplog.text
+    assert "waiting for client 'a' to join; nothing heard from it" in caplog.text
 
 
 def test_a_coordinator_that_is_lost_for_too_long(tmp_path, capsys):
@@ -166,7 +166,7 @@ def test_a_client_at_work_is_not_taken_for_lost(tmp_path, monkeypatch):
     # Negative control: without heartbeats it is.
     monkeypatch.setattr("gpn_bayes.wire.dialler.Dialler.beat", lambda dialler: None)
     coordinator, clients = run(tmp_path / "without")
-    with pytest.raises(ConnectionError, match="^client 'a' must answer round 0; nothing was heard of it for 1 seconds"):
+    with pytest.raises(ConnectionError, match="^client 'a' must answer round 0; nothing was heard from it for 1 s"):
         coordinator.result()
     for client in clients:
         with pytest.raises(ConnectionError, match="must be reachable; it wasn't for 0.8 seconds"):
@@ -185,9 +185,7 @@ def test_a_program_that_fails_is_told_to_the_clients(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="^no more$"):
         coordinator.result()
     for client in clients:
-        with pytest.raises(
-            ConnectionError, match="^the coordinator must carry the run to its end; it gave up: the coord"
-        ):
+        with pytest.raises(ConnectionError, match="^the coordinator must complete the run; it gave up: the coord"):
             client.result()
 
 
@@ -294,7 +292,7 @@ def test_the_command_line_refuses_in_one_line(tmp_path, capsys, arguments, messa
 def test_parties_are_not_overwritten(tmp_path, capsys):
     arguments = ("federate", "certs", "--out", tmp_path, "--clients", "a,b,c")
     code, _, told = call(capsys, *arguments)
-    assert code == 0 and told == "fill in 'variables' in coordinator.toml: the columns that the run is about\n"
+    assert code == 0 and told == "fill in 'variables' in coordinator.toml: the columns to use\n"
     code, _, told = call(capsys, *arguments)
     assert code == 2 and "nothing is overwritten" in told
     assert not list(tmp_path.rglob("*authority*key*"))
@@ -306,9 +304,9 @@ def test_a_missing_package_names_the_extra(monkeypatch, tmp_path, capsys):
 
     monkeypatch.setattr("gpn_bayes.federated.processes.setup_files.write_parties", missing)
     code, _, told = call(capsys, "federate", "certs", "--out", tmp_path, "--clients", "a,b,c")
-    assert (code, told) == (2, 'error: grpc must be installed; pip install "gpn_bayes[federated]" does that\n')
+    assert (code, told) == (2, 'error: grpc must be installed; use pip install "gpn_bayes[federated]"\n')
     monkeypatch.setattr("gpn_bayes.federated.import_module", missing)
     # Other tests may have looked the name up, and left it there.
     monkeypatch.delitem(vars(gpn.federated), "secure_statistics", raising=False)
-    with pytest.raises(ImportError, match=r'^grpc must be installed; pip install "gpn_bayes\[federated\]" does that$'):
+    with pytest.raises(ImportError, match=r'^grpc must be installed; use pip install "gpn_bayes\[federated\]"$'):
         gpn.federated.secure_statistics  # noqa: B018

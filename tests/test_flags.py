@@ -134,7 +134,7 @@ def test_many_columns_share_a_flag():
     for column in NAMES:
         table.loc[[3, 4], column] = -999
     (flag,) = [flag for flag in flags_of(table) if flag.kind == "sentinel"]
-    assert flag.columns == tuple(NAMES) and "; and 2 more columns. If this stands for" in flag.message
+    assert flag.columns == tuple(NAMES) and "; and 2 more columns. If this means" in flag.message
 
 
 # Identifiers
@@ -172,7 +172,7 @@ def test_unique_texts_are_identifiers():
     )
     (flag,) = flags_of(table, numbers=False)
     assert flag.message == (
-        "name: 100 different texts in 100 rows. A row number or an identifier is no variable: leave the column out."
+        "name: 100 different texts in 100 rows. A row number or an identifier is not a variable: leave the column out."
     )
 
 
@@ -191,7 +191,7 @@ def test_two_values_get_a_milder_word():
     table = clean().assign(sex=[0, 1, 1] * 100, smoker=[False, True] * 150)
     (flag,) = flags_of(table)
     assert flag.mild and flag.columns == ("sex", "smoker")
-    assert flag.message.startswith("sex and smoker: two values only. As a cause this is fine")
+    assert flag.message.startswith("sex and smoker: only two values. As a cause this is fine")
 
 
 # Outliers

@@ -198,7 +198,7 @@ def test_it_begins_where_it_is_told_to():
         ([("x0", "x1"), ("x2", "x3")], "the start must hold no forbidden edge; it has x2 -> x3"),
         (
             [("x0", "x1"), ("x0", "x3"), ("x1", "x3"), ("x4", "x3")],
-            "the start must have at most 2 parents a node; 'x3' has 3",
+            "the start must have at most 2 parents per node; 'x3' has 3",
         ),
         ([("x0", "x1"), ("x1", "x0")], "the graph must be acyclic; it contains x0 -> x1 -> x0"),
         ([("x0", "y")], "every node must be one of the variables; 'y' is not"),

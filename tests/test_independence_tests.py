@@ -288,7 +288,7 @@ def test_a_function_is_a_test():
         ),
         (
             lambda: CallableTest(min).bind(SufficientStatistics(9, [0, 0], np.eye(2), ["a", "b"])),
-            "^a test of one's own needs the rows; received SufficientStatistics$",
+            "^a user-defined test needs the rows; received SufficientStatistics$",
         ),
         (
             lambda: HSIC().bind(pd.DataFrame({"a": list("xyxyx"), "b": range(5)})),

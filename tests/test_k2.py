@@ -83,8 +83,8 @@ def test_order_by_index_is_that_by_name():
     [
         (["x0", "x1"], "an order must list every variable once; 'x2' is missing"),
         (["x0", "x1", "x2", "x1"], "an order must list every variable once; 'x1' appears more than once"),
-        (["x0", "x1", "y"], "an order must list variables of the data; 'y' is none"),
-        ([0, 1, 3], "an order must list variables of the data; 3 is none"),
+        (["x0", "x1", "y"], "an order must list variables of the data; 'y' is not one"),
+        ([0, 1, 3], "an order must list variables of the data; 3 is not one"),
         ("x0x1x2", "an order must list the variables; received 'x0x1x2'"),
         (7, "an order must list the variables; received 7"),
         (

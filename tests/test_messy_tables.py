@@ -45,8 +45,8 @@ REFUSED = {
     "thousands_or_decimals.csv": "it must be clear what commas in numbers mean; '1,200' in line 2 of column 'erk' can "
     "be 1200 or 1.200: --decimal . reads it as 1200, --decimal , as 1.200",
     "both_decimal_signs.csv": "all numbers of a table must have the same decimal sign; '2,20' in line 2 of column "
-    "'erk' has a comma, '3.44' in line 2 of column 'akt' a point: write them alike, or leave a column out by --drop "
-    "erk or --drop akt",
+    "'erk' has a comma, '3.44' in line 2 of column 'akt' a point: use one decimal sign, or leave a column out by "
+    "--drop erk or --drop akt",
     "below_detection.csv": f"{NOT_NUMBERS}'akt' holds numbers but '<0.1' in line 7: write a number there; --na '<0.1' "
     "counts it as missing, --categories akt takes the column as categories",
     "not_determined.csv": f"{NOT_NUMBERS}'erk' holds numbers but 'n.d.' in lines 3 and 9 and '?' in line 11: write a "
@@ -75,7 +75,7 @@ REFUSED = {
     "short_row.csv": "a table must hold complete columns of numbers or categories that vary; received one with 2 "
     "problems:\n  column 'akt' has 1 missing (line 7): --missing drop drops 1 of 13 rows\n"
     "  column 'pka' has 1 missing (line 7): --missing drop drops 1 of 13 rows",
-    "empty_column.csv": "every value must be present; column 'later' has 12 missing, which are all: --drop later "
+    "empty_column.csv": "every value must be present; column 'later' has 12 missing, all of them: --drop later "
     "leaves it out",
     "infinite.csv": "every value must be finite; column 'pka' holds an infinite value (line 6): --na inf,-inf counts "
     "such values as missing",

@@ -203,7 +203,7 @@ def test_varsortability_counts_pairs_by_length():
 def test_an_answer_that_hinges_on_scale_is_told():
     values, truth = load_case(CASES[0])
     with pytest.warns(
-        UserWarning, match="^the estimate hinges on the units of the variables: with every column scaled"
+        UserWarning, match="^the estimate depends on the units of the variables: with every column scaled"
     ):
         learner = NOTEARS(LAMBDA1, rounds=5, random_state=1).fit(values)
     told = learner.diagnostics_
@@ -276,7 +276,7 @@ def test_more_variables_than_rows():
 
 def test_duplicated_columns(table):
     doubled = table.assign(copy=table.iloc[:, 2])
-    with pytest.warns(UserWarning, match="are identical: the data can't tell them apart"):
+    with pytest.warns(UserWarning, match="are identical: the data can't distinguish them"):
         learner = NOTEARS(**QUICK).fit(doubled)
     assert nx.is_directed_acyclic_graph(learner.graph_)
     assert learner.graph_.has_edge(table.columns[2], "copy") or learner.graph_.has_edge("copy", table.columns[2])

@@ -268,6 +268,6 @@ def test_truncated_messages_are_refused(kind, length, action):
 
 
 def test_a_missing_package_is_named():
-    with pytest.raises(ImportError, match=r'^nacl must be installed; pip install "gpn_bayes\[private\]" does that$'):
+    with pytest.raises(ImportError, match=r'^nacl must be installed; use pip install "gpn_bayes\[private\]"$'):
         with installed_by("private"):
             raise ModuleNotFoundError("No module named 'nacl.bindings'", name="nacl.bindings")

@@ -221,7 +221,7 @@ def test_most_look_ups_by_enumeration():
         ({"score": "paper"}, "both parties must have the same score; 'exact' here, 'paper' there"),
         ({"key_bits": 1024}, "both parties must have the same key_bits; 512 here, 1024 there"),
         ({"align": "intersection"}, "both parties must have the same align; 'digest' here, 'intersection' there"),
-        ({"order": ("a", "c", "b")}, "both parties must have the same order; at place 2, 'b' here, 'c' there"),
+        ({"order": ("a", "c", "b")}, "both parties must have the same order; at position 2, 'b' here, 'c' there"),
         ({"order": ("a", "b")}, "both parties must have the same order; 3 variables here, 2 there"),
     ],
 )
@@ -339,7 +339,7 @@ def test_settings_that_are_none(payload, error, message):
         (
             "opened shares",
             lambda kind, content: ("chatter", content),
-            "a message of kind 'opened shares' was due; received one of kind 'chatter'",
+            "a message of kind 'opened shares' was expected; received one of kind 'chatter'",
         ),
         (
             "network digest",
@@ -375,9 +375,9 @@ def test_the_point_of_the_test_is_no_point():
         ({"a": [0, 1, 2]}, None, "every column must have two different values; column 'a' has 3"),
         ({"a": [1, 1, 1]}, None, "every column must vary; column 'a' is constant"),
         ({"a": [0, None, 1]}, None, "every value must be present; column 'a' has 1 missing"),
-        ({"a": [0, 1]}, "id", "the key must be a column of the table; 'id' is none"),
+        ({"a": [0, 1]}, "id", "the key must be a column of the table; 'id' is not one"),
         ({"id": [1, 2]}, "id", "a party's table must have a variable of the order besides the key; received none"),
-        ({"id": [5, 5], "a": [0, 1]}, "id", "every row must have a key of its own; received some keys twice"),
+        ({"id": [5, 5], "a": [0, 1]}, "id", "every row must have its own key; received some keys twice"),
         ({"id": [0.5, 1], "a": [0, 1]}, "id", "keys must be texts or whole numbers; received one of type float"),
         ({"id": ["x", None], "a": [0, 1]}, "id", "every row must have a key; some are missing"),
         ({"a": []}, None, "a party's table must have 1 to 100000 rows; received 0"),

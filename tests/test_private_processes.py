@@ -50,7 +50,7 @@ def test_both_on_one_machine(joined):
     assert list(found.costs_.index)[0] == "start"
     assert found.bytes_sent_ == found.costs_[["bytes_sent", "bytes_received"]].sum().sum() > 100_000
     assert found.costs_["seconds"].sum() <= found.seconds_
-    with pytest.raises(ValueError, match="^PrivateK2 keeps no data of its own; give some with log_score"):
+    with pytest.raises(ValueError, match="^PrivateK2 keeps no data; pass some to log_score"):
         found.log_score("k2")
     table = codes.astype(str)
     assert found.log_score("k2", data=table) == gpn_bayes.scores.K2().bind(table).total(found.graph_)
@@ -69,9 +69,9 @@ def test_the_public_name():
     [
         ("ab", "bc", "abc", {}, "every variable must belong to one party; 'b' is in both tables"),
         ("ab", "c", "ab", {}, "an order must list every variable once; 'c' is missing"),
-        ("a", "b", "abc", {}, "an order must list variables of the data; 'c' is none"),
+        ("a", "b", "abc", {}, "an order must list variables of the data; 'c' is not one"),
         ("a", "b", "ab", {"key_bits": 1024}, "key_bits must be 2048 (112-bit security) or 3072 (128-bit security)"),
-        ("a", "b", "ab", {"key": "id"}, "the key must be a column of the table; 'id' is none"),
+        ("a", "b", "ab", {"key": "id"}, "the key must be a column of the table; 'id' is not one"),
         ("a", "n", "an", {}, "every column must have two different values; column 'n' has 3"),
     ],
 )
@@ -326,7 +326,7 @@ def test_a_stranger_is_refused(files, tmp_path):
     stranger = write_credentials(tmp_path, names=("a", "b"))[1]
     process, port = start_listening([*arguments["listen"], "--wait", 2])
     started = time.monotonic()
-    with pytest.raises(WireError, match="^the other party's certificate must be the one that is expected; it isn't"):
+    with pytest.raises(WireError, match="^the other party's certificate must be the expected one; it isn't"):
         peer(port, stranger, lambda link: None)
     code, _, told = end_of(process)
     assert time.monotonic() - started < SECONDS
@@ -340,7 +340,7 @@ def test_a_stranger_is_refused(files, tmp_path):
     ("changed", "message"),
     [
         ({"--data": "nothing.csv"}, "the data file must exist; 'nothing.csv' is not a file"),
-        ({"--key": "identity"}, "the key must be a column of the table; 'identity' is none"),
+        ({"--key": "identity"}, "the key must be a column of the table; 'identity' is not one"),
         ({"--order": "x,y"}, "a party's table must have a variable of the order besides the key; received none"),
         ({"--order": "x,x"}, "an order must list every variable once; 'x' appears more than once"),
         ({"--cert": "nothing.pem"}, "the files of certificates and keys must exist; 'nothing.pem' is not a file"),
@@ -394,4 +394,4 @@ def test_a_missing_package_is_named(package):
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=SECONDS
     )
     assert ended.returncode == 2
-    assert ended.stderr == f'error: {package} must be installed; pip install "gpn_bayes[private]" does that\n'
+    assert ended.stderr == f'error: {package} must be installed; use pip install "gpn_bayes[private]"\n'

@@ -147,7 +147,7 @@ def test_a_separator_that_can_be_either_needs_the_option(tmp_path):
     path = write(tmp_path, "a;b,c\nx;y,z\nu;v,w\nx;v,w\n")
     told = refusal(path)
     assert told == (
-        "a table's fields must be separated by one sign; received commas and semicolons: choose by "
+        "a table's fields must be separated by one character; received commas and semicolons: choose by "
         "Dataset.read(data, sep=',') or Dataset.read(data, sep=';')"
     )
     assert Dataset.read(path, sep=";").names == ("a", "b,c")

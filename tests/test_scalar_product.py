@@ -249,7 +249,7 @@ def empty(kind, payload):
         (flip_all, "^a ciphertext must be below the square of the modulus; received a larger number$"),
         (empty, "^a ciphertext must be coprime to the modulus; received one that isn't$"),
         (cut, r"^a message of kind '.*' must have \d+ bytes; received \d+$"),
-        (rename, "^a message of kind '.*' was due; received one of kind 'nonsense'$"),
+        (rename, "^a message of kind '.*' was expected; received one of kind 'nonsense'$"),
     ],
 )
 @pytest.mark.parametrize("kind", ["encrypted bits", "masked products"])

@@ -225,7 +225,7 @@ def test_bad_calls_are_refused_in_one_line(frame, call, message):
 
 def test_too_many_candidates_are_refused():
     scorer = BGe().bind(np.random.default_rng(1).normal(size=(9, MAX_CANDIDATES + 2)))
-    message = f"at most {MAX_CANDIDATES} candidate parents a node are supported; 'v1' has {MAX_CANDIDATES + 1}"
+    message = f"at most {MAX_CANDIDATES} candidate parents per node are supported; 'v1' has {MAX_CANDIDATES + 1}"
     with pytest.raises(ValueError, match=f"^{message}$"):
         scorer.table(0, range(1, MAX_CANDIDATES + 2))
 

@@ -95,7 +95,7 @@ def test_inputs_are_not_modified():
 
 
 def test_two_clients_are_warned_of_what_a_sum_of_two_reveals():
-    expected = r"^a sum over 2 clients hides little: whoever knows the numbers of one .* has the other's exactly"
+    expected = r"^a sum over 2 clients hides little: anyone who knows the numbers of one .* get the other's exactly"
     with pytest.warns(UserWarning, match=expected):
         gpn.federated.secure_statistics(tables((10, 12), 3))
 

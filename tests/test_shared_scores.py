@@ -265,7 +265,7 @@ def test_a_place_that_is_none_is_refused():
         own = bits_of(np.zeros_like(values), 8).transpose(1, 0, 2).reshape(24, 1)
         follower.open_bits(compute(follower, argmax_circuit(3, 8), own) ^ np.array([[0], [1]], dtype=np.uint8))
 
-    rule = "^a place among the candidates was to be opened; what opened is none$"
+    rule = "^the opened index must be that of a candidate; it is out of range$"
     with pytest.raises(ProtocolError, match=rule):
         both(lambda: best_candidates(leader, values, 8), cheat)
 

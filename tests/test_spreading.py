@@ -180,7 +180,7 @@ def test_a_batch_that_dask_gave_up_is_sent_again(expected):
 def test_a_batch_that_kills_workers_again_and_again_is_named():
     scorer = BGe().bind(TABLE)
     cache = ScoreCache(scorer)
-    with pytest.raises(WorkersLost, match=r"^workers died again and again while scoring 'v1' given \[\"v2\"\]; start"):
+    with pytest.raises(WorkersLost, match=r"^workers died repeatedly while scoring 'v1' given \[\"v2\"\]; start"):
         cache.fill([(0, (1,))], Failing(killed(), killed(), killed()), progressbar=False)
 
 
@@ -198,7 +198,7 @@ def test_workers_without_the_package_are_told():
     there.__cause__ = ModuleNotFoundError("No module named 'gpn_bayes.scores'")
     for error in (there, there.__cause__):
         with pytest.raises(
-            ValueError, match="must have the same gpn_bayes; one said No module named 'gpn_bayes.scores'"
+            ValueError, match="must have the same version of gpn_bayes; one said No module named 'gpn_bayes.scores'"
         ):
             spread_through(Failing(error))
     with pytest.raises(ModuleNotFoundError, match="pymc"):

@@ -67,7 +67,7 @@ def test_another_kind_or_length(ends):
     first, second = ends
     first.send("chatter", b"secret")
     told = refused(second.receive, "part")
-    assert told == "a message of kind 'part' was due; received one of kind 'chatter'"
+    assert told == "a message of kind 'part' was expected; received one of kind 'chatter'"
     second.send("part", b"secret")
     assert refused(first.receive, "part", 7) == "a message of kind 'part' must have 7 bytes; received one of 6"
 
@@ -80,14 +80,14 @@ def test_garbage(ends, garbage):
     """From the right party, and within TLS."""
     first, second = ends
     first._stream.sendall(garbage)
-    assert refused(second.receive, "part") == "a message of kind 'part' was due; received bytes that are no message"
+    assert refused(second.receive, "part") == "a message of kind 'part' was expected; received other bytes"
 
 
 def test_garbage_below_tls(ends):
     first, second = ends
     with socket.socket(fileno=os.dup(first._stream.fileno())) as below:
         below.sendall(os.urandom(500))
-    assert refused(second.receive, "part").startswith("a message of kind 'part' was due; the connection broke (")
+    assert refused(second.receive, "part").startswith("a message of kind 'part' was expected; the connection broke (")
 
 
 def test_a_truncated_message(ends):
@@ -102,9 +102,7 @@ def test_a_message_that_stops_half_way(ends):
     first, second = ends
     second._patience = 0.3
     first._stream.sendall(header_bytes("part", 100) + bytes(50))
-    assert (
-        refused(second.receive, "part", 100) == "a message of kind 'part' must have 100 bytes; nothing happened in time"
-    )
+    assert refused(second.receive, "part", 100) == "a message of kind 'part' must have 100 bytes; it timed out"
 
 
 def test_a_message_that_trickles(ends, monkeypatch):
@@ -121,20 +119,20 @@ def test_a_message_that_trickles(ends, monkeypatch):
 
     with ThreadPoolExecutor(1) as pool:
         trickling = pool.submit(trickle)
-        assert refused(second.receive, "part", 100).endswith("nothing happened in time")
+        assert refused(second.receive, "part", 100).endswith("it timed out")
         trickling.result(5)
 
 
 def test_silence(ends):
     ends[1]._patience = 0.3
-    assert refused(ends[1].receive, "part") == "a message of kind 'part' was due; nothing happened in time"
+    assert refused(ends[1].receive, "part") == "a message of kind 'part' was expected; it timed out"
 
 
 def test_a_cut_connection(ends):
     first, second = ends
     first._stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     first.close()
-    assert refused(second.receive, "part").startswith("a message of kind 'part' was due; the connection ")
+    assert refused(second.receive, "part").startswith("a message of kind 'part' was expected; the connection ")
 
 
 def test_a_party_that_takes_nothing(ends):
@@ -143,7 +141,7 @@ def test_a_party_that_takes_nothing(ends):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(framing, "_SLOWEST", 1e9)
         told = refused(first.send, "part", bytes(30_000_000))
-    assert told == "a message of kind 'part' couldn't be sent; nothing happened in time"
+    assert told == "a message of kind 'part' couldn't be sent; it timed out"
 
 
 @pytest.mark.parametrize("kind", ["", "x" * 41])
@@ -197,7 +195,7 @@ def test_nothing_follows_half_a_message(ends):
     first._in_message = True  # as after Ctrl-C in the middle of one
     first.abort(b"interrupted")
     first.close()
-    assert refused(second.receive, "part").startswith("a message of kind 'part' was due; the connection ")
+    assert refused(second.receive, "part").startswith("a message of kind 'part' was expected; the connection ")
 
 
 # Certificates
@@ -209,10 +207,10 @@ def test_both_must_show_the_expected_certificate(credentials, tmp_path):
     posing = Credentials(stranger.certificate, stranger.key, calling.peer)
     listeners, callers = meet(listening, posing, wait=1)
     assert str(listeners).startswith("the other party must call within 1 s; it didn't; a caller was refused: ")
-    assert "the other party's certificate must be the one that is expected; it isn't" in str(listeners)
+    assert "the other party's certificate must be the expected one; it isn't" in str(listeners)
     assert str(callers).startswith("the other party must accept this party's certificate; it may not have: ")
     listeners, callers = meet(write_credentials(tmp_path)[0], calling, wait=1)
-    assert str(callers).startswith("the other party's certificate must be the one that is expected; it isn't")
+    assert str(callers).startswith("the other party's certificate must be the expected one; it isn't")
     assert "a caller was refused" in str(listeners)
 
 
@@ -245,9 +243,7 @@ def test_the_check_of_the_certificate_itself(credentials):
         def getpeercert(self, binary_form):
             return b"another"
 
-    with pytest.raises(
-        WireError, match="^the other party's certificate must be the one that is expected; it is another$"
-    ):
+    with pytest.raises(WireError, match="^the other party's certificate must be the expected one; it is another$"):
         credentials[0].check_peer(Shown())
 
 

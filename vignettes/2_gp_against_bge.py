@@ -2,7 +2,7 @@
 # # Gaussian processes against BGe on curved relations
 #
 # What does a linear score miss when relations are curved, and what does a flexible one cost when they aren't? We
-# simulate networks that we know, score them by `"bge"` (linear relations) and by `"gp"` (smooth relations of any
+# simulate data from known networks, score them by `"bge"` (linear relations) and by `"gp"` (smooth relations of any
 # shape), and count errors. The page takes about half a minute on two cores.
 
 # %%
@@ -16,8 +16,8 @@ import gpn_bayes as gpn
 # %% [markdown]
 # ## One network
 #
-# Seven variables, seven edges, 200 rows. Every edge is a random Fourier series: part line, part waves. `lam` says how
-# much of it is waves.
+# Seven variables, seven edges, 200 rows. Every edge is a random Fourier series: part line, part waves. `lam` sets the
+# share of waves.
 
 # %%
 truth = gpn.simulate.random_dag(7, edges_per_node=1.2, random_seed=1)
@@ -28,9 +28,9 @@ ax = gp.plot_comparison(bge, labels=["GP", "BGe"], truth=truth, edges=24)
 
 # %% [markdown]
 # Each row is an edge; triangles on the right mark those of the true network. Look at `v6 -> v3`: the Gaussian process
-# is nearly certain of it, BGe gives it one chance in four. Where BGe joins a pair, it is often in doubt about the
+# is nearly certain of it, BGe gives it one chance in four. Where BGe finds a pair, it is often uncertain about the
 # direction, as between `v3` and `v1`: linear relations with normal noise fit equally well both ways. Curves don't. They
-# aren't proof against error: between `v5` and `v4` the Gaussian process leans the wrong way, though it isn't sure.
+# can mislead, too: between `v5` and `v4` the Gaussian process favours the wrong direction, though it isn't sure.
 #
 # ## The curves
 #
@@ -41,15 +41,16 @@ panels = gp.plot_curves("v1", threshold=0.5)
 panels = gp.plot_curves("v3", threshold=0.5)
 
 # %% [markdown]
-# The curves bend and level off. A straight line follows their slope, so BGe sees that these variables have to do with
-# each other. What it can't see is the bend, and the bend tells the direction.
+# The curves bend and level off. A straight line follows their slope, so BGe sees that these variables are related. It
+# can't see the bend, and the bend identifies the direction.
 #
 # ## Eight networks, curved and straight
 #
 # One network proves little. So: eight of each kind, and the expected number of wrong edges (missing, added or turned)
-# of a network drawn from each posterior. BGe can't tell directions within an equivalence class, so we compare classes,
-# which is fair to it. To be quick, the networks are small, five variables and six edges, and no variable has more than
-# two parents, in the networks as in the runs: a limit below the truth can do more harm than the wrong score.
+# of a network drawn from each posterior. BGe can't identify directions within an equivalence class, so we compare
+# classes, which is fair to it. To save time, the networks are small, five variables and six edges, and no variable has
+# more than two parents, neither in the true networks nor in the runs: a limit below the truth can do more harm than the
+# wrong score.
 
 
 # %%
@@ -85,22 +86,21 @@ for panel, kind in zip(panels, ["curved", "straight"], strict=True):
 for kind in ("curved", "straight"):
     more = (wrong["gp"] - wrong["bge"]).loc[kind]
     error = more.std() / np.sqrt(len(more))
-    print(f"{kind:9s} wrong edges, GP less BGe: {more.mean():+.1f} ± {error:.1f}")
+    print(f"{kind:9s} wrong edges, GP minus BGe: {more.mean():+.1f} ± {error:.1f}")
 
 # %% [markdown]
-# Below the grey line the Gaussian process makes fewer errors. On curved relations it does in all eight networks, and
-# saves about one error on average. On straight ones BGe is right by assumption, and the freedom to bend costs the
+# Below the grey line the Gaussian process makes fewer errors. On curved relations it does so in all eight networks, and
+# makes about one error fewer on average. On straight ones BGe's assumptions hold, and its flexibility costs the
 # Gaussian process somewhat less than one error.
+# ## Which to use
 #
-# ## Which to take
-#
-# Take `"gp"` where you don't know the shape of relations and can wait: here a run of five variables takes one or two
-# seconds of computing, and one of seven variables five, against a tenth of a second for BGe. Take `"bge"` where linear
-# relations are believable, with few rows, or for a first look. Then compare the two, edge by edge, as above: **an edge
-# that both find doesn't hinge on the shape.**
+# Use `"gp"` where you don't know the shape of relations and can wait: here a run of five variables takes one or two
+# seconds, and one of seven variables five, against a tenth of a second for BGe. Use `"bge"` where linear relations are
+# plausible, with few rows, or for a first look. Then compare the two, edge by edge, as above: **an edge that both find
+# doesn't depend on the shape.**
 #
 # Eight networks of five variables are a small study; the numbers after ± say how small. The noise was normal and the
-# effects added up, as the score assumes. With fewer rows or fewer edges the balance shifts towards BGe, the more so
+# effects added up, as the score assumes. With fewer rows or fewer edges the balance shifts towards BGe, especially
 # under the uniform prior used here, which favours dense networks.
 
 # %%

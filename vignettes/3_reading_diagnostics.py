@@ -2,9 +2,9 @@
 # # Reading the diagnostics
 #
 # The diagnostics answer two questions. Has sampling converged, so that another run would give the same numbers? And
-# what do the answers assume, and is anything odd in the data? We begin with the first: we make an impatient run on
-# purpose, look at it the way one should, and cure it. The network is small enough to be summed over exactly, so that we
-# can also see how wrong the impatient run was. The page takes half a minute on two cores.
+# what do the answers assume, and does anything look wrong in the data? We begin with the first: we deliberately make a
+# run that is too short, diagnose it, and fix it. The network is small enough for the exact sum, so we can also see how
+# wrong the short run was. The page takes half a minute on two cores.
 
 # %%
 import matplotlib.pyplot as plt
@@ -18,51 +18,49 @@ data = gpn.simulate.linear(truth, n_rows=500, random_seed=1)
 # %% [markdown]
 # ## An impatient run
 #
-# For up to 16 variables `sample` needs no Markov chain. We ask for one all the same (`sampler="partition"`), as larger
-# networks need one, and give it far too little: nothing dropped at the beginning, three steps between draws.
+# For up to 16 variables `sample` needs no Markov chain. We ask for one anyway (`sampler="partition"`), as larger
+# networks need one, and make it far too short: no tuning, three steps between draws.
 
 # %%
 impatient = gpn.sample(data, sampler="partition", draws=500, tune=0, thin=3, random_seed=1, progressbar=False)
 print(impatient.diagnostics())
 
 # %% [markdown]
-# Sampling has not converged, and the lines below say what to do. Four chains began at different places; had they run
-# long enough, they would agree. Instead they differ by more than half in the probability of one edge.
+# Sampling has not converged, and the lines below say what to do. The four chains started at different places; had they
+# run long enough, they would agree. Instead they differ by more than 0.5 in the probability of one edge.
+# ## Three plots
 #
-# ## Three pictures
-#
-# **The trace** is the log score of every draw. A slope, a jump, or a chain that lives at a height of its own is a bad
-# sign. Here there is none: it looks like the fuzzy caterpillar of the textbooks.
+# **The trace** is the log score of every draw. A slope, a jump, or a chain at a level of its own is a bad sign. Here
+# there is none: it looks like the "fuzzy caterpillar" of the textbooks.
 
 # %%
 ax = impatient.plot_trace()
 
 # %% [markdown]
-# **The ranks** are less easily pleased. Each line shows how many of a chain's draws are among the lowest of all, less
-# what chance expects. Lines that agree stay near zero. One chain stands out, and ArviZ marks where chance can't explain
-# it.
+# **The ranks** are more sensitive. Each line shows how many of a chain's draws are among the lowest of all, minus the
+# number expected by chance. Chains that agree stay near zero. One chain stands out, and ArviZ marks where chance can't
+# explain it.
 
 # %%
 ax = impatient.plot_rank()
 
 # %% [markdown]
-# **The running probabilities** are what you are after anyway: the edges on which chains differ most, one line a chain.
-# Lines of one colour should meet, and stay together. These are still on their way.
+# **The running probabilities** are what you want to know anyway: the edges on which chains differ most, one line per
+# chain. Lines of one colour should meet, and stay together. These haven't met yet.
 
 # %%
 ax = impatient.plot_running()
 
 # %% [markdown]
-# Why did the trace look well? Many networks have the same score, or nearly so: turn an edge whose direction the data
-# don't tell, and the score stays. A chain may sit among some of them, with perfectly ordinary scores, and never have
-# seen the others. **For networks, judge a run by its edges, not by its log score.** The `largest gap` of the report
-# does.
+# Why did the trace look fine? Many networks have the same score, or nearly so: reverse an edge whose direction the data
+# don't determine, and the score stays the same. A chain may stay among some of them, with perfectly ordinary scores,
+# and never visit the others. **For networks, judge a run by its edges, not by its log score.** The `largest gap` in the
+# diagnostics does.
+# ## What to do
 #
-# ## The cure
-#
-# More draws of the same kind would help slowly. Let the chains forget where they began (`tune`), and take many steps
-# between draws (`thin`; by default ten a variable). With `until="converged"` the run looks at its chains as it goes,
-# and goes on, with longer strides, until they agree on every edge to 0.05, or as closely as chance lets them.
+# More draws of the same kind would help slowly. Let the chains forget where they started (`tune`), and take many steps
+# between draws (`thin`; by default ten per variable). With `until="converged"` the run checks its chains as it goes,
+# and continues, with more thinning, until they agree on every edge to within 0.05, or as closely as chance allows.
 
 # %%
 patient = gpn.sample(data, sampler="partition", until="converged", random_seed=1, progressbar=False)
@@ -73,13 +71,12 @@ ax = patient.plot_running()
 ax = patient.plot_rank()
 
 # %% [markdown]
-# If even that isn't enough: `temperatures=6` couples every chain to flattened copies of itself, which cross valleys
-# that it can't.
+# If even that isn't enough: `temperatures=6` couples every chain to copies at higher temperatures (parallel tempering),
+# which cross valleys that it can't.
 #
 # ## A second opinion
 #
-# A run that only looks converged would come out differently from another seed. This is worth its time before you
-# publish a number.
+# A run that only looks converged would give other answers with another seed. Check this before you publish a number.
 
 # %%
 again = gpn.sample(data, sampler="partition", until="converged", random_seed=2, progressbar=False)
@@ -88,7 +85,7 @@ ax = patient.plot_runs(again)
 # %% [markdown]
 # ## How wrong was it?
 #
-# Here we can tell: the exact sampler sums over all networks of 14 variables.
+# Here we can compute it: the exact sampler sums over all networks of 14 variables.
 
 # %%
 exact = gpn.sample(data, sampler="exact", random_seed=1, progressbar=False)
@@ -111,44 +108,43 @@ worst = pd.DataFrame(
 worst.round(3)
 
 # %% [markdown]
-# The impatient run was wrong by more than a half about some edge. The largest gap between chains told so, without
+# The impatient run was wrong by more than 0.5 about some edge. The largest gap between chains showed it, without
 # knowing the answer.
 #
 # ## What to report
 #
 # The number of chains and draws, R-hat and effective draws of the log score, and the largest gap between chains. Give
-# probabilities with no more digits than their standard error (`mcse`) allows. What no diagnostic can tell: whether all
-# chains missed the same part of the space, or whether the model is right.
+# probabilities with no more digits than their standard error (`mcse`) allows. No diagnostic can show whether all chains
+# missed the same part of the space, or whether the model is right.
+# ## What convergence doesn't show
 #
-# ## What convergence doesn't say
-#
-# A run on a table that makes no sense converges as well as any. Here someone entered -999 where a value was missing,
-# the table still has its row numbers, and four regions are coded 0 to 3.
+# A run on a table that makes no sense can converge, too. Here someone entered -999 where a value was missing, the table
+# still has its row numbers, and four regions are coded 0 to 3.
 
 # %%
 careless = data.iloc[:, :6].copy()
 careless.iloc[::40, 2] = -999
 careless["row"] = range(1, 501)
 careless["region"] = [0, 3, 1, 0, 2] * 100
-found = gpn.sample(careless, random_seed=1, progressbar=False).diagnostics()
-print(found)
+diagnostics = gpn.sample(careless, random_seed=1, progressbar=False).diagnostics()
+print(diagnostics)
 
 # %% [markdown]
-# `found.ok` judges the sampling alone, and is true. Below it stands what the answers assume, which no number of draws
-# can show: among others that no common cause is hidden and, with a linear score, that directions within a Markov
-# equivalence class stay open. The flags at the end come from a look at the data, and at the residuals of the best
-# network drawn. On clean data hardly any is raised, so take them seriously. That none is raised doesn't mean that the
+# `diagnostics.ok` judges only the sampling, and is true. Below it are the assumptions, which no number of draws can
+# check: among others that there is no hidden common cause and, with a linear score, that directions within a Markov
+# equivalence class are not identifiable. The flags at the end come from checks of the data, and of the residuals of the
+# best network drawn. On clean data few are raised, so take them seriously. The absence of flags doesn't mean that the
 # assumptions hold.
 
 # %%
-{flag.kind: flag.columns for flag in found.data_flags}
+{flag.kind: flag.columns for flag in diagnostics.data_flags}
 
 # %%
 # Claims of the text, checked whenever this page is built.
 assert not impatient.diagnostics().ok
 assert patient.diagnostics().ok
 assert patient.diagnostics().data_flags == ()
-assert found.ok
-assert [flag.kind for flag in found.data_flags] == ["sentinel", "identifier", "codes"]
+assert diagnostics.ok
+assert [flag.kind for flag in diagnostics.data_flags] == ["sentinel", "identifier", "codes"]
 assert worst.loc["impatient", "largest error"] > 0.5
 assert worst.loc["patient", "largest error"] < 0.05

@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Prior knowledge, and a score of your own
 #
-# What do I gain by telling the sampler what everybody knows, and how much do answers depend on it? We take a simulated
-# cohort, whose true network we know, and add knowledge step by step: what comes first in time, edges that must or can't
-# be there, opinions with a probability, and at last the shape of an effect, by writing a score. The page takes about
-# ten seconds on two cores, and ten more when the package runs for the first time.
+# What do I gain by giving the sampler prior knowledge, and how much do answers depend on it? We take a simulated
+# cohort, whose true network we know, and add knowledge step by step: order in time, required and forbidden edges, edge
+# probabilities, and finally the shape of an effect, by writing a score. The page takes about ten seconds on two cores,
+# and ten more the first time, when the package compiles.
 
 # %%
 import matplotlib.pyplot as plt
@@ -43,14 +43,13 @@ naive = gpn.sample(cohort, score="bge", random_seed=1, progressbar=False)
 ax = naive.plot_network(threshold=0.3)
 
 # %% [markdown]
-# The pairs are there, but one. Most directions aren't: linear models with such an arrow turned round fit equally well,
-# and no number of rows changes that. In most draws, blood pressure makes people older. And one direction is told
-# wrongly: that the body mass index acts on activity, here by bad luck with 300 rows.
+# All pairs but one are found. Most directions aren't: linear models with such an edge reversed fit equally well, and no
+# number of rows changes that. In most draws, blood pressure makes people older. And one direction is wrong: that the
+# body mass index acts on activity, by chance with these 300 rows.
+# ## Order in time
 #
-# ## What comes first
-#
-# Nobody needs data to know that age isn't an effect of activity. `tiers` says it for all pairs at once: no edge leads
-# from a later group to an earlier one. Within a group anything goes.
+# Nobody needs data to know that age isn't an effect of activity. `tiers` states this for all pairs at once: no edge
+# leads from a later tier to an earlier one. Within a tier all edges are allowed.
 
 # %%
 tiers = [["age", "education"], ["activity", "sleep"], ["bmi", "pressure", "glucose"], ["kidney"]]
@@ -62,10 +61,10 @@ for name, post in {"without knowledge": naive, "with tiers": ordered}.items():
     print(f"{name:18s} wrong edges {post.expected_shd(truth)}, edges of the truth {post.expected_tp(truth)} of 9")
 
 # %% [markdown]
-# ## What must and can't be
+# ## Required and forbidden edges
 #
-# `required` and `forbidden` fix single edges. Use them for what is certain: the data can no longer disagree. Knowledge
-# that contradicts itself is refused.
+# `required` and `forbidden` fix single edges. Use them only for what is certain: the data can't overrule them.
+# Contradictions are refused.
 
 # %%
 certain = {"required": [("bmi", "pressure")], "forbidden": [("education", "kidney")]}
@@ -79,11 +78,11 @@ except ValueError as error:
     print("refused:", error)
 
 # %% [markdown]
-# ## What is likely
+# ## Edge probabilities
 #
 # Most knowledge isn't certain. `prior` takes a table of edge probabilities. Sparse networks are a sensible default:
-# here every edge has a prior probability of 0.2, except one that you have an opinion about, such as `bmi -> glucose`.
-# How much does the answer depend on that opinion? Try them all.
+# here every edge has a prior probability of 0.2, except one that you know more about, such as `bmi -> glucose`. How
+# much does the answer depend on its prior probability? We try a range.
 
 # %%
 names = list(cohort.columns)
@@ -102,7 +101,7 @@ answers = pd.DataFrame(
     {child: [answer(belief, child) for belief in beliefs] for child in ("glucose", "kidney")}, index=beliefs
 )
 fig, panel = plt.subplots(figsize=(7.5, 3.4), layout="constrained")
-panel.axline((0, 0), slope=1, color="grey", linewidth=0.8, label="no data: you believe what you believed")
+panel.axline((0, 0), slope=1, color="grey", linewidth=0.8, label="no data: posterior equals prior")
 for child, colour in {"glucose": "#0072B2", "kidney": "#D55E00"}.items():
     panel.plot(answers.index, answers[child], marker="o", color=colour, label=f"bmi → {child}")
 panel.set(xlabel="prior probability of the edge", ylabel="posterior probability", xlim=(0, 1), ylim=(-0.02, 1.02))
@@ -111,18 +110,18 @@ legend = panel.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_ancho
 # %%
 odds = answers / (1 - answers)
 factors = odds.div(beliefs / (1 - beliefs), axis=0)
-print("the data multiply the odds of each edge by, at the smallest and the largest prior probability:")
+print("factor by which the data multiply the odds of each edge, at the smallest and the largest prior probability:")
 factors.iloc[[0, -1]].round(2)
 
 # %% [markdown]
-# That factor, the Bayes factor of the edge, hardly depends on your belief about it. It is the number to report: readers
-# multiply it with odds of their own. Above one, the data speak for the edge; below one, against it.
-#
-# ## What the relation looks like: a score of your own
+# That factor, the Bayes factor of the edge, hardly depends on its prior probability. It is the number to report:
+# readers can multiply their own prior odds by it. Above one, the data support the edge; below one, they speak against
+# it.
+# ## The shape of a relation: a score of your own
 #
 # No posterior so far has found `sleep -> pressure`: BGe looks for straight lines. The score `"gp"` looks for any smooth
-# shape, at the price of time. But say you *know* that effects are straight or U-shaped. Then write that down. A score
-# needs two classes: one that holds settings, one that answers for data. It returns natural logarithms, the higher the
+# shape, but takes longer. Suppose you *know* that effects are straight or U-shaped. Then put that into a score. It
+# needs two classes: one that holds settings, one that scores given data. It returns natural logarithms; higher is
 # better.
 
 
@@ -168,9 +167,9 @@ print("BGe:       sleep -> pressure", ordered.edge_probability("sleep", "pressur
 print("in the best single network: ", best.graph_.has_edge("sleep", "pressure"))
 
 # %% [markdown]
-# Only the score that knows of U-shapes finds it. The price is two parameters an edge: weak straight effects need more
-# rows. Try a new score on data where you know the answer before you trust it: `QuadraticBIC().bind(data)` gives a
-# scorer, and `scorer.local("pressure", ["sleep"])` its number for one variable given its parents.
+# Only the score that allows for U-shapes finds it. The price is two parameters per edge: weak straight effects need
+# more rows. Try a new score on data where you know the answer before you trust it: `QuadraticBIC().bind(data)` gives a
+# scorer, and `scorer.local("pressure", ["sleep"])` its score of one variable given its parents.
 #
 # ## What to report
 #

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Three hospitals, one posterior
 #
-# How probable is an edge, given rows that three parties hold and none may show? We deal the cells of Sachs et al.
-# (2005) out to three "hospitals", each a process of its own with its own file, let them talk over TLS through a
+# How probable is an edge, given rows that three parties hold and none may share? We divide the cells of Sachs et al.
+# (2005) among three "hospitals", each a separate process with its own file, let them communicate over TLS through a
 # coordinator, and compare the answer with that of the pooled table. The page takes about 15 seconds on two cores. It
 # needs `pip install "gpn_bayes[federated]"`.
 
@@ -28,12 +28,12 @@ for name, rows in hospitals.items():
 # ## Keys
 #
 # For a trial, one command makes certificates, keys and configuration files: a folder to hand to each party. Whoever
-# runs it has all keys; for real use every party makes its own, and passes on the fingerprint of its certificate.
+# runs it has all keys; in real use every party makes its own, and passes on the fingerprint of its certificate.
 
 
 # %%
 def gpn_bayes(*arguments: str) -> subprocess.Popen:
-    """Start a command, as one would in a terminal of its own."""
+    """Start a command, as you would in its own terminal."""
     plain = os.environ | {"NO_COLOR": "1"}
     return subprocess.Popen(
         ["gpn-bayes", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=plain
@@ -51,10 +51,10 @@ print(made.communicate()[0])
 print((parties / "coordinator" / "coordinator.toml").read_text())
 
 # %% [markdown]
-# ## Three terminals, and a fourth
+# ## Four terminals
 #
-# The coordinator waits for all clients; they may come in any order, and go and come back. Each client is started where
-# its rows are, and only ever dials out:
+# The coordinator waits for all clients; they may connect in any order, disconnect and reconnect. Each client is started
+# where its rows are, and only opens outgoing connections:
 #
 # ```
 # gpn-bayes federate coordinator --config parties/coordinator/coordinator.toml
@@ -68,17 +68,17 @@ clients = {
     name: gpn_bayes("federate", "client", "--data", f"{name}.csv", "--config", str(parties / name / "client.toml"))
     for name in hospitals
 }
-told = {name: process.communicate(timeout=120)[0] for name, process in {"coordinator": coordinator, **clients}.items()}
-print("\n".join(re.findall(r"INFO (.+)", told["coordinator"])))
-print(f"{time.perf_counter() - start:.0f} s in all")
+logs = {name: process.communicate(timeout=120)[0] for name, process in {"coordinator": coordinator, **clients}.items()}
+print("\n".join(re.findall(r"INFO (.+)", logs["coordinator"])))
+print(f"{time.perf_counter() - start:.0f} s in total")
 
 # %% [markdown]
-# What each client sent is the number of its rows, the sums of its columns and of their products, under masks that it
-# shares with the other two and that cancel in the sum. The coordinator read that sum; nobody could read anything else.
+# Each client sent the number of its rows, the sums of its columns and of their products, under masks that it shares
+# with the other two and that cancel in the sum. The coordinator read that sum; nobody could read anything else.
 #
 # ## The same answer
 #
-# A file of statistics goes wherever a table goes, as long as the score or the learner is linear:
+# A file of statistics can be used in place of a table, as long as the score or the learner is linear:
 
 # %%
 pooled = gpn.sample(cells, score="bge", random_seed=1, progressbar=False)
@@ -94,17 +94,16 @@ alone = gpn.sample(hospitals["west"], score="bge", random_seed=1, progressbar=Fa
 ax = shared.plot_comparison(alone, labels=("all three", "west alone"), edges=20)
 
 # %% [markdown]
-# The posterior is that of the pooled table, to rounding. One hospital alone comes near it where the data are plain, and
+# The posterior is that of the pooled table, to rounding. One hospital alone comes near it where the data are clear, and
 # is off by 0.2 elsewhere.
+# ## What it reveals
 #
-# ## What it doesn't hide
-#
-# The sum itself: the covariance of all rows together. With two clients each knows the other's part from it, which is
-# why three are the least without a warning. A client that takes part twice with one row changed gives that row away,
-# which is why it refuses a second time unless told `--again`; it knows its table by a hash, so don't edit around it.
-# And it is for linear models: Gaussian processes need rows. For neural networks there is
-# `gpn.federated.FederatedNOTEARS(model="mlp")`, which takes some eighty rounds and opens as many sums; what these tell
-# together isn't known. `SECURITY.md` in the repository says who sees what, message by message.
+# The sum itself: the covariance of all rows together. With two clients each can infer the other's part, so fewer than
+# three cause a warning. A client that takes part twice with one row changed reveals that row, so it refuses a second
+# time without `--again`; it recognises its table by a hash, so don't work around that by editing the table. And it is
+# for linear models: Gaussian processes need rows. For neural networks there is
+# `gpn.federated.FederatedNOTEARS(model="mlp")`, which takes about eighty rounds and opens as many sums; what these
+# reveal together isn't known. `SECURITY.md` in the repository says who sees what, message by message.
 
 # %%
 # Claims of the text, checked whenever this page is built.

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Two registries, one network
 #
-# Can two registries learn how their variables hang together without showing each other a single entry? One knows who
+# Can two registries learn how their variables are related without showing each other a single entry? One knows who
 # travelled, smoked, has tuberculosis or lung cancer; the other knows X-rays and symptoms. The rows are the same people.
-# Wright & Yang (2004) told how to run K2 on such tables, and this page does it, between two processes with real keys.
+# Wright & Yang (2004) showed how to run K2 on such tables, and this page does it, between two processes with real keys.
 # It takes about ten seconds on two cores, and needs `pip install "gpn_bayes[private]"`.
 
 # %%
@@ -40,7 +40,8 @@ people.drop(columns="id").agg(["mean", "sum"]).round(3)
 # %% [markdown]
 # ## Two terminals
 #
-# Both know the variables' names, their order (causes first), and the limit of parents. Each starts one command:
+# Both know the variables' names, their order (causes first), and the maximum number of parents. Each starts one
+# command:
 #
 # ```
 # gpn-bayes private-k2 listen  --data clinic.csv    --key id --order asia,smoke,tub,lung,xray,dysp --cert … --out clinic
@@ -54,7 +55,7 @@ with socket.create_server(("127.0.0.1", 0)) as free:
 
 
 def gpn_bayes(*arguments: str) -> subprocess.Popen:
-    """Start a command, as one would in a terminal of its own."""
+    """Start a command, as you would in its own terminal."""
     return subprocess.Popen(
         ["gpn-bayes", "private-k2", *arguments],
         stdout=subprocess.PIPE,
@@ -74,13 +75,13 @@ radiology = gpn_bayes(
     "connect", "--data", "radiology.csv", "--address", ADDRESS,
     "--cert", "certs/connect/certificate.pem", "--out", "radiology", *common,
 )  # fmt: skip
-told = [process.communicate(timeout=240)[0] for process in (clinic, radiology)]
-print(told[0])
+outputs = [process.communicate(timeout=240)[0] for process in (clinic, radiology)]
+print(outputs[0])
 
 # %% [markdown]
-# Both have the same network, though neither has seen a value, a count or a score of the other. For every variable they
-# compared the scores of all candidate parents inside an encrypted circuit, and opened one number: which comes first, or
-# that none is worth it. The keys of the rows were compared by a digest; the order of the rows doesn't matter.
+# Both have the same network, though neither has seen a value, a count or a score of the other. At every step they
+# compared the scores of all candidate parents inside an encrypted circuit, and opened one number: which is best, or
+# that none improves the score. The keys of the rows were compared by a digest; the order of the rows doesn't matter.
 
 # %%
 edges = {who: pd.read_csv(Path(who) / "edges.csv") for who in ("clinic", "radiology")}
@@ -91,14 +92,14 @@ nx.draw_networkx(network, places, ax=panel, node_color="#cfe3f3", node_size=1400
 panel.set_axis_off()
 
 # %% [markdown]
-# ## The same as with all columns in one hand
+# ## The same as K2 on the joined table
 
 # %%
 plain = gpn.estimators.K2(score="k2", order=list(people.columns[1:]), max_parents=2).fit(
     people.drop(columns="id").astype("category")
 )
 same = set(network.edges) == set(plain.graph_.edges)
-print("the network of plain K2 on the joined table:", "the same" if same else "another")
+print("the network of plain K2 on the joined table:", "the same" if same else "different")
 
 # %%
 kept = json.loads((Path("clinic") / "private_k2.json").read_text(encoding="utf-8"))
@@ -110,12 +111,12 @@ costs.round(3)
 # ln x!, each hidden in a table of 1,024 entries.
 
 # %% [markdown]
-# ## What it gives away
+# ## What it reveals
 #
 # The network, the order in which its edges were found, and the number of rows. With few rows, or one column against
-# many, that can say a good deal about single people: the parties should agree beforehand that they may both know the
-# result. And both must follow the protocol: a party that sends what the program wouldn't could learn more.
-# `SECURITY.md` in the repository lists every message and every assumption.
+# many, that can reveal a good deal about individuals: the parties should agree beforehand that both may know the
+# result. And both must follow the protocol: a party that deviates from it could learn more. `SECURITY.md` in the
+# repository lists every message and every assumption.
 
 # %%
 # Claims of the text, checked whenever this page is built.

@@ -2,9 +2,9 @@
 # # Many variables, and a cluster
 #
 # Can I still ask for probabilities when there are dozens of variables, and where does more than one machine help? Forty
-# variables with the linear score take some twenty seconds on a laptop. Gaussian-process scores take longer, and can be
-# computed anywhere. The page takes about half a minute on two cores, and a minute more when the package runs for the
-# first time.
+# variables with the linear score take about twenty seconds on a laptop. Gaussian-process scores take longer, and can be
+# computed anywhere. The page takes about half a minute on two cores, and a minute more the first time, when the package
+# compiles.
 
 # %%
 import time
@@ -24,10 +24,10 @@ data = gpn.simulate.linear(truth, n_rows=1000, random_seed=1)
 #
 # There are 1,560 possible edges, and far too many parent sets to score them all. So every variable first gets a short
 # list of candidates, by tests and by the score itself. A candidate that was missed isn't lost: each variable may have
-# one parent from outside its list, and what is drawn that way joins the list in the next round.
+# one parent from outside its list, and parents drawn that way join the list in the next round.
 #
-# Two settings matter. `prior="fair"`, since the uniform prior favours dense networks, and forty variables give it much
-# room to do so. And `until="converged"`, which runs until the chains agree.
+# Two settings matter. `prior="fair"`, because the uniform prior favours dense networks, and strongly so with forty
+# variables. And `until="converged"`, which runs until the chains agree.
 
 # %%
 start = time.perf_counter()
@@ -35,7 +35,7 @@ post = gpn.sample(data, score="bge", prior="fair", until="converged", random_see
 print(f"{time.perf_counter() - start:.0f} s")
 print(post.diagnostics())
 space = post.settings["candidates"]
-print(f"candidates by {space['method']}: {np.mean(space['sizes']):.1f} a variable; added in rounds:", end=" ")
+print(f"candidates by {space['method']}: {np.mean(space['sizes']):.1f} per variable; added in rounds:", end=" ")
 print(*[done["added"] for done in space["rounds"]])
 
 # %%
@@ -51,9 +51,9 @@ blanket = post.markov_blanket(hub)
 blanket[blanket > 0.5].round(2)
 
 # %% [markdown]
-# ## Can the probabilities be believed?
+# ## Are the probabilities calibrated?
 #
-# We know the truth here. Of the edges that are given a probability of about one half, about half should be real.
+# We know the truth here. Of the edges with a probability of about one half, about half should be real.
 
 # %%
 real = np.array([[truth.has_edge(parent, child) for child in post.names] for parent in post.names])
@@ -72,16 +72,16 @@ bars = panel.errorbar(checked["probability"], checked["real"], yerr=2 * error, f
 checked.round(3)
 
 # %% [markdown]
-# They can: every share is as near to its probability as chance allows. The bars are two standard errors to either
-# side; edges that share a variable aren't independent, so take them as a rough guide. Where doubt is large, it is
-# mostly about directions.
+# They are: every share is as close to its probability as chance allows. The bars are two standard errors to either
+# side; edges that share a variable aren't independent, so take them as a rough guide. Most of the uncertainty is about
+# directions.
 #
 # ## Where a cluster helps
 #
 # BGe scores come from a formula, and chains run where you call `sample`: a cluster has nothing to do. Gaussian-process
-# scores are integrals, thousands of them, each for itself. `executor=` sends them anywhere. Here "anywhere" is a
-# scheduler and two workers on this machine, reached only by the loopback address; on real machines start `dask
-# scheduler` and `dask worker tcp://scheduler:8786`, with TLS where others share the network.
+# scores are thousands of independent integrals. `executor=` sends them anywhere. Here that is a scheduler and two
+# workers on this machine, reached only by the loopback address; on real machines start `dask scheduler` and
+# `dask worker tcp://scheduler:8786`, with TLS where others share the network.
 
 # %%
 network = gpn.simulate.random_dag(5, edges_per_node=1, random_seed=3)
@@ -104,16 +104,15 @@ print(f"largest difference of an edge probability: {apart:.1g}")
 
 # %% [markdown]
 # The answers are the same. On one machine the cluster gains nothing: threads do the same work without sending anything.
-# It gains with every machine beyond the first, as long as scores take longer than their way: for Gaussian processes of
-# a few hundred rows they do. Give `cache="run.sqlite"` too: whatever is killed, the coordinator, a worker, the whole
-# cluster, nothing that was scored is scored again.
+# It gains with every machine beyond the first, as long as computing scores takes longer than sending them: for Gaussian
+# processes of a few hundred rows it does. Give `cache="run.sqlite"` too: if the coordinator, a worker or the whole
+# cluster is killed, no score is computed twice.
 #
 # ## How far it goes
 #
-# The time depends on how dense networks are. Under the uniform prior the guide reports 266 s for a hundred variables
-# and 14 minutes for 200. Gaussian processes took 17 minutes for 50 variables. And many variables need rows: with
-# 1,000 of them the directions that data can tell at all were mostly found; with 100 rows expect to see the strongest
-# pairs only.
+# The time depends on how dense the networks are. Under the uniform prior the guide reports 266 s for a hundred
+# variables and 14 minutes for 200. Gaussian processes took 17 minutes for 50 variables. And many variables need rows:
+# with 1,000 of them most of the identifiable directions were found; with 100 rows expect only the strongest pairs.
 
 # %%
 # Claims of the text, checked whenever this page is built.

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 HERE = Path(__file__).resolve().parent
 OUT = HERE / "html"
-# Stories take less than a minute of CPU time. Only a cell that hangs reaches this, whatever else the machine does.
+# Vignettes take less than a minute of CPU time. Only a cell that hangs reaches this, however busy the machine is.
 TIME_LIMIT = 7200
-# A picture of more pixels in width isn't shrunk to the page.
+# A figure wider than this, in pixels, isn't shrunk to the page.
 WIDE = 1200
-# Pictures for screens of either density; not shown.
+# Figures for screens of either pixel density; this cell is not shown.
 SETUP = "%config InlineBackend.figure_formats = ['retina']"
 
 
@@ -31,7 +31,7 @@ class Story(NamedTuple):
 
     @property
     def number(self) -> int:
-        """Its place among the stories; some may not be written yet."""
+        """Its number; some numbers may be unused."""
         return int(self.path.stem.split("_")[0])
 
 
@@ -56,15 +56,15 @@ def stories() -> list[Story]:
 
 
 def chosen(names: list[str]) -> list[Story]:
-    """Return the stories asked for, by name or by the beginning of one; all where none is named."""
+    """Return the stories asked for, by name or by its prefix; all if none is named."""
     known = stories()
-    found = []
+    matches = []
     for name in names:
         wanted = [story for story in known if story.path.stem.startswith(Path(name).stem)]
         if not wanted:
             sys.exit(f"a story must be one of {', '.join(story.path.stem for story in known)}; received {name}")
-        found += wanted
-    return found or known
+        matches += wanted
+    return matches or known
 
 
 def cpu_seconds() -> float:
@@ -86,21 +86,21 @@ def execute(story: Story) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder, "work")
         work.mkdir()
-        # By sockets that are files of this user, not by ports that others on the machine can reach.
+        # Unix sockets of this user, not ports that others on the machine can reach.
         sockets = {"transport": "ipc", "connection_file": f"{folder}/kernel.json"}
         settings = {"timeout": TIME_LIMIT, "startup_timeout": TIME_LIMIT, "coalesce_streams": True}
         runner = ExecutePreprocessor(kernel_name="python3", config=Config(KernelManager=sockets), **settings)
         try:
             runner.preprocess(notebook, {"metadata": {"path": str(work)}})
         except CellExecutionError as error:
-            told = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # without colours, which files and logs show as signs
-            raise StoryFailed(f"{story.path.name} failed: {told}") from None
+            message = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # without colours: escape codes in logs
+            raise StoryFailed(f"{story.path.name} failed: {message}") from None
     del notebook.cells[0]
     return notebook
 
 
 def describe_pictures(notebook: Any) -> None:
-    """Tell readers who can't see a picture what it is: the heading it stands under."""
+    """Give every figure an alternative text: the heading above it."""
     heading = ""
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
@@ -111,13 +111,13 @@ def describe_pictures(notebook: Any) -> None:
 
 
 def scroll_wide(body: str) -> str:
-    """Let pictures that are far wider than a page be scrolled, since they would be illegible if they were shrunk."""
+    """Make figures that are far wider than the page scroll, since they would be illegible if shrunk."""
     wide = re.compile(r'width="(\d+)"(?=/?>)')
-    return wide.sub(lambda found: found[0] + (' class="wide"' if int(found[1]) > WIDE else ""), body)
+    return wide.sub(lambda match: match[0] + (' class="wide"' if int(match[1]) > WIDE else ""), body)
 
 
 def page(title: str, body: str, foot: str) -> str:
-    """Return a whole page that needs nothing from elsewhere."""
+    """Return a self-contained page."""
     from pygments.formatters import HtmlFormatter
 
     light = HtmlFormatter(style="default").get_style_defs(".highlight")
@@ -169,7 +169,7 @@ def write_index() -> None:
 
 
 def main(names: list[str]) -> None:
-    """Build the stories named, or all; go on after one that fails, and fail at the end."""
+    """Build the stories named, or all; continue after a failure, and fail at the end."""
     wanted = chosen(names)
     try:
         import ipykernel  # noqa: F401
@@ -177,7 +177,7 @@ def main(names: list[str]) -> None:
         import nbconvert  # noqa: F401
     except ImportError as error:
         sys.exit(f'vignettes need {error.name}: pip install "gpn_bayes[vignettes]"')
-    # Stories that start programs, such as gpn-bayes, find those of this environment.
+    # Vignettes that start programs, such as gpn-bayes, find those of this environment.
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     failures = []
     for story in wanted:

@@ -1,4 +1,4 @@
-"""What every room uses and that uses none of them: checks of arguments, files, SQLite, progress, wording, types.
+"""Shared by all packages: checks of arguments, files, SQLite, progress, wording, types.
 
 The types of arrays are named in `gpn_bayes.kernels.arrays`, since compiled code may import nothing from here.
 """

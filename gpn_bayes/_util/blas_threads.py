@@ -1,4 +1,4 @@
-"""One thread for linear algebra while scores are computed, which happens in several threads as it is."""
+"""One thread for linear algebra while scores are computed, which already uses several threads."""
 
 import threading
 from contextlib import ContextDecorator
@@ -8,7 +8,7 @@ from threadpoolctl import OpenBLASController, ThreadpoolController
 
 
 class _OneBlasThread(ContextDecorator):
-    """Keeps BLAS to one thread while anybody is inside; the last to leave puts back what was.
+    """Limits BLAS to one thread inside the block; the last thread to leave restores the limit.
 
     Scores are computed in parallel as it is. Threads that BLAS starts for matrices of some hundred rows mostly wait for
     each other: on a busy machine a mode search took up to a hundred times as long with them.
@@ -27,7 +27,7 @@ class _OneBlasThread(ContextDecorator):
 
     @staticmethod
     def _take_control() -> None:
-        """Let this thread set the limit: threadpoolctl silently ignores all but the first that did."""
+        """Let this thread set the limit: threadpoolctl silently ignores all but the first thread that did."""
         OpenBLASController.clear_controlling_thread(force=True)
 
     def __enter__(self) -> None:

@@ -1,4 +1,4 @@
-"""Checks of single settings, with the one wording all share."""
+"""Checks of single settings, with the same wording everywhere."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -70,7 +70,7 @@ def check_seconds(name: str, value: Any) -> None:
 
 
 def check_not_negative(name: str, value: Any, word: str | None = None) -> None:
-    """Refuse a setting that isn't a finite number, or is negative; unless it is the word, where there is one.
+    """Refuse a setting that is neither a finite non-negative number nor, if one is given, the word.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def check_not_negative(name: str, value: Any, word: str | None = None) -> None:
 
 
 def check_share(name: str, value: Any, ends: bool = True) -> None:
-    """Refuse a setting that isn't a number between 0 and 1, or, without the ends, is one of these.
+    """Refuse a setting that isn't a number between 0 and 1, with or without the ends.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Messages name arguments of Python; here they are rewritten as options for readers of the command line."""
+"""Messages name arguments of Python; here they are rewritten as command-line options."""
 
 import ast
 import csv

@@ -25,4 +25,4 @@ def installed_by(extra: str) -> Iterator[None]:
         package = (error.name or "a package").partition(".")[0]
         if package == "gpn_bayes":
             raise
-        raise MissingPackage(f'{package} must be installed; pip install "gpn_bayes[{extra}]" does that') from None
+        raise MissingPackage(f'{package} must be installed; use pip install "gpn_bayes[{extra}]"') from None

@@ -1,4 +1,4 @@
-"""Writing files: never over another unless asked to, and whole or not at all."""
+"""Writing files: atomically, and never over another unless asked to."""
 
 import os
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class UnwritableError(ValueError):
-    """Says in one line which file can't be written, and why: no permission, no room, or no such place."""
+    """Says in one line which file can't be written, and why: no permission, no space, or no such folder."""
 
 
 def unwritable(path: str | os.PathLike[str], reason: str) -> UnwritableError:
@@ -62,7 +62,7 @@ def new_file(path: str | os.PathLike[str], overwrite: bool = False) -> Path:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file so that under its name it is always complete; text as UTF-8.
+    """Write a file atomically, so that it is always complete; text as UTF-8.
 
     Raises
     ------

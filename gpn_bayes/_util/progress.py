@@ -1,4 +1,4 @@
-"""The one look of progress: bars in terminals and notebooks, plain lines in logs."""
+"""Progress: bars in terminals and notebooks, plain lines in logs."""
 
 import importlib.util
 import math
@@ -22,7 +22,7 @@ _HEAD_START = 1.0
 
 @contextmanager
 def progress_bar(description: str, total: float, show: bool) -> Iterator[Callable[[float], None]]:
-    """Show a bar on stderr with the remaining time; yields the function that moves it on.
+    """Show a bar on stderr with the remaining time; yields the function that advances it.
 
     Where stderr is a file or a pipe, lines such as ``Scoring 40% (12 s, about 18 s left)`` appear every ten seconds or
     more, and none at all for work that takes less. Notebooks without ipywidgets show one such line that changes.
@@ -228,7 +228,7 @@ class _PlainBar:
 def _plain_lines(console: "Console") -> _Lines | None:
     """Return where to write lines; None where the console can draw."""
     if console.is_jupyter:
-        # Without ipywidgets rich draws nothing there, and says so again and again.
+        # Without ipywidgets rich draws nothing there, and warns repeatedly.
         return None if importlib.util.find_spec("ipywidgets") else _Lines(_notebook_line(), _NOTEBOOK_SECONDS)
     return None if console.is_interactive else _LogLines()
 

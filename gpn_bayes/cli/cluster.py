@@ -56,7 +56,7 @@ class Cluster:
             import distributed
         except ModuleNotFoundError:
             raise ValueError("--dask needs the package distributed; install gpn_bayes[dask]") from None
-        # What it would tell on stderr at length is told in one of our lines.
+        # One line of ours replaces its long messages on stderr.
         for name in ("distributed", "distributed.client"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
         address, security = self.address.removeprefix("tcp://"), None

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 def compare_runs(
     first: Annotated[Path, typer.Argument(help="posterior.nc, or the folder it is in.")],
-    second: Annotated[Path, typer.Argument(help="Another, over the same variables.")],
+    second: Annotated[Path, typer.Argument(help="Another posterior, over the same variables.")],
     threshold: Annotated[float, typer.Option(help="Show the edges at least this probable in one of the two.")] = 0.1,
-    top: Annotated[int, typer.Option(help="Show at most so many edges; 0 for all.")] = 20,
+    top: Annotated[int, typer.Option(help="Show at most this many edges; 0 for all.")] = 20,
 ) -> None:
     """Print the edges of two posteriors side by side, the largest differences first.
 
@@ -48,11 +48,11 @@ def _check_same_variables(one: "GraphPosterior", two: "GraphPosterior") -> None:
         raise ValueError(f"both posteriors must be over the same variables; {alone[0]!r} is only in the {which}")
     prints = {str(post.settings.get("data_fingerprint")) for post in (one, two)}
     if len(prints) > 1:
-        screen.note("the two posteriors are of different data")
+        screen.note("the two posteriors are based on different data")
 
 
 def difference_table(one: "GraphPosterior", two: "GraphPosterior") -> "pd.DataFrame":
-    """Return every edge's two probabilities, their difference and its error; largest differences first.
+    """Return every edge's two probabilities, their difference and its standard error; largest differences first.
 
     Returns
     -------
@@ -103,8 +103,8 @@ def _show(table: "pd.DataFrame", threshold: float, top: int, first: str, second:
     if len(rest):
         noun, verb = ("edge", "differs") if len(rest) == 1 else ("edges", "differ")
         widest = rest["difference"].abs().max()
-        told = f"{len(rest):,} more {noun} {verb} by {widest:.3f} at most; --top 0 --threshold 0 shows all"
-        out.print(told, style="dim", soft_wrap=True)
+        summary = f"{len(rest):,} more {noun} {verb} by at most {widest:.3f}; --top 0 --threshold 0 shows all"
+        out.print(summary, style="dim", soft_wrap=True)
 
 
 def _show_distances(one: "GraphPosterior", two: "GraphPosterior", table: "pd.DataFrame") -> None:

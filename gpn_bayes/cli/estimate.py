@@ -43,8 +43,8 @@ def estimate_file(
     score: Annotated[
         str | None,
         typer.Option(
-            help="What to maximise: bic, bdeu, k2, bge or gp; by default k2 for k2, else bic. The graphs of pc and the "
-            "notears family, which maximise none, are scored by it.",
+            help="Score to maximise: bic, bdeu, k2, bge or gp; by default k2 for k2, else bic. pc and the notears "
+            "family maximise no score; their graphs are only evaluated by it.",
             show_default=False,
         ),
     ] = None,
@@ -56,7 +56,7 @@ def estimate_file(
     order: Annotated[
         str | None,
         typer.Option(
-            help="For k2: the variables, parents first, 'a,b,c' or a CSV file of names; without it several orders.",
+            help="For k2: the variables, parents first, 'a,b,c' or a CSV file of names; by default several orders.",
             show_default=False,
             rich_help_panel=KNOWLEDGE,
         ),
@@ -71,8 +71,8 @@ def estimate_file(
 ) -> None:
     """Learn one graph from a table, and write its edges.
 
-    Writes edges.csv, and estimate.json, which says how it came about.
-    The edges that pc can't direct are one row each, of type undirected.
+    Writes edges.csv, and estimate.json with the method, its settings and the score.
+    Edges that pc can't direct are one row each, of type undirected.
     """
     with screen.plain_messages():
         from gpn_bayes import scores
@@ -95,19 +95,19 @@ def estimate_file(
         }
         learner = methods.build(method, given, further or [], {"random_state": 1, "progressbar": not quiet})
         if score is not None:
-            scores.by_name(score).bind(dataset)  # what it can't take is reported before the search
-        found = _learn(learner, dataset, score)
-        _show(found)
-        _write(found, method, out)
+            scores.by_name(score).bind(dataset)  # data it can't handle are reported before the search
+        fitted = _learn(learner, dataset, score)
+        _show(fitted)
+        _write(fitted, method, out)
         screen.show_files(out, [_edges_file(out), _identity_file(out)])
-        if found.interrupted:
-            screen.note("interrupted; this is the best graph found before")
+        if fitted.interrupted:
+            screen.note("interrupted; this is the best graph found so far")
             raise typer.Exit(INTERRUPTED)
 
 
 @dataclass(frozen=True)
-class _Found:
-    """A fitted learner, and what is shown of it."""
+class _Fitted:
+    """A fitted learner, with what is shown of it."""
 
     learner: "GraphEstimator"
     data: "Dataset | SufficientStatistics"
@@ -117,7 +117,7 @@ class _Found:
 
     @property
     def maximised(self) -> bool:
-        """Whether the score is what the learner looked for, and the weights are differences of it."""
+        """Whether the learner maximised the score, so that weights are differences of it."""
         return hasattr(self.learner, "log_score_")
 
     @property
@@ -127,27 +127,27 @@ class _Found:
 
     @property
     def gap(self) -> float | None:
-        """How far the score is below the best at most, where the learner knows."""
+        """Bound on the distance to the best score, where the learner knows one."""
         return getattr(self.learner, "gap_", None)
 
 
-def _learn(learner: "GraphEstimator", dataset: "Dataset | SufficientStatistics", score: str | None) -> _Found:
+def _learn(learner: "GraphEstimator", dataset: "Dataset | SufficientStatistics", score: str | None) -> _Fitted:
     started = perf_counter()
     try:
         learner.fit(dataset)
     except KeyboardInterrupt:
-        screen.note("interrupted before there was a graph; nothing was written")
+        screen.note("interrupted before a graph was found; nothing was written")
         raise typer.Exit(INTERRUPTED) from None
     seconds = perf_counter() - started
     if hasattr(learner, "log_score_"):
-        return _Found(learner, dataset, learner.get_params()["score"], learner.log_score_, seconds)
+        return _Fitted(learner, dataset, learner.get_params()["score"], learner.log_score_, seconds)
     log_score = None
     if score is not None:
         try:
             log_score = learner.log_score(score)
-        except ValueError as error:  # a graph that no DAG stands for; its edges are worth having
+        except ValueError as error:  # no DAG represents this graph; its edges are still useful
             screen.tell("warning", str(error))
-    return _Found(learner, dataset, score, log_score, seconds)
+    return _Fitted(learner, dataset, score, log_score, seconds)
 
 
 def _edges_file(out: Path) -> Path:
@@ -200,55 +200,55 @@ def _lagged_table(graph: "DiGraph") -> "pd.DataFrame":
     return table.assign(type="directed")[["parent", "child", "type", "weight"]].reset_index(drop=True)
 
 
-def _write(found: _Found, method: str, out: Path) -> None:
+def _write(fitted: _Fitted, method: str, out: Path) -> None:
     from gpn_bayes import __version__
 
-    edges = edge_table(found.learner)
-    settings = {name: value for name, value in found.learner.get_params().items() if name != "progressbar"}
+    edges = edge_table(fitted.learner)
+    settings = {name: value for name, value in fitted.learner.get_params().items() if name != "progressbar"}
     content = {
         "format": FORMAT,
         "version": __version__,
         "method": method.lower(),
         "settings": settings,
-        "variables": list(found.learner.feature_names_in_),
-        "rows": found.data.n_rows,
-        "rows_dropped": getattr(found.data, "rows_dropped", 0),
-        "data_fingerprint": found.data.fingerprint,
-        "score": found.score,
-        "log_score": found.log_score,
-        "gap": found.gap,
+        "variables": list(fitted.learner.feature_names_in_),
+        "rows": fitted.data.n_rows,
+        "rows_dropped": getattr(fitted.data, "rows_dropped", 0),
+        "data_fingerprint": fitted.data.fingerprint,
+        "score": fitted.score,
+        "log_score": fitted.log_score,
+        "gap": fitted.gap,
         "edges": len(edges),
         "undirected": int((edges["type"] == "undirected").sum()),
-        "seconds": round(found.seconds, 3),
-        "interrupted": found.interrupted,
+        "seconds": round(fitted.seconds, 3),
+        "interrupted": fitted.interrupted,
     }
     out.mkdir(parents=True, exist_ok=True)
     write_whole(_identity_file(out), json.dumps(content, indent=1, ensure_ascii=False, default=str) + "\n")
     write_whole(_edges_file(out), edges.to_csv(index=False, lineterminator="\n", float_format="%.6f"))
 
 
-def _show(found: _Found) -> None:
+def _show(fitted: _Fitted) -> None:
     """Print what was learnt: the strongest edges, their number, and the score."""
     from gpn_bayes import scores
 
     out = screen.console()
-    out.print(f"\n{found.learner.n_features_in_} variables, {found.data.n_rows} rows", style="bold", end="")
-    score = "" if found.score is None else f", score {type(scores.by_name(found.score)).__name__}"
-    out.print(f"  {type(found.learner).__name__}{score}\n")
-    edges = edge_table(found.learner)
-    lines = _lines(edges, found.maximised)
+    out.print(f"\n{fitted.learner.n_features_in_} variables, {fitted.data.n_rows} rows", style="bold", end="")
+    score = "" if fitted.score is None else f", score {type(scores.by_name(fitted.score)).__name__}"
+    out.print(f"  {type(fitted.learner).__name__}{score}\n")
+    edges = edge_table(fitted.learner)
+    lines = _lines(edges, fitted.maximised)
     if lines:
-        out.print(_grid(lines[: screen.SHOWN_EDGES], "weight" in edges, found.maximised))
+        out.print(_grid(lines[: screen.SHOWN_EDGES], "weight" in edges, fitted.maximised))
         more = len(lines) - screen.SHOWN_EDGES
         out.print(f"{more} more in edges.csv\n" if more > 0 else "", style="dim")
-    total = "" if found.log_score is None else f"score {found.log_score:.3f}, "
+    total = "" if fitted.log_score is None else f"score {fitted.log_score:.3f}, "
     undirected = int((edges["type"] == "undirected").sum())
     split = f" ({len(edges) - undirected} directed, {undirected} undirected)" if undirected else ""
-    out.print(f"{total}{len(edges)} edge{'s' * (len(edges) != 1)}{split}, {found.seconds:.1f} seconds")
-    if found.gap is not None:
-        out.print("Proved: no graph scores higher." if found.gap == 0 else f"At most {found.gap:.3f} below the best.")
-    if found.maximised and lines:
-        out.print("An edge is worth what the score would lose without it.")
+    out.print(f"{total}{len(edges)} edge{'s' * (len(edges) != 1)}{split}, {fitted.seconds:.1f} seconds")
+    if fitted.gap is not None:
+        out.print("Proved: no graph scores higher." if fitted.gap == 0 else f"At most {fitted.gap:.3f} below the best.")
+    if fitted.maximised and lines:
+        out.print("The worth of an edge is the loss in score without it.")
 
 
 def _lines(edges: "pd.DataFrame", maximised: bool) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""``gpn-bayes federate``: certificates, coordinator and clients of a run over rows that nobody pools."""
+"""``gpn-bayes federate``: certificates, coordinator and clients of a run over rows that can't be pooled."""
 
 import logging
 import sys
@@ -27,14 +27,14 @@ app = typer.Typer(
 
 @app.command("certs")
 def make_certificates(
-    out: Annotated[Path, folder_option("Folder for one folder a party; nothing in it is overwritten.")],
+    out: Annotated[Path, folder_option("Folder for the parties' folders; nothing in it is overwritten.")],
     clients: Annotated[str, typer.Option(help="Names of the clients, 'a,b,c'.")],
-    address: Annotated[str, typer.Option(help="Where clients reach the coordinator, host:port.")] = "127.0.0.1:50051",
-    variables: Annotated[
-        str | None, typer.Option(help="The columns that the run is about, 'x,y,z'.", show_default=False)
-    ] = None,
+    address: Annotated[
+        str, typer.Option(help="Address at which clients reach the coordinator, host:port.")
+    ] = "127.0.0.1:50051",
+    variables: Annotated[str | None, typer.Option(help="Columns to use, 'x,y,z'.", show_default=False)] = None,
     program: Annotated[str, typer.Option(help="What the run does.")] = "statistics",
-    days: Annotated[int, typer.Option(help="How long the certificates hold, in days.", min=1)] = 365,
+    days: Annotated[int, typer.Option(help="Validity of the certificates, in days.", min=1)] = 365,
 ) -> None:
     """Make certificates, keys and configuration files for a trial: one folder to hand to each party.
 
@@ -51,7 +51,7 @@ def make_certificates(
         homes = write_parties(out, names, columns, address, program, days)
         screen.show_files(out, homes)
         if not columns:
-            screen.note("fill in 'variables' in coordinator.toml: the columns that the run is about")
+            screen.note("fill in 'variables' in coordinator.toml: the columns to use")
 
 
 @app.command("coordinator")
@@ -59,7 +59,7 @@ def run_coordinator(
     config: Annotated[Path, typer.Option(help="The coordinator's configuration, coordinator.toml.")],
     quiet: Quiet = False,
 ) -> None:
-    """Carry out a run, or go on with one that was cut short; clients call in.
+    """Start or resume a run, and wait for clients to connect.
 
     Writes <program>.npz. Where it holds statistics, gpn.sample and the learners take it as data.
     """
@@ -68,13 +68,13 @@ def run_coordinator(
         from gpn_bayes.federated.processes.config import read_coordinator
         from gpn_bayes.federated.processes.coordinator import coordinate
 
-        told = read_coordinator(config)
+        settings = read_coordinator(config)
         with status_line(not quiet) as tell:
-            results = coordinate(told, tell)
+            results = coordinate(settings, tell)
         files = [results]
-        if told.posterior is not None:
-            files += _sample(results, told.posterior, quiet)
-        screen.show_files(told.out, files)
+        if settings.posterior is not None:
+            files += _sample(results, settings.posterior, quiet)
+        screen.show_files(settings.out, files)
 
 
 @app.command("client")
@@ -85,19 +85,21 @@ def run_client(
         Path | None,
         typer.Option(help="The client's configuration; client.toml next to the certificate if that is given."),
     ] = None,
-    coordinator: Annotated[str | None, typer.Option(help="Where the coordinator is, host:port.")] = None,
+    coordinator: Annotated[str | None, typer.Option(help="The coordinator's address, host:port.")] = None,
     cert: Annotated[Path | None, typer.Option(help="This client's certificate (PEM).")] = None,
     key: Annotated[Path | None, typer.Option(help="Its private key (PEM).")] = None,
-    authority: Annotated[Path | None, typer.Option(help="The certificate that signed all others (PEM).")] = None,
-    state: Annotated[Path | None, typer.Option(help="File in which this client remembers runs.")] = None,
+    authority: Annotated[
+        Path | None, typer.Option(help="Certificate of the authority that signed all others (PEM).")
+    ] = None,
+    state: Annotated[Path | None, typer.Option(help="File that stores this client's runs.")] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Give statistics of a table of which some were already given.")
+        bool, typer.Option("--again", help="Allow statistics of the same table to be given again.")
     ] = False,
     quiet: Quiet = False,
     *,
     table: dict[str, str],
 ) -> None:
-    """Take part in a coordinator's run until it is over; started again, it goes on where it was.
+    """Take part in a coordinator's run until it ends; if restarted, resume.
 
     Options take the place of entries in the configuration.
     """
@@ -105,12 +107,12 @@ def run_client(
         from gpn_bayes._util.progress import status_line
         from gpn_bayes.federated.processes.client import take_part
 
-        told = _client_config(config, {
+        settings = _client_config(config, {
             "coordinator": coordinator, "certificate": cert, "key": key, "authority": authority, "state": state,
         })  # fmt: skip
         rows = inputs.read_part(data, table)
         with status_line(not quiet) as tell:
-            take_part(told, rows, again, tell)
+            take_part(settings, rows, again, tell)
         screen.note("the run is over")
 
 
@@ -139,7 +141,7 @@ def _sample(statistics: Path, options: dict[str, Any], quiet: bool) -> list[Path
 
 @contextmanager
 def _plain_messages() -> Iterator[None]:
-    """Show errors in one line, also that of a missing package; Ctrl-C leaves a run that can go on."""
+    """Show errors in one line, also for a missing package; after Ctrl-C the run can be resumed."""
     with screen.plain_messages():
         try:
             with installed_by("federated"):
@@ -147,13 +149,13 @@ def _plain_messages() -> Iterator[None]:
         except ImportError as error:
             raise ValueError(str(error)) from None
         except KeyboardInterrupt:
-            screen.note("interrupted; the same command goes on from here")
+            screen.note("interrupted; give the same command again to resume")
             raise typer.Exit(INTERRUPTED) from None
 
 
 @contextmanager
 def _logging(quiet: bool) -> Iterator[None]:
-    """Send the package's log to stderr for the time being; only warnings if quiet."""
+    """Send the package's log to stderr inside the block; only warnings if quiet."""
     logger = logging.getLogger("gpn_bayes")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))

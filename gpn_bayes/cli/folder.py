@@ -1,4 +1,4 @@
-"""The folder of a run's results: whose it is, what is in it, and writing it whole or not at all."""
+"""The folder of a run's results: which run it belongs to, what it holds, and atomic writes."""
 
 import json
 import os
@@ -50,7 +50,7 @@ class ResultFolder:
         return self.drawn and self.edges.exists() and self.report.exists()
 
     def check(self, run: "PreparedRun") -> bool:
-        """Return whether the folder already belongs to this run; refuse one that is someone else's.
+        """Return whether the folder already belongs to this run; refuse that of another run.
 
         Raises
         ------
@@ -63,7 +63,7 @@ class ResultFolder:
             for file in (self.posterior, self.edges, self.report, self.store):
                 if file.exists():
                     raise ValueError(
-                        f"nothing is overwritten; {str(file)!r} is there but no run.json that says whose it is: "
+                        f"nothing is overwritten; {str(file)!r} exists without the run.json of its run: "
                         "choose another --out"
                     )
             return False
@@ -76,7 +76,7 @@ class ResultFolder:
         )
 
     def claim(self, run: "PreparedRun", rows: int) -> None:
-        """Make the folder, and write down whose it is."""
+        """Make the folder, and record which run it belongs to."""
         self.path.mkdir(parents=True, exist_ok=True)
         content = {
             "format": FORMAT,
@@ -105,7 +105,7 @@ class ResultFolder:
 
 
 def edges_csv(summary: "pd.DataFrame") -> str:
-    """Return the edges of a summary as CSV, by falling probability, then by name."""
+    """Return the edges of a summary as CSV, by descending probability, then by name."""
     table = summary.drop(columns="edge")
     for column, decimals in _DECIMALS.items():
         table[column] = ["" if value != value else f"{value:.{decimals}f}" for value in table[column]]
@@ -122,7 +122,7 @@ def check_free(out: Path, files: Iterable[Path]) -> None:
         raise ValueError(f"--out must be a folder; {str(out)!r} is a file")
     for file in files:
         if file.exists():
-            raise ValueError(f"nothing is overwritten; {str(file)!r} is there: choose another --out")
+            raise ValueError(f"nothing is overwritten; {str(file)!r} exists: choose another --out")
     above = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
     if not above.is_dir():
         raise ValueError(f"--out must be a folder; {str(above)!r} above it is a file")
@@ -165,7 +165,7 @@ def _differences(known: dict[str, Any], run: "PreparedRun") -> str:
 def _consequences(
     names: set[str], theirs: dict[str, Any], ours: dict[str, Any], other_space: bool, usual_max_parents: int | None
 ) -> set[str]:
-    """Return the settings that differ only because another one does, and that nobody typed."""
+    """Return the settings that differ only as a consequence of another one."""
     follow = set()
     if "sampler" in names:
         follow.add("order_bias")

@@ -49,7 +49,7 @@ def _settings(options: dict[str, str]) -> dict[str, Any]:
     """Return the settings of `Dataset.read` that options stand for."""
     settings: dict[str, Any] = dict(options)
     for name in {"columns", "drop", "categories", "na"} & options.keys():
-        # An empty field is the name of a nameless column.
+        # An empty field is the name of an unnamed column.
         settings[name] = next(csv.reader([options[name]], skipinitialspace=True), []) or [""]
     if is_whole(options.get("discretise", "")):
         settings["discretise"] = int(options["discretise"])
@@ -194,7 +194,7 @@ def read_candidates(given: str | None, names: Sequence[str]) -> dict[str, list[s
             if not child:
                 raise ValueError(f"every line must name a child; one has the parent {parent!r} alone")
             candidates.setdefault(child, []).extend([parent] if parent else [])
-        # Whether those of the others suffice can only be told with the data.
+        # Whether the others' candidates suffice can only be checked with the data.
         if any(candidates.values()):
             candidate_lists({name: candidates.get(name, []) for name in names}, GraphPrior(names))
     return candidates
@@ -227,7 +227,7 @@ def read_prior(given: str, names: Sequence[str]) -> "str | pd.DataFrame":
                 table.loc[parent, child] = _number(probability, rule)
         else:
             values: list[list[float]] = [
-                # The diagonal means nothing and may be left empty.
+                # The diagonal has no meaning and may be left empty.
                 [np.nan if not cell and row[0] == name else _number(cell, rule)
                  for name, cell in zip(header[1:], row[1:], strict=True)]
                 for row in rows

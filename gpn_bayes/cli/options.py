@@ -14,24 +14,24 @@ _TABLE = "The table"
 Required = Annotated[
     list[str] | None,
     typer.Option(
-        help="An edge that must be there, 'raf -> mek', or a CSV file cause,effect; repeatable.",
+        help="A required edge, 'raf -> mek', or a CSV file with columns cause,effect; repeatable.",
         rich_help_panel=KNOWLEDGE,
     ),
 ]
 Forbidden = Annotated[
     list[str] | None,
-    typer.Option(help="An edge that must not be there; likewise.", rich_help_panel=KNOWLEDGE),
+    typer.Option(help="A forbidden edge, or a CSV file as for --required; repeatable.", rich_help_panel=KNOWLEDGE),
 ]
 Tiers = Annotated[
     Path | None,
     typer.Option(
-        help="CSV file name,tier: no edge leads from a later tier to an earlier.",
+        help="CSV file with columns name,tier: no edge leads from a later tier to an earlier one.",
         rich_help_panel=KNOWLEDGE,
     ),
 ]
 MaxParents = Annotated[
     int | None,
-    typer.Option(help="Largest number of parents of a variable.", show_default=False, rich_help_panel=KNOWLEDGE),
+    typer.Option(help="Maximum number of parents per variable.", show_default=False, rich_help_panel=KNOWLEDGE),
 ]
 
 
@@ -59,13 +59,13 @@ def _of_table(text: str) -> Any:
 
 # The settings of `Dataset.read`, by their names there.
 _TABLE_OPTIONS = {
-    "columns": _of_table("The columns to take, a,b,c; all by default."),
+    "columns": _of_table("Columns to use, a,b,c; all by default."),
     "drop": _of_table("Columns to leave out, id,name."),
-    "categories": _of_table("Columns whose values are categories, whatever they look like."),
-    "discretise": _of_table("Cut measurements into this number of levels of equal frequency; or mean: at their mean."),
-    "missing": _of_table("error refuses missing values; drop drops the rows that have some. error by default."),
-    "na": _of_table("What else stands for a missing value, n.d.,-99."),
-    "sep": _of_table("What separates the fields of a text file, ';' or tab; recognised by default."),
+    "categories": _of_table("Columns to treat as categories, whatever they look like."),
+    "discretise": _of_table("Cut measurements into this many levels of equal frequency, or 'mean': at their mean."),
+    "missing": _of_table("error: refuse missing values (the default). drop: drop rows that have any."),
+    "na": _of_table("Further values that mean missing, n.d.,-99."),
+    "sep": _of_table("Field separator of a text file, ';' or tab; recognised by default."),
     "decimal": _of_table("The decimal sign, . or ,; recognised by default."),
     "encoding": _of_table("The encoding of a text file, cp1252; recognised by default."),
     "sheet": _of_table("The sheet of an Excel file, by name or number; the first by default."),
@@ -73,7 +73,7 @@ _TABLE_OPTIONS = {
 
 
 def reads_table(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that say how to read a table; it gets those that were used as a dict, `table`."""
+    """Add the options for reading a table to a command, which gets those that were given as a dict, `table`."""
 
     @functools.wraps(command)
     def with_options(**given: Any) -> None:

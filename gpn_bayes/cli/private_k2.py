@@ -1,4 +1,4 @@
-"""``gpn-bayes private-k2``: one of two parties who learn a network over their joined columns."""
+"""``gpn-bayes private-k2``: one of two parties that learn a network over their joined columns."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,12 +25,12 @@ _CONNECTION = "Connection"
 _LOST = 1
 
 app = typer.Typer(
-    help="Learn a network over the joined columns of two parties, who show each other no row.",
+    help="Learn a network over the joined columns of two parties, without sharing rows.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
 Data = Annotated[Path, typer.Option(help="This party's columns, a CSV or Parquet table; two values in each.")]
-Key = Annotated[str, typer.Option(help="The column that tells the rows apart, by keys that both parties use.")]
+Key = Annotated[str, typer.Option(help="Column that identifies the rows, by keys that both parties use.")]
 Order = Annotated[str, typer.Option(help="All variables of both parties, parents first: 'a,b,c' or a CSV file.")]
 Out = Annotated[Path, folder_option("Folder for the results; nothing in it is overwritten.")]
 Certificate = Annotated[
@@ -43,24 +43,23 @@ CertificateKey = Annotated[
 Peer = Annotated[
     Path | None,
     typer.Option(
-        help="The other party's certificate, the only one that is accepted; peer.pem next to one's own by default.",
+        help="The other party's certificate, the only one accepted; by default peer.pem next to this party's.",
         rich_help_panel=_CONNECTION,
     ),
 ]
-Wait = Annotated[
-    float, typer.Option(help="Seconds to wait for the other party to be there.", min=0.1, rich_help_panel=_CONNECTION)
-]
-MaxParents = Annotated[int, typer.Option(help="Largest number of parents of a variable.")]
+Wait = Annotated[float, typer.Option(help="Seconds to wait for the other party.", min=0.1, rich_help_panel=_CONNECTION)]
+MaxParents = Annotated[int, typer.Option(help="Maximum number of parents per variable.")]
 Score = Annotated[str, typer.Option(help="exact (K2's own) or paper (the function g of Wright & Yang 2004).")]
 KeyBits = Annotated[int, typer.Option(help="Length of the encryption key: 3072, or 2048 for 112-bit security.")]
 Align = Annotated[
-    str, typer.Option(help="digest: both have the same keys; intersection: take the rows whose keys both have.")
+    str,
+    typer.Option(help="digest: both tables have the same keys; intersection: use the rows whose keys both have."),
 ]
 
 
 @dataclass(frozen=True)
 class _Party:
-    """What one party was told on its command line."""
+    """The command-line options of one party."""
 
     role: str
     table: "PartyTable"
@@ -72,7 +71,7 @@ class _Party:
 
     @property
     def first(self) -> bool:
-        """Whether this party's columns come first: those of who listens."""
+        """Whether this party's columns come first: those of the listening party."""
         return self.role == ROLES[0]
 
 
@@ -86,7 +85,7 @@ def listen(
     cert_key: CertificateKey = None,
     peer: Peer = None,
     address: Annotated[
-        str, typer.Option(help="Where to listen, host:port.", rich_help_panel=_CONNECTION)
+        str, typer.Option(help="Address to listen at, host:port.", rich_help_panel=_CONNECTION)
     ] = "0.0.0.0:50052",
     wait: Wait = 600.0,
     max_parents: MaxParents = 3,
@@ -127,7 +126,7 @@ def connect(
     out: Out,
     cert: Certificate,
     address: Annotated[
-        str, typer.Option(help="Where the other party listens, host:port.", rich_help_panel=_CONNECTION)
+        str, typer.Option(help="Address of the listening party, host:port.", rich_help_panel=_CONNECTION)
     ],
     cert_key: CertificateKey = None,
     peer: Peer = None,
@@ -138,7 +137,7 @@ def connect(
     align: Align = "digest",
     quiet: Quiet = False,
 ) -> None:
-    """Call the party that listens, learn the network with it, and write its edges.
+    """Connect to the listening party, learn the network with it, and write its edges.
 
     Both parties give the same order, limit of parents, score, key length and alignment.
     Writes edges.csv, and private_k2.json with settings and costs.
@@ -157,9 +156,9 @@ def make_certificates(
     out: Annotated[Path, folder_option("Folder to write to; nothing in it is overwritten.")],
     role: Annotated[
         str | None,
-        typer.Option(help="listen or connect: only one's own; by default both, for a trial.", show_default=False),
+        typer.Option(help="listen or connect: only this party's; by default both, for a trial.", show_default=False),
     ] = None,
-    days: Annotated[int, typer.Option(help="How long the certificates hold.", min=1)] = 365,
+    days: Annotated[int, typer.Option(help="Validity of the certificates, in days.", min=1)] = 365,
 ) -> None:
     """Make certificates and keys: one folder for the party that listens, and one for the party that connects.
 
@@ -173,7 +172,7 @@ def make_certificates(
             raise ValueError(f"--role must be listen or connect; received {role!r}")
         roles = ROLES if role is None else (role,)
         check_free(out, [out / name for name in roles])
-        # Nobody asks who signed: each party knows the other's certificate itself. So the authority isn't kept.
+        # Signatures aren't checked: each party knows the other's certificate. So the authority isn't kept.
         authority = new_authority(days)
         hosts = {"listen": ["localhost"], "connect": None}
         identities = {name: new_party(authority, name, hosts[name], days) for name in roles}
@@ -202,7 +201,7 @@ def _read_party(
     address: str,
     quiet: bool,
 ) -> _Party:
-    """Read and check all that one party can check alone, before the other is troubled."""
+    """Read and check all that one party can check alone, before it contacts the other."""
     from gpn_bayes.data.reading import read_frame
     from gpn_bayes.private.settings import Settings
     from gpn_bayes.private.tables import read_table
@@ -259,7 +258,7 @@ def _show_expectations(party: _Party) -> None:
     fewer, more = sorted((mine, max(1, len(party.settings.order) - mine)))
     expected = expectations(party.settings, fewer, more, party.table.rows).values()
     seconds, megabytes = sum(part.seconds for part in expected), sum(part.bytes for part in expected) / 1e6
-    screen.note(f"once both are there, this takes roughly {seconds:.0f} s and {megabytes:.0f} MB")
+    screen.note(f"once both are connected, this takes roughly {seconds:.0f} s and {megabytes:.0f} MB")
 
 
 @contextmanager
@@ -267,7 +266,7 @@ def _plain_messages() -> Iterator[None]:
     """Show errors in one line, also those of the other party and of a missing package."""
     with screen.plain_messages():
         try:
-            from gpn_bayes.private import meeting as _  # noqa: F401 (a missing package is told first)
+            from gpn_bayes.private import meeting as _  # noqa: F401 (a missing package is reported first)
             from gpn_bayes.secure.link import ProtocolError
         except ImportError as error:
             raise ValueError(str(error)) from None

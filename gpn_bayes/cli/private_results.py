@@ -1,4 +1,4 @@
-"""What ``gpn-bayes private-k2`` shows and writes in the end: the same network for both parties, and what it cost."""
+"""What ``gpn-bayes private-k2`` shows and writes at the end: the network, the same for both parties, and its cost."""
 
 import json
 from collections.abc import Mapping

@@ -26,7 +26,7 @@ def answer(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Print the posterior probability of each edge, path or order asked for, with its error.
+    """Print the posterior probability of each edge, path or order asked for, with its standard error.
 
     The error is the standard error.
     Behind it stands how many independent draws would be as precise.
@@ -43,23 +43,23 @@ def answer(
             return
         width = max(len(str(question)) for question in asked)
         for question, estimate in answers:
-            typer.echo(f"{question!s:<{width}}  {_told(estimate)}")
+            typer.echo(f"{question!s:<{width}}  {_formatted(estimate)}")
 
 
-def _told(estimate: "Estimate") -> str:
+def _formatted(estimate: "Estimate") -> str:
     value = f"{estimate.value:.4f}"
     if estimate.mcse == 0:
         return f"{value}  exact"
     sign = screen.error_heading(screen.console())
     if math.isinf(estimate.ess):
-        return f"{value}  {sign} {estimate.mcse:.4f}  from the scores"
+        return f"{value}  {sign} {estimate.mcse:.4f}  error of the scores"
     ess = "-" if math.isnan(estimate.ess) else f"{estimate.ess:.0f}"
     error = "-     " if math.isnan(estimate.mcse) else f"{estimate.mcse:.4f}"
     return f"{value}  {sign} {error}  {ess} effective draws"
 
 
 def _record(question: "Question", estimate: "Estimate") -> dict[str, object]:
-    """Return an answer for JSON, which knows neither NaN nor infinity."""
+    """Return an answer for JSON, which has neither NaN nor infinity."""
     return {
         "question": str(question),
         "probability": estimate.value,

@@ -1,4 +1,4 @@
-"""What the commands print: messages of one line, the edges of a posterior, what they rest on."""
+"""What the commands print: one-line messages, the edges of a posterior, its diagnostics."""
 
 import errno
 import math
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gpn_bayes.posterior import Diagnostics, GraphPosterior
 
 SHOWN_EDGES = 15
-# Edges between these are uncertain. Of each kind some are shown, however many there are of the other.
+# Edges between these are uncertain. Some of each kind are shown, however many there are of the other.
 _UNLIKELY, _LIKELY = 0.05, 0.95
 _LEAST_LIKELY_SHOWN, _LEAST_UNCERTAIN_SHOWN = 5, 10
 # Where there are next to none, the most probable of the rest.
@@ -39,7 +39,7 @@ def tell(kind: str, text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Print one line on stderr about what is going on."""
+    """Print one line on stderr about the progress of a command."""
     print(" ".join(text.split()), file=sys.stderr, flush=True)
 
 
@@ -60,11 +60,11 @@ def plain_messages() -> Iterator[None]:
             tell("error", str(error))
             raise typer.Exit(2) from None
         except ConnectionError as error:
-            # Workers are gone; the same command goes on.
+            # Workers are gone; the same command resumes the run.
             tell("error", str(error))
             raise typer.Exit(1) from None
         except OSError as error:
-            # Without a file it is about, it is nothing the user could mend; but for a full disk.
+            # Without a file name there is nothing the user can fix, except a full disk.
             if error.filename is None and error.errno != errno.ENOSPC:
                 raise
             where = f": {error.filename}" if error.filename else ""
@@ -80,7 +80,7 @@ def console() -> "Console":
 
 
 def show_run(post: "GraphPosterior", rows: int) -> None:
-    """Print the summary of a run: what it was, its edges, whether it converged, what it assumes of the data."""
+    """Print the summary of a run: its settings, its edges, whether it converged, what it assumes about the data."""
     from gpn_bayes.posterior.score_setting import score_title
 
     out = console()
@@ -166,7 +166,7 @@ def error_heading(out: "Console") -> str:
 
 
 def error_text(mcse: float) -> str:
-    """Return an error as text; a dash where the draws can't tell it."""
+    """Return an error as text; a dash where it is unknown."""
     if math.isnan(mcse):
         return "-"
     return "exact" if mcse == 0 else f"{mcse:.3f}"

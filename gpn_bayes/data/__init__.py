@@ -1,4 +1,4 @@
-"""Data in: any table as a checked `Dataset`, or its `SufficientStatistics` where the rows can't be had."""
+"""Data in: any table as a checked `Dataset`, or its `SufficientStatistics` where the rows aren't available."""
 
 from gpn_bayes.data.columns import MAX_INTEGER_LEVELS
 from gpn_bayes.data.dataset import Dataset, read_part

@@ -48,7 +48,7 @@ class Dataset:
     fingerprint : str
         A hash of the content: equal tables have equal fingerprints.
     rows_dropped : int
-        How many rows more the table had, which were left out for missing values.
+        Number of rows that were left out because of missing values.
     notes : tuple of str
         What was recognised in a file, and what was left out of it.
 
@@ -102,7 +102,7 @@ class Dataset:
 
         Files are text (CSV, with any separator), Excel (.xlsx) or Parquet. Of text, the separator, the decimal sign and
         the encoding are recognised; `notes` says so where they aren't those of a plain CSV file. Objects in a DataFrame
-        are read by what they are, so that ``df.astype(object)`` is the same as ``df``. A column of text is one of
+        are read by their content, so that ``df.astype(object)`` is the same as ``df``. A column of text is one of
         categories, also if every text is a whole number; a column that mixes numbers and text is refused, and so are
         numbers with a fraction that are given as text.
 
@@ -111,7 +111,7 @@ class Dataset:
         data : DataFrame, ndarray, str, Path or Dataset
             Variables are columns. Columns of an array are named v1, v2, ….
         sep : str, optional
-            What separates the fields of a text file.
+            The field separator of a text file.
         decimal : {".", ","}, optional
             The decimal sign of a file; the other sign may then stand between thousands.
         encoding : str, optional
@@ -119,16 +119,16 @@ class Dataset:
         sheet : str or int, optional
             The sheet of an Excel file, by name or by number from 1; the first by default.
         na : str, number or sequence of these
-            What stands for a missing value besides empty cells, NA, NaN, N/A and null: "n.d.", -99.
+            Values that mean missing, besides empty cells, NA, NaN, N/A and null: "n.d.", -99.
         columns, drop : str or sequence of str
-            The columns to take, all by default, and those to leave out.
+            Columns to use, all by default, and columns to leave out.
         categories : str or sequence of str
-            Columns whose values are categories, whatever they look like.
+            Columns to treat as categories, whatever they look like.
         discretise : int or "mean", optional
             Cut measurements into this number of levels of equal frequency, or at their mean. Whole numbers with at most
             20 values, and columns with no more values than levels, keep theirs.
         missing : {"error", "drop"}
-            Whether to refuse missing values or to drop the rows that have some; `rows_dropped` counts them.
+            Whether to refuse missing values or to drop the rows that have any; `rows_dropped` counts them.
 
         Raises
         ------
@@ -218,7 +218,7 @@ def _warn_of_identical_columns(names: tuple[str, ...], values: Floats) -> None:
         first = seen.setdefault(column.tobytes(), name)
         if first != name:
             warnings.warn(
-                f"columns {first!r} and {name!r} are identical: the data can't tell them apart",
+                f"columns {first!r} and {name!r} are identical: the data can't distinguish them",
                 UserWarning,
                 stacklevel=4,
             )

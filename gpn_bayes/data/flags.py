@@ -1,4 +1,4 @@
-"""A look at the columns and rows of a table, before it is analysed: what is probably not what its owner meant."""
+"""Checks of the columns and rows of a table before it is analysed: what is probably a mistake."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from scipy.special import chdtrc, gammaln, ndtr
 from gpn_bayes._util.types import Bools, Floats, Ints, Words
 from gpn_bayes.data.dataset import Dataset
 
-# Worth knowing, but no reason to doubt the answers.
+# Worth knowing, but not a reason to doubt the answers.
 MILD_KINDS = frozenset({"binary"})
 # Columns whose values are described one by one in a message; the others are counted.
 _DESCRIBED = 3
@@ -30,7 +30,7 @@ _SENTINELS = [
 # unless their sign gives them away, and further still for 9, which small counts reach.
 _SENTINEL_GAP, _ONE_DIGIT_GAP, _NINE_GAP = 1.0, 2.0, 2.5
 # Among measurements that hardly repeat, one that does so this many times, and this many times as often as any other,
-# needs not be far.
+# need not be far.
 _FEWEST_REPEATS, _REPEATS_TO_OTHERS = 3, 5
 
 _MOST_CODES = 6
@@ -54,7 +54,7 @@ _COPIES_TO_NEIGHBOURS, _COPIES_TO_CHANCE = 3.0, 100.0
 
 @dataclass(frozen=True)
 class Flag:
-    """Something about the data that deserves a look.
+    """Something in the data that should be checked.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Flag:
 
     @property
     def mild(self) -> bool:
-        """Whether it is only worth knowing, and no reason to doubt the answers."""
+        """Whether it is only worth knowing, and not a reason to doubt the answers."""
         return self.kind in MILD_KINDS
 
     def record(self) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class _Column(NamedTuple):
 
 
 def data_flags(data: Dataset, numbers: bool) -> tuple[Flag, ...]:
-    """Return what deserves a look in a table before it is analysed.
+    """Return what should be checked in a table before it is analysed.
 
     It looks for values that stand for missing ones, identifiers, codes of categories that are read as numbers,
     outliers, copies of rows, and columns that are nearly the same. Tables of fewer than ten rows aren't looked at.
@@ -175,7 +175,7 @@ def data_flags(data: Dataset, numbers: bool) -> tuple[Flag, ...]:
 
 
 def grouped(kind: str, seen: Sequence[tuple[str, str]], advice: str) -> Flag | None:
-    """Return one flag for all columns of which the same was seen; None for none.
+    """Return one flag for all columns with the same finding; None if there are none.
 
     Parameters
     ----------
@@ -193,10 +193,10 @@ def grouped(kind: str, seen: Sequence[tuple[str, str]], advice: str) -> Flag | N
     """
     if not seen:
         return None
-    told = [f"{name}: {what}" for name, what in seen[:_DESCRIBED]]
-    more = len(seen) - len(told)
-    told += [f"and {more} more column{'s' if more > 1 else ''}"] if more else []
-    return Flag(kind, tuple(name for name, _ in seen), f"{'; '.join(told)}. {advice}")
+    descriptions = [f"{name}: {what}" for name, what in seen[:_DESCRIBED]]
+    more = len(seen) - len(descriptions)
+    descriptions += [f"and {more} more column{'s' if more > 1 else ''}"] if more else []
+    return Flag(kind, tuple(name for name, _ in seen), f"{'; '.join(descriptions)}. {advice}")
 
 
 def _column(data: Dataset, place: int, numbers: bool) -> _Column:
@@ -256,9 +256,9 @@ def _sentinel_flag(columns: list[_Column], sentinels: list[Bools], numbers: bool
             seen.append(
                 (column.name, f"{values} in {rows} rows (the first is row {first}); its other values are {others}")
             )
-    advice = "If this stands for a missing value, remove those rows or fill them in."
+    advice = "If this means a missing value, remove those rows or fill them in."
     if not numbers:
-        advice = "If this stands for a missing value, know that it counts here as a category like any other."
+        advice = "If this means a missing value, note that it counts as a category here."
     return grouped("sentinel", seen, advice)
 
 
@@ -303,7 +303,7 @@ def _identifier_flag(columns: list[_Column], identifiers: list[bool]) -> Flag | 
         elif identifier:
             order = ", in row order" if (np.diff(column.values) > 0).all() else ""
             seen.append((column.name, f"a different whole number in every row ({_range(column.distinct)}{order})"))
-    return grouped("identifier", seen, "A row number or an identifier is no variable: leave the column out.")
+    return grouped("identifier", seen, "A row number or an identifier is not a variable: leave the column out.")
 
 
 # Codes of categories, read as numbers
@@ -318,8 +318,8 @@ def _code_flag(columns: list[_Column]) -> Flag | None:
     return grouped(
         "codes",
         seen,
-        "If these are codes of categories, their order and distances mean nothing: give each category a 0/1 column of "
-        "its own, or make all columns categories and use score='bdeu'.",
+        "If these are codes of categories, their order and distances mean nothing: give each category its own 0/1 "
+        "column, or make all columns categories and use score='bdeu'.",
     )
 
 
@@ -369,7 +369,7 @@ def _binary_flag(columns: list[_Column]) -> Flag | None:
     return Flag(
         "binary",
         tuple(names),
-        f"{shown}: two values only. As a cause this is fine; as an effect, normal noise describes it roughly.",
+        f"{shown}: only two values. As a cause this is fine; as an effect, normal noise is a rough approximation.",
     )
 
 
@@ -377,7 +377,7 @@ def _binary_flag(columns: list[_Column]) -> Flag | None:
 
 
 def _outlier_flags(columns: list[_Column], whole: list[_Column]) -> list[Flag | None]:
-    """Return outliers; rows are told as of the whole columns, sentinels included."""
+    """Return outliers; rows are numbered in the whole columns, sentinels included."""
     seen = []
     for column, entire in zip(columns, whole, strict=True):
         if not column.is_number or len(column.distinct) <= 2 or _are_codes(column):
@@ -449,11 +449,11 @@ def _pairs(counts: Ints) -> float:
 
 
 def _column_flags(data: Dataset, columns: list[_Column], numbers: bool) -> list[Flag]:
-    """Return groups of columns that say nearly the same."""
+    """Return groups of columns that are nearly the same."""
     groups = _correlated(data, columns) if numbers else _relabelled(columns)
     flags = []
     for names, how in groups:
-        text = f"{_listed(list(names))}: {how}. The data can't tell their roles apart: keep one of them."
+        text = f"{_listed(list(names))}: {how}. The data can't distinguish their roles: keep one of them."
         flags.append(Flag("same columns", tuple(names), text))
     return flags
 
@@ -482,7 +482,7 @@ def _relabelled(columns: list[_Column]) -> list[tuple[list[str], str]]:
         _, first, places = np.unique(column.values, return_index=True, return_inverse=True)
         rank = np.argsort(np.argsort(first))
         found.setdefault(rank[places].tobytes(), []).append(column.name)
-    return [(names, "the same categories, if under other names") for names in found.values() if len(names) > 1]
+    return [(names, "the same categories under different names") for names in found.values() if len(names) > 1]
 
 
 def _range(values: Floats) -> str:

@@ -1,4 +1,4 @@
-"""Rows of cells, as a file holds them -> names and columns; what isn't part of the table is left out, and said."""
+"""Rows of cells, as a file holds them -> names and columns; what isn't part of the table is left out and reported."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from gpn_bayes._util.types import Ints
 from gpn_bayes.data.notation import is_number, is_whole
 from gpn_bayes.data.problems import listed_rows
 
-# What stands for a missing value in a file. Unlike to pandas, "None" doesn't: it is a level, as of pain.
+# What stands for a missing value in a file. Unlike in pandas, "None" doesn't: it is a level, as of pain.
 MISSING = frozenset(
     ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"]
     + ["<NA>", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"]
@@ -62,7 +62,7 @@ def read_grid(rows: Sequence[Sequence[Any]], file: str, word: str) -> Grid:
     filled = [(number, row) for number, row in numbered if row]
     if not filled:
         raise ValueError(f"the data file must hold a table; {file!r} is empty")
-    # A line without any sign on it is no row at all.
+    # A blank line is not a row.
     left_out = _counted(sum(len(row) > 1 for row, (_, kept) in zip(rows, numbered, strict=True) if not kept), "row")
     body, above, comments = _without_titles(filled)
     left_out += [f"{listed_rows(above, word)} above the header"] if above else []

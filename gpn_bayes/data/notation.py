@@ -188,7 +188,7 @@ def _decimal_of(
     if len(sure) > 1:
         raise ValueError(
             f"all numbers of a table must have the same decimal sign; {place(sure[COMMA])} has a comma, "
-            f"{place(sure[POINT])} a point: write them alike, or leave a column out by "
+            f"{place(sure[POINT])} a point: use one decimal sign, or leave a column out by "
             f"{argument('drop', [sure[COMMA][0]])} or {argument('drop', [sure[POINT][0]])}"
         )
     if unsure is not None and not sure:

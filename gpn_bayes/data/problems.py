@@ -1,4 +1,4 @@
-"""What keeps a table from being used: each problem with its rule and what mends it, all listed at once."""
+"""What keeps a table from being used: each problem with its rule and its remedy, all listed at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Problem:
 
 
 def raise_problems(problems: Sequence[Problem]) -> None:
-    """Raise one `ValueError` that tells all problems: a single one in one line, several in a line each.
+    """Raise one `ValueError` that lists all problems: one in one line, several on separate lines.
 
     Examples
     --------

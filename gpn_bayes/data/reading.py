@@ -1,4 +1,4 @@
-"""From any table to checked columns: chosen, without missing rows, each of one kind; or all that is wrong with it."""
+"""From any table to checked columns: chosen, without missing rows, each of one kind; or all its problems."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -68,7 +68,7 @@ class ReadSettings:
 
     @property
     def given(self) -> dict[str, Any]:
-        """The settings that aren't as they are by default."""
+        """The settings that differ from their defaults."""
         return {
             field.name: getattr(self, field.name)
             for field in fields(self)
@@ -142,7 +142,7 @@ def read_table(data: Any, settings: ReadSettings, whole: bool) -> CheckedTable:
 
 
 def read_frame(path: Path, texts: Sequence[str] = ()) -> pd.DataFrame:
-    """Return the table of a file as a DataFrame, with all its columns, missing values and all.
+    """Return the table of a file as a DataFrame, with all its columns and missing values.
 
     Parameters
     ----------
@@ -344,8 +344,8 @@ def _missing(table: _Table, place: int, absent: Bools) -> list[Problem]:
     rule = "every value must be present"
     source = Source(name, table.labels, table.word)
     if gaps.all():
-        return [Problem(rule, f"column {name!r} has {len(gaps)} missing, which are all", _leaving_out(table, name))]
-    # A column without any value is left out, not every row.
+        return [Problem(rule, f"column {name!r} has {len(gaps)} missing, all of them", _leaving_out(table, name))]
+    # Leave out a column without any value, not every row.
     lost = int(absent[:, ~absent.all(axis=0)].any(axis=1).sum())
     remedy = f"{argument('missing', 'drop')} drops {lost} of {len(gaps)} rows"
     return [Problem(rule, f"column {name!r} has {gaps.sum()} missing ({source.rows(gaps)})", remedy)]

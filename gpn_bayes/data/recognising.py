@@ -19,7 +19,7 @@ _MARKS = {
     codecs.BOM_UTF16_LE: ("utf-16", "UTF-16"),
     codecs.BOM_UTF16_BE: ("utf-16", "UTF-16"),
 }
-# What begins so isn't text, whatever the file is called.
+# Files that begin like this aren't text, whatever their name.
 _FORMATS = {
     b"%PDF": "a PDF document",
     b"\xd0\xcf\x11\xe0": "an old Excel file (.xls); save it as .xlsx or CSV",
@@ -139,5 +139,5 @@ def find_separator(text: str) -> str:
     if len(chosen) > 1:
         both = " and ".join(SEPARATORS[sep] for sep in chosen[:2])
         ways = " or ".join(argument("sep", sep) for sep in chosen[:2])
-        raise ValueError(f"a table's fields must be separated by one sign; received {both}: choose by {ways}")
+        raise ValueError(f"a table's fields must be separated by one character; received {both}: choose by {ways}")
     return chosen[0]

@@ -1,4 +1,4 @@
-"""`SufficientStatistics`, which go wherever data go, for scores and learners that need no rows."""
+"""`SufficientStatistics`, used in place of data by scores and learners that need no rows."""
 
 import zipfile
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from gpn_bayes.data.reading import ReadSettings, check_names
 class SufficientStatistics:
     """What a linear-Gaussian score needs of a table: its size, means and covariance (ddof = 1).
 
-    It goes wherever data go, into scores and learners that need no rows.
+    They replace data in scores and learners that need no rows.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class SufficientStatistics:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows they were computed from; as of a `Dataset`."""
+        """Number of rows they were computed from, as in a `Dataset`."""
         return self.n
 
     @classmethod
@@ -98,7 +98,7 @@ class SufficientStatistics:
         return cls(len(values), values.mean(axis=0), np.cov(values, rowvar=False, ddof=1), table.names)
 
     def save(self, path: str | Path) -> None:
-        """Write the statistics to an ``.npz`` file, which goes wherever data go."""
+        """Write the statistics to an ``.npz`` file, which can be used in place of data."""
         with Path(path).open("wb") as file:
             np.savez(file, n=self.n, mean=self.mean, cov=self.cov, names=np.array(self.names, dtype=str))
 
@@ -142,7 +142,7 @@ def read_data(data: Any, **settings: Any) -> "Dataset | SufficientStatistics":
 
 
 def check_known(table: "Dataset | SufficientStatistics", names: tuple[str, ...], fingerprint: str | None) -> None:
-    """Refuse any table but that which a posterior was drawn from.
+    """Refuse any table but the one that the posterior was drawn from.
 
     Parameters
     ----------

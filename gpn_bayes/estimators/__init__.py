@@ -1,4 +1,4 @@
-"""Point estimates: learners that return one graph, in the manner of scikit-learn.
+"""Point estimates: learners that return one graph, with the interface of scikit-learn.
 
 Every learner has ``fit(X)``, then ``graph_``, ``adjacency_`` and ``log_score(score)``; those that maximise a score take
 any that `gpn_bayes.scores` has.

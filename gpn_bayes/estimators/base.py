@@ -1,4 +1,4 @@
-"""What all point estimates have in common: a graph, and what any score says of it."""
+"""What all point estimates have in common: a graph, and its value under any score."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -81,7 +81,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         X : DataFrame or array
             The rows. The columns of a table are matched by name, those of an array by position.
         y : None
-            Ignored; for scikit-learn's sake.
+            Ignored; for compatibility with scikit-learn.
 
         Examples
         --------
@@ -116,7 +116,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         return data
 
     def log_score(self, score: Any, data: Any = None) -> float:
-        """Return what a score says of the estimate: the sum over its nodes.
+        """Return the score of the estimate: the sum over its nodes.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         """
         data = self._check_rows(data)
         if data is None and self._data is None:
-            raise ValueError(f"{type(self).__name__} keeps no data of its own; give some with log_score(score, data=…)")
+            raise ValueError(f"{type(self).__name__} keeps no data; pass some to log_score(score, data=…)")
         scorer = scores.by_name(score).bind(self._data if data is None else data)
         odd = set(scorer.names) ^ set(self.feature_names_in_)
         if odd:
@@ -150,7 +150,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         return scorer.total(self._dag())
 
     def _dag(self) -> DiGraph:
-        """Return the DAG to score: the estimate, or one that stands for it."""
+        """Return the DAG to score: the estimate, or one that represents it."""
         return self.graph_
 
 
@@ -164,13 +164,13 @@ class ScoreBasedEstimator(GraphEstimator, ABC):
     score : Score or str
         What to maximise.
     max_parents : int, optional
-        Largest number of parents of a node; see `Problem.max_parents` for the default.
+        Maximum number of parents per node; see `Problem.max_parents` for the default.
     required, forbidden : iterable of (parent, child)
-        Edges that must, or must not, be there.
+        Required and forbidden edges.
     tiers : optional
         No edge leads from a later tier to an earlier one; as in `gpn_bayes.sample`.
     random_state : int, Generator or None
-        Where randomness comes from, in learners that use any.
+        Source of randomness, in learners that use any.
     progressbar : bool
         Whether to show progress.
 
@@ -203,7 +203,7 @@ class ScoreBasedEstimator(GraphEstimator, ABC):
         X : DataFrame, array, path, Dataset or SufficientStatistics
             Variables are columns.
         y : None
-            Ignored; for scikit-learn's sake.
+            Ignored; for compatibility with scikit-learn.
         """
         problem = read_problem(
             self._check_input(X), self._own_score, self.max_parents, self.required, self.forbidden, self.tiers

@@ -1,4 +1,4 @@
-"""bootstrap(): how often a learner finds each edge again in resampled rows. No posterior, but asked like one."""
+"""bootstrap(): how often a learner finds each edge in resampled rows. Not a posterior, but with the same interface."""
 
 import os
 import warnings
@@ -23,7 +23,7 @@ from gpn_bayes.graphs import equivalence
 from gpn_bayes.posterior.estimate import Moments
 from gpn_bayes.posterior.queries import GraphQueries
 
-# Resamples that leave a column constant are drawn again, so many times at most.
+# Resamples that leave a column constant are drawn again, at most this many times.
 MAX_REDRAWS = 100
 
 
@@ -31,7 +31,7 @@ MAX_REDRAWS = 100
 class BootstrapResult(GraphQueries):
     """Bootstrap frequencies: the graphs that a learner found in resampled rows, and the questions they answer.
 
-    It is asked like a `GraphPosterior`, but its numbers say how often the learner found something again, not how
+    It has the interface of a `GraphPosterior`, but its numbers say how often the learner found something, not how
     probable it is. Errors (`mcse`) are those of a finite number of resamples. Made by `gpn_bayes.bootstrap`.
 
     Attributes
@@ -75,7 +75,7 @@ class BootstrapResult(GraphQueries):
         return count
 
     def __repr__(self) -> str:
-        """Say in one line what it is."""
+        """Return a one-line description."""
         return f"<{self._told()}>"
 
     def _told(self) -> str:
@@ -102,7 +102,7 @@ class BootstrapResult(GraphQueries):
         Parameters
         ----------
         distinct : bool, default False
-            Yield each DAG once, by falling ``frequency`` in ``graph.graph``, instead of one for every resample.
+            Yield each DAG once, by descending ``frequency`` in ``graph.graph``, instead of one for every resample.
 
         Examples
         --------
@@ -125,7 +125,7 @@ class BootstrapResult(GraphQueries):
             yield graph
 
     def summary(self) -> pd.DataFrame:
-        """Return a tidy table of all edges by falling frequency.
+        """Return a tidy table of all edges by descending frequency.
 
         Returns
         -------
@@ -169,12 +169,12 @@ def bootstrap(
     cores: int | None = None,
     progressbar: bool = True,
 ) -> BootstrapResult:
-    """Fit a learner to resampled rows, again and again, and count what it finds.
+    """Fit a learner to resampled rows many times, and count the edges it finds.
 
     Each resample has as many rows as the data, drawn with replacement. A learner that returns an equivalence class,
-    such as PC, counts with one DAG of the class, each with the same probability: a direction that data can't tell
-    counts one way or the other. `cpdag_edges` tells what the classes say. Where no DAG agrees with what it found, a DAG
-    near to it counts (see `BootstrapResult.inconsistent`).
+    such as PC, counts with one DAG of the class, each with the same probability: a direction that isn't identifiable
+    counts one way or the other. `cpdag_edges` describes the classes themselves. Where no DAG agrees with what it found,
+    a DAG near to it counts (see `BootstrapResult.inconsistent`).
 
     Tests at a given level find more edges in a resample than in the data: its copied rows make any two variables look
     more alike than they are.

@@ -1,4 +1,4 @@
-"""DYNOTEARS: what the variables of a time series do to each other at once, a DAG, and what they do later."""
+"""DYNOTEARS: instantaneous effects in a time series, a DAG, and lagged effects."""
 
 from collections.abc import Iterable
 from typing import Any, Self
@@ -22,7 +22,7 @@ class DYNOTEARS(GraphEstimator):
     lambda_w times the absolute values of W and lambda_a times those of the A. With an order of the variables given, its
     minimum is a lasso for every variable, on its predecessors and on the past; so the search goes over orders instead
     of penalising cycles, and W is that of a DAG before any threshold. It needs nothing but the covariances of a time
-    with those before it. Data are centred, not scaled: the order of the variables may rest on their variances.
+    with those before it. Data are centred, not scaled: the order of the variables may depend on their variances.
 
     Parameters
     ----------
@@ -36,13 +36,13 @@ class DYNOTEARS(GraphEstimator):
         Number of orders the search begins at: one that takes the variable with the least remaining variance first, and
         random ones.
     series : str, optional
-        The column of a table that tells several realisations apart, such as "patient"; it is no variable.
+        The column of a table that identifies several realisations, such as "patient"; it isn't a variable.
     required, forbidden : iterable of (parent, child)
         Edges within a time that must, or must not, be there. Required ones have no penalty.
     forbidden_lagged : iterable of (parent, child) or (parent, child, lag)
         Lagged edges that must not be there, at all lags or at one.
     random_state : int, Generator or None
-        Where the random orders come from.
+        Source of randomness for the random orders.
     progressbar : bool
         Whether to show progress.
 
@@ -63,7 +63,7 @@ class DYNOTEARS(GraphEstimator):
     objectives_ : ndarray of float
         The minimum that each start led to.
     interrupted_ : bool
-        Whether Ctrl-C ended the search; the best until then is kept.
+        Whether Ctrl-C ended the search; the best so far is kept.
 
     Examples
     --------
@@ -123,7 +123,7 @@ class DYNOTEARS(GraphEstimator):
         X : DataFrame, array, path or Dataset, or list of DataFrames and arrays
             A series with times as rows, or several realisations of it, of any lengths above `lags`.
         y : None
-            Ignored; for scikit-learn's sake.
+            Ignored; for compatibility with scikit-learn.
         """
         for name in ("lambda_w", "lambda_a", "threshold", "lagged_threshold"):
             check_not_negative(name, getattr(self, name))
@@ -159,7 +159,7 @@ class DYNOTEARS(GraphEstimator):
         self.lagged_graph_ = lagged_graph(lagged.names, within, self.weights_, self.lagged_weights_)
 
     def log_score(self, score: Any, data: Any = None) -> float:
-        """Return what a score says of all edges: the sum over the variables at a time, given their parents.
+        """Return the score of all edges: the sum over the variables at a time, given their parents.
 
         Parameters
         ----------

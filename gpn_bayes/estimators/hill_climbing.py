@@ -19,9 +19,9 @@ from gpn_bayes.kernels.parent_sets import LEAST_GAIN
 class HillClimbing(ScoreBasedEstimator):
     """Search over DAGs: add, delete or reverse the edge that gains most, until nothing has gained for a while.
 
-    A step also goes down where nothing gains, but never to one of the last `tabu` graphs, so that it leaves a summit by
-    another way than it came. The best graph met is kept; no change of one edge makes it better. A restart goes on from
-    there after some random changes.
+    A step also goes down where nothing gains, but never to one of the last `tabu` graphs, so that it leaves a
+    local maximum by a different path. The best graph met is kept; no change of one edge makes it better. A restart
+    continues from there after some random changes.
 
     Only the gains of nodes whose parents have changed are computed anew, and none of edges that would close a cycle:
     slow scores are asked for as late as possible, and never twice.
@@ -31,9 +31,9 @@ class HillClimbing(ScoreBasedEstimator):
     score : Score or str, default "bic"
         What to maximise.
     max_parents : int, optional
-        Largest number of parents of a node; by default all up to 16 variables, fewer where there are more.
+        Maximum number of parents per node; by default all up to 16 variables, fewer where there are more.
     tabu : int, default 100
-        How many graphs back it must not return to; 0 stops at the first summit.
+        Number of recent graphs it must not return to; 0 stops at the first local maximum.
     patience : int, default 20
         Number of steps without a better graph that end a climb.
     restarts : int, default 10
@@ -43,24 +43,24 @@ class HillClimbing(ScoreBasedEstimator):
     start : graph, optional
         The DAG to begin with, as in `gpn_bayes.graphs.as_adjacency`; by default the required edges.
     required, forbidden : iterable of (parent, child)
-        Edges that must, or must not, be there.
+        Required and forbidden edges.
     tiers : optional
         No edge leads from a later tier to an earlier one; as in `gpn_bayes.sample`.
     random_state : int, Generator or None
-        Where the random changes come from.
+        Source of randomness for the random changes.
     progressbar : bool
         Whether to show progress.
 
     Attributes
     ----------
     graph_, adjacency_, weights_, log_score_, max_parents_
-        As of every score-based learner.
+        As in every score-based learner.
     n_steps_ : int
         Number of changes made.
     trace_ : ndarray of float
         The score of the graph after each step; the first entry is that of the start.
     interrupted_ : bool
-        Whether Ctrl-C ended the search; the best graph until then is kept.
+        Whether Ctrl-C ended the search; the best graph so far is kept.
 
     Examples
     --------
@@ -176,17 +176,17 @@ def _first_graph(problem: Problem, start: Any) -> Adjacency:
     if start is None:
         return required.astype(np.int8)
     adjacency = graphs.as_adjacency(start, problem.names)
-    for edges, told in (
+    for edges, rule in (
         (required & (adjacency == 0), "hold the required edges; it lacks"),
         (forbidden & (adjacency == 1), "hold no forbidden edge; it has"),
     ):
         if edges.any():
             parent, child = (problem.names[i] for i in np.argwhere(edges)[0])
-            raise ValueError(f"the start must {told} {parent} -> {child}")
+            raise ValueError(f"the start must {rule} {parent} -> {child}")
     most = int(adjacency.sum(axis=0).argmax())
     if adjacency[:, most].sum() > problem.max_parents:
         raise ValueError(
-            f"the start must have at most {problem.max_parents} parents a node; "
+            f"the start must have at most {problem.max_parents} parents per node; "
             f"{problem.names[most]!r} has {adjacency[:, most].sum()}"
         )
     return adjacency

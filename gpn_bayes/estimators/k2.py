@@ -30,20 +30,20 @@ class K2(ScoreBasedEstimator):
     n_orders : int, default 20
         How many, when no order is given.
     max_parents : int or None, default 3
-        Largest number of parents of a node.
+        Maximum number of parents per node.
     required, forbidden : iterable of (parent, child)
-        Edges that must, or must not, be there.
+        Required and forbidden edges.
     tiers : optional
         No edge leads from a later tier to an earlier one; as in `gpn_bayes.sample`.
     random_state : int, Generator or None
-        Where random orders come from.
+        Source of randomness for random orders.
     progressbar : bool
         Whether to show progress.
 
     Attributes
     ----------
     graph_, adjacency_, weights_, log_score_, max_parents_
-        As of every score-based learner.
+        As in every score-based learner.
     order_ : list of str
         The order of the estimate.
     interrupted_ : bool

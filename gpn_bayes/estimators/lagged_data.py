@@ -13,7 +13,7 @@ from gpn_bayes.data import Dataset
 
 
 def lagged_name(name: str, lag: int) -> str:
-    """Return the name of a variable some times before.
+    """Return the name of a lagged variable.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from gpn_bayes.estimators.notears.order_search import OrderSearch, least_varianc
 from gpn_bayes.kernels.lasso_orders import OrderState
 from gpn_bayes.kernels.regressions import Regressions
 
-# From every start, the search goes on from its best order until so many random moves in a row led to none better.
+# From every start, the search goes on from its best order until this many random moves in a row found none better.
 _PATIENCE = 20
 
 

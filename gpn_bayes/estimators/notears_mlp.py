@@ -51,18 +51,18 @@ class NOTEARSMLP(GraphEstimator):
         Number of random networks to begin with; the lowest objective is kept. The first know nothing of their inputs,
         as in the paper, which often leads lowest, but never to a relation without correlation; the others do.
     required, forbidden : iterable of (parent, child)
-        Edges that must, or must not, be there. Required ones have no penalty on absolute values.
+        Required and forbidden edges. Required ones have no penalty on absolute values.
     tiers : optional
         No edge leads from a later tier to an earlier one; as in `gpn_bayes.sample`.
     random_state : int, Generator or None
-        Where the networks to begin with come from.
+        Source of randomness for the networks to begin with.
     progressbar : bool
         Whether to show progress.
 
     Attributes
     ----------
     graph_, adjacency_
-        As of every learner.
+        As in every learner.
     weights_ : ndarray of float, shape (d, d)
         How strongly i enters the network of j: the norm of its weights in the first layer; 0 where there is no edge.
     raw_weights_ : ndarray of float, shape (d, d)
@@ -76,7 +76,7 @@ class NOTEARSMLP(GraphEstimator):
     removed_ : DataFrame
         Edges not below the threshold that were cut because they closed a cycle; usually none.
     interrupted_ : bool
-        Whether Ctrl-C ended the search; the best until then is kept.
+        Whether Ctrl-C ended the search; the best so far is kept.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class NOTEARSMLP(GraphEstimator):
         X : DataFrame, array, path or Dataset
             Numbers; variables are columns.
         y : None
-            Ignored; for scikit-learn's sake.
+            Ignored; for compatibility with scikit-learn.
         """
         for name in ("lambda1", "lambda2", "threshold"):
             check_not_negative(name, getattr(self, name))
@@ -181,7 +181,7 @@ class _Search:
         self.settings = hidden, lambda1, lambda2
 
     def run(self, rng: np.random.Generator, reach: float, report: Callable[[float], None]) -> _Found:
-        """Return the weights of a DAG from a random start; `report` is told the share done."""
+        """Return the weights of a DAG from a random start; `report` gets the share done."""
         everyone = np.arange(self.values.shape[1])
         networks = self._networks(everyone, everyone)
         start, interrupted = networks.start(rng, reach), False

@@ -1,4 +1,4 @@
-"""Search over the orders of the variables: with an order given, the best DAG is a matter of looking up."""
+"""Search over the orders of the variables: given an order, the best DAG is a table lookup."""
 
 import time
 from collections.abc import Callable
@@ -35,7 +35,7 @@ class OrderingSearch(ScoreBasedEstimator):
     score : Score or str, default "bic"
         What to maximise.
     max_parents : int, optional
-        Largest number of parents of a node; by default all up to 16 variables, fewer where there are more.
+        Maximum number of parents per node; by default all up to 16 variables, fewer where there are more.
     variant : {"obs", "asobs"}
         "asobs" also chooses, last variable first, the best parent sets that close no cycle, whether or not they are
         against the order (Scanagatta et al. 2015), and goes on from an order of that DAG where it is better.
@@ -57,18 +57,18 @@ class OrderingSearch(ScoreBasedEstimator):
         Time after which no further search is begun; results then depend on the speed of the machine. Scoring is not
         counted.
     required, forbidden : iterable of (parent, child)
-        Edges that must, or must not, be there.
+        Required and forbidden edges.
     tiers : optional
         No edge leads from a later tier to an earlier one; as in `gpn_bayes.sample`.
     random_state : int, Generator or None
-        Where the random orders and moves come from.
+        Source of randomness for the random orders and moves.
     progressbar : bool
         Whether to show progress.
 
     Attributes
     ----------
     graph_, adjacency_, weights_, log_score_, max_parents_
-        As of every score-based learner.
+        As in every score-based learner.
     order_ : list of str
         The best order, first to last.
     trace_ : ndarray of float
@@ -76,7 +76,7 @@ class OrderingSearch(ScoreBasedEstimator):
     search_seconds_ : float
         How long the search took, without the scoring.
     interrupted_ : bool
-        Whether Ctrl-C ended the search; the best order until then is kept.
+        Whether Ctrl-C ended the search; the best order so far is kept.
 
     Examples
     --------
@@ -214,7 +214,7 @@ class OrderSearch:
         restarts, patience, jump, max_seconds
             As of `OrderingSearch`.
         advance : callable
-            Told of every random order that is done with.
+            Called after every random order.
         """
         end = np.inf if max_seconds is None else time.monotonic() + max_seconds
         try:

@@ -1,4 +1,4 @@
-"""Orders of the variables: as a user gives them, and such as are worth a try."""
+"""Orders of the variables: as a user gives them, and some worth trying."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -39,7 +39,7 @@ def _place(node: Any, names: Sequence[str]) -> int:
     try:
         return graphs.node_index(node, names)
     except ValueError:
-        raise ValueError(f"an order must list variables of the data; {node!r} is none") from None
+        raise ValueError(f"an order must list variables of the data; {node!r} is not one") from None
 
 
 def check_required(order: Sequence[int], problem: Problem) -> None:

@@ -1,4 +1,4 @@
-"""The PC algorithm: which variables tests of independence join, and which way the edges can only point."""
+"""The PC algorithm: a skeleton by tests of independence, and the directions that follow from it."""
 
 import warnings
 from collections.abc import Callable
@@ -33,11 +33,11 @@ NO_DAG = "no DAG has these edges and colliders: the tests contradict each other,
 class PC(GraphEstimator):
     """The PC algorithm: joins the variables that no conditioning set makes independent.
 
-    The estimate is an equivalence class of DAGs. Its undirected edges, whose direction data can't tell, are there in
+    The estimate is an equivalence class of DAGs. Its undirected edges, whose direction isn't identifiable, are there in
     both directions in `graph_`, `adjacency_` and `cpdag_`, which hold the same; `dag_` is one DAG of the class.
-    Nothing depends on the order of the columns, but for ties (Colombo & Maathuis 2014).
+    Apart from ties, nothing depends on the order of the columns (Colombo & Maathuis 2014).
 
-    Tests contradict each other now and then. What was done about it stands in `ambiguous_`, `conflicts_` and
+    Tests sometimes contradict each other. How that was resolved is recorded in `ambiguous_`, `conflicts_` and
     `undecided_`; where no DAG agrees with the result, `dag_` is None and a warning says so.
 
     Parameters
@@ -59,12 +59,12 @@ class PC(GraphEstimator):
     permutations : int
         Number of permutations.
     required, forbidden : iterable of (parent, child)
-        Edges that must, or must not, be there. What follows from them is directed, so that the estimate is a part of an
+        Required and forbidden edges. What follows from them is directed, so that the estimate is a part of an
         equivalence class.
     tiers : optional
         No edge leads from a later tier to an earlier one; as in `gpn_bayes.sample`.
     random_state : int, Generator or None
-        Where permutations come from.
+        Source of randomness for permutations.
     progressbar : bool
         Whether to show progress.
 
@@ -81,7 +81,7 @@ class PC(GraphEstimator):
     ambiguous_ : list of (x, z, y)
         Triples whose separating sets don't agree on whether z is a collider; it isn't made one.
     conflicts_ : list of (x, z, y)
-        Colliders that were left out, since stronger ones or what is known beforehand say otherwise.
+        Colliders that were left out, since stronger ones or prior knowledge contradict them.
     undecided_ : list of (x, y)
         Edges that the others would direct both ways; they are undirected.
 
@@ -126,9 +126,9 @@ class PC(GraphEstimator):
         Parameters
         ----------
         X : DataFrame, array, path, Dataset or SufficientStatistics
-            Variables are columns. Statistics do for "fisher-z".
+            Variables are columns. Statistics suffice for "fisher-z".
         y : None
-            Ignored; for scikit-learn's sake.
+            Ignored; for compatibility with scikit-learn.
         """
         self._check_settings()
         data = read_data(self._check_input(X))

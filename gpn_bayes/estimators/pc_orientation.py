@@ -92,7 +92,7 @@ def _is_collider(share: float, rule: str) -> bool:
 
 
 def _is_ambiguous(share: float, rule: str) -> bool:
-    """Tell whether separating sets disagree too much, or there is none to tell anything."""
+    """Tell whether separating sets disagree too much, or there is none."""
     return math.isnan(share) or (share < 1 if rule == "conservative" else share == 0.5)
 
 
@@ -126,7 +126,7 @@ def _votes(skeleton: Skeleton, test: BoundTest, alpha: float, rule: str) -> list
 
 
 def _separating_sets(x: int, y: int, skeleton: Skeleton, test: BoundTest, alpha: float) -> set[tuple[int, ...]]:
-    """Return all sets of neighbours of one of the two that separate them, as large as there may be."""
+    """Return all sets of neighbours of one of the two that separate them, of any allowed size."""
     degrees = [int(skeleton.adjacent[node].sum()) for node in (x, y)]
     found, voters = set(), 0
     for size in range(min(max(degrees), max(skeleton.largest_set, 1)) + 1):

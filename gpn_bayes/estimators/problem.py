@@ -29,7 +29,7 @@ class Problem:
     prior : GraphPrior
         Holds `required` and `forbidden` as matrices, rows parents; it gives no weight to anything else.
     max_parents : int
-        Largest number of parents of a node. By default as many as a score allows by itself, and as keep the parent sets
+        Maximum number of parents per node. By default as many as a score allows by itself, and as keep the parent sets
         of a node below 50,000: all of them up to 16 variables, 3 of 37.
     """
 

@@ -15,7 +15,7 @@ SOLVERS = ("orthant-wise", "proximal")
 _MEMORY = 10
 _ARMIJO = 1e-4
 _MOST_HALVINGS = 45
-# Progress is judged over so many steps: one may be short by chance.
+# Progress is judged over this many steps: one may be short by chance.
 _WINDOW = 10
 _COORDINATE_ROUNDS = 200
 

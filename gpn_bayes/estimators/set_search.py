@@ -27,7 +27,7 @@ from gpn_bayes.estimators.problem import Problem
 from gpn_bayes.kernels.parent_sets import LEAST_GAIN, ParentSets, undominated
 from gpn_bayes.scores.discrete import DiscreteBICScorer
 
-# So many sets are scored at a time. The more, the fewer calls, but the older the guesses.
+# This many sets are scored at a time. More means fewer calls, but older guesses.
 BATCH = 64
 
 Set = tuple[int, ...]
@@ -95,7 +95,7 @@ class _Explorer:
         self._read_charges()
 
     def explore(self, limit: int) -> ScoredSets:
-        """Score so many sets more, the most promising first, and return all that are known."""
+        """Score this many further sets, the most promising first, and return all that are known."""
         self._score(list(dict.fromkeys([self.required, *self._first])))
         if self.problem.max_parents > len(self.required):
             self._explore_extensions(limit)

@@ -1,7 +1,7 @@
 """Learning from rows that several parties hold and don't share.
 
 `secure_statistics` adds up what linear models need of all tables, without anybody seeing a single one; what it returns
-goes wherever data go, and gives the very answer of the pooled table: the way for linear models.
+replaces data, and gives exactly the answer of the pooled table: use it for linear models.
 
 `FederatedNOTEARS` learns in many rounds, for models that no sums describe. Each round opens a sum, and for linear
 models the sums of all rounds together can give every client's covariance away; read its warning. `Voting`, `Averaging`,

@@ -21,7 +21,7 @@ class MemoryChannel(Channel):
     Parameters
     ----------
     participants : sequence of Participant
-        One a client.
+        One per client.
     secure : bool, default True
         Whether sums are masked.
 

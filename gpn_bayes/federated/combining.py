@@ -91,7 +91,7 @@ class RoundSum:
 
     def _check_turn(self, answer: messages.Answer) -> None:
         if answer.run != self.plan.run:
-            raise ValueError("an answer must be for the present run; received one for another")
+            raise ValueError("an answer must be for the current run; received one for another")
         if answer.round != self.number:
             raise ValueError(f"an answer to round {self.number} is due; received one to round {answer.round}")
         if answer.request != self._digest:
@@ -104,4 +104,4 @@ class RoundSum:
             if array.dtype != expected_type or (secure and array.shape[-1:] != (fixed_point.WORDS,)):
                 raise ValueError(f"an answer must hold {'masked words' if secure else 'float64'}; received others")
         if self.shapes is not None and self._shapes(values) != self.shapes:
-            raise ValueError("an answer's arrays must have the names and shapes that are expected; received others")
+            raise ValueError("an answer's arrays must have the expected names and shapes; received others")

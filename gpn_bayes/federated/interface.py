@@ -54,8 +54,8 @@ class Participant(ABC):
 
     @abstractmethod
     def state(self) -> dict[str, np.ndarray]:
-        """Return what is needed to go on after a restart."""
+        """Return what is needed to resume after a restart."""
 
     @abstractmethod
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from what `state` returned."""
+        """Resume from what `state` returned."""

@@ -79,7 +79,7 @@ def pooled_statistics(digits: np.ndarray, names: Sequence[str], clients: int) ->
 
 
 def digit_shape(variables: int) -> tuple[int, int]:
-    """Return the shape of the digits of so many variables."""
+    """Return the shape of the digits of this many variables."""
     return N_DIGITS, 1 + variables + variables * (variables + 1) // 2
 
 

@@ -1,4 +1,4 @@
-"""What a run is about: its program, variables and clients; all clients must have been told the same."""
+"""What a run is about: its program, variables and clients; all clients must have the same plan."""
 
 import hashlib
 import json
@@ -81,6 +81,6 @@ def warn_of_few(clients: int, stacklevel: int = 3) -> None:
 def few_clients(clients: int) -> str:
     """Return in plain words what a sum over few clients reveals."""
     return (
-        f"a sum over {clients} clients hides little: whoever knows the numbers of one (that client itself, say) "
-        f"subtracts them from the sum and has the other's exactly; use at least {ENOUGH} clients"
+        f"a sum over {clients} clients hides little: anyone who knows the numbers of one (such as that client itself) "
+        f"can subtract them from the sum and get the other's exactly; use at least {ENOUGH} clients"
     )

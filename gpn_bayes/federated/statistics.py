@@ -51,7 +51,7 @@ def sum_statistics(channel: Channel, names: Sequence[str]) -> SufficientStatisti
 
 
 def secure_statistics(tables: Iterable[Any], secure: bool = True) -> SufficientStatistics:
-    """Return the statistics of several parties' tables together, as if somebody had pooled them.
+    """Return the statistics of several parties' tables together, as if they were pooled.
 
     Every party's numbers are masked so that only their sum over all parties can be read: the number of rows, and the
     sums of x and xx'. This runs all parties in one process; ``gpn-bayes federate`` runs the same between machines.
@@ -59,7 +59,7 @@ def secure_statistics(tables: Iterable[Any], secure: bool = True) -> SufficientS
     Parameters
     ----------
     tables : list of DataFrames, arrays or paths
-        One a party; the same columns, in the same order.
+        One per party; the same columns, in the same order.
     secure : bool, default True
         Whether to mask. Without masks whoever adds up sees every party's statistics; the result is the same.
 

@@ -89,8 +89,8 @@ def _from_frame(frame: pd.DataFrame, names: list[Hashable]) -> Adjacency:
     for side, labels in (("columns", frame.columns), ("rows", frame.index)):
         if len(labels) != len(names) or set(labels) != set(names):
             odd = sorted(map(repr, set(labels) ^ set(names)))
-            told = f"{odd[0]} is in only one of the two" if odd else f"received {len(labels)} for {len(names)}"
-            raise ValueError(f"the {side} of an adjacency DataFrame must be the variables; {told}")
+            difference = f"{odd[0]} is in only one of the two" if odd else f"received {len(labels)} for {len(names)}"
+            raise ValueError(f"the {side} of an adjacency DataFrame must be the variables; {difference}")
     return _from_array(frame.loc[names, names].to_numpy(), len(names))
 
 

@@ -1,4 +1,4 @@
-"""How far an estimated graph, or a posterior over graphs, is from the truth; what a difference of scores is worth."""
+"""Distance of an estimated graph, or of a posterior over graphs, from the truth; evidence in a difference of scores."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple

@@ -70,7 +70,7 @@ def encode_keys(keys: Iterable[Any]) -> list[bytes]:
     """
     encoded = [_key_bytes(key) for key in keys]
     if len(set(encoded)) < len(encoded):
-        raise ValueError("every row must have a key of its own; received some keys twice")
+        raise ValueError("every row must have its own key; received some keys twice")
     if not encoded:
         raise ValueError("a table must have rows; received none")
     return encoded

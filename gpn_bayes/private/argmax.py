@@ -1,4 +1,4 @@
-"""The best of several scores of which two parties hold shares; only its place is opened."""
+"""The best of several scores of which two parties hold shares; only its index is opened."""
 
 from functools import lru_cache
 
@@ -35,7 +35,7 @@ def best_candidates(session: Session, shares: np.ndarray, bits: int) -> np.ndarr
     Raises
     ------
     ProtocolError
-        If what opens is no place.
+        If the opened index is out of range.
     """
     check_bits(bits)
     candidates, batch = shares.shape
@@ -45,7 +45,7 @@ def best_candidates(session: Session, shares: np.ndarray, bits: int) -> np.ndarr
     opened = session.open_bits(compute(session, argmax_circuit(candidates, bits), own))
     places = words_of(opened).astype(np.int64)
     if places.max(initial=0) >= candidates:
-        raise ProtocolError("a place among the candidates was to be opened; what opened is none")
+        raise ProtocolError("the opened index must be that of a candidate; it is out of range")
     return places
 
 

@@ -24,7 +24,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Expected:
-    """What one sub-protocol takes at most, by reckoning."""
+    """What one sub-protocol takes at most, as computed beforehand."""
 
     seconds: float
     bytes: int
@@ -38,7 +38,7 @@ class Meter:
     link : Link
         What the messages go through.
     advance : callable
-        Is told by which share of the expected time the run has come further.
+        Called with the share of the expected time by which the run has advanced.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class Meter:
 
 
 def cost_table(costs: Mapping[str, Cost]) -> "pd.DataFrame":
-    """Return costs as a table with one row a sub-protocol, and the share of each in the time.
+    """Return costs as a table with one row per sub-protocol, and the share of each in the time.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Private K2 in the manner of all learners: both parties on one machine, in two processes."""
+"""Private K2 as a learner: both parties on one machine, in two processes."""
 
 import os
 import subprocess
@@ -31,17 +31,17 @@ _LAST_SECONDS = 5.0
 
 
 class PrivateK2(GraphEstimator):
-    """K2 over the columns of two parties, who show each other nothing but the network as it grows.
+    """K2 over the columns of two parties, which reveal to each other only the network as it grows.
 
     Each party's process gets its own table only, and talks to the other over mutual TLS as it would from another
-    machine; for that, see ``gpn-bayes private-k2``. What is protected, and what isn't, stands in SECURITY.md.
+    machine; for that, see ``gpn-bayes private-k2``. SECURITY.md says what is protected, and what isn't.
 
     Parameters
     ----------
     order : sequence of str
         All variables of both tables, parents first.
     max_parents : int, default 3
-        Largest number of parents of a node.
+        Maximum number of parents per node.
     score : {"exact", "paper"}
         K2's score, or the function g that Wright & Yang (2004) put in its place; see SECURITY.md for what g does.
     key_bits : int, default 3072
@@ -50,7 +50,7 @@ class PrivateK2(GraphEstimator):
         Whether both tables must have the same keys, or the rows whose keys both have are taken, by private set
         intersection.
     key : str, optional
-        The column that tells the rows apart, in both tables; by default their indices do.
+        The column that identifies the rows in both tables; by default their indices do.
     progressbar : bool
         Whether to show progress.
 
@@ -149,8 +149,8 @@ def _run_both(mine: PartyTable, theirs: PartyTable, settings: Settings, progress
     started = perf_counter()
     with tempfile.TemporaryDirectory(prefix="gpn_bayes_") as folder:
         credentials, others = _throw_away_credentials(Path(folder))
-        told = second_party.instructions(theirs, settings, others, _WAIT)
-        with _process(told, Path(folder) / "errors") as process:
+        payload = second_party.instructions(theirs, settings, others, _WAIT)
+        with _process(payload, Path(folder) / "errors") as process:
             pool = make_pool(mine, settings, first=True)
             with closing(pool) if pool is not None else nullcontext():
                 link = connect((_HOST, _port(process, Path(folder) / "errors")), credentials, _WAIT, PATIENCE)
@@ -171,7 +171,7 @@ def _throw_away_credentials(folder: Path) -> tuple[Credentials, Credentials]:
 
 
 @contextmanager
-def _process(told: str, errors: Path) -> Iterator[subprocess.Popen[str]]:
+def _process(payload: str, errors: Path) -> Iterator[subprocess.Popen[str]]:
     """Start the second party, and see to it that it doesn't outlive the first."""
     home = str(Path(gpn_bayes.__file__).parents[1])
     paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -187,8 +187,8 @@ def _process(told: str, errors: Path) -> Iterator[subprocess.Popen[str]]:
         with process:
             try:
                 assert process.stdin is not None
-                with suppress(BrokenPipeError):  # it ended already; why, is told when its port is asked for
-                    process.stdin.write(told)
+                with suppress(BrokenPipeError):  # it has ended; the reason is reported when its port is asked for
+                    process.stdin.write(payload)
                     process.stdin.close()
                 yield process
                 process.wait(_LAST_SECONDS)
@@ -202,5 +202,5 @@ def _port(process: subprocess.Popen[str], errors: Path) -> int:
     if not line:
         process.wait(_LAST_SECONDS)
         *_, reason = ["", *errors.read_text(encoding="utf-8", errors="replace").splitlines()]
-        raise ConnectionError(f"the second party's process must start; it ended: {reason or 'without a word'}")
+        raise ConnectionError(f"the second party's process must start; it ended: {reason or 'no error output'}")
     return int(line)

@@ -1,4 +1,4 @@
-"""A run over TLS: the other party is told when it ends early, and nothing of it is used again."""
+"""A run over TLS: if it ends early, the other party is informed, and nothing of the run is reused."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What is encrypted together and answered together in a batch of scalar products; both parties reckon it alike.
+"""What is encrypted together and answered together in a batch of scalar products; both parties compute the same plan.
 
 A ciphertext of the key holder's holds g of her vectors at k rows each, in slots: vector j at row r stands in slot
 j + g r. The helper's bit at row r shifts it by g (k - 1 - r) slots, so that of g (2k - 1) slots the g middle ones, from

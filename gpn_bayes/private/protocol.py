@@ -95,7 +95,7 @@ def learn(
     first : bool
         Whether this party's columns come first; the other's don't.
     advance : callable
-        Is told by which share of the expected time the run has come further.
+        Called with the share of the expected time by which the run has advanced.
 
     Raises
     ------

@@ -12,7 +12,7 @@ from gpn_bayes.private.product_plan import Sizes, plan_answers, plan_bundles, wo
 from gpn_bayes.private.scoring import PRECISIONS
 from gpn_bayes.private.settings import Settings
 
-# So many sets, at most, are counted before the first step; more would mostly be counted for nothing.
+# At most this many sets are counted before the first step; most of any further ones would be wasted.
 _MAX_AHEAD = 1500
 # Seconds of a multiplication modulo the square of a 2048-bit key, and of a megabyte of look-ups; and the power of the
 # key's length by which a multiplication takes longer.

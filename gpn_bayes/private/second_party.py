@@ -37,16 +37,16 @@ def main() -> None:
     """Take part in one run."""
     # Ctrl-C reaches both processes; the first party ends the run for both.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    told: dict[str, Any] = json.loads(sys.stdin.read())
-    bits = {name: np.frombuffer(text.encode(), dtype=np.uint8) - ord("0") for name, text in told["columns"].items()}
-    table = PartyTable(bits, told["keys"])
-    settings = Settings(**told["settings"] | {"order": tuple(told["settings"]["order"])})
-    credentials = Credentials(**{name: Path(path) for name, path in told["credentials"].items()})
+    payload: dict[str, Any] = json.loads(sys.stdin.read())
+    bits = {name: np.frombuffer(text.encode(), dtype=np.uint8) - ord("0") for name, text in payload["columns"].items()}
+    table = PartyTable(bits, payload["keys"])
+    settings = Settings(**payload["settings"] | {"order": tuple(payload["settings"]["order"])})
+    credentials = Credentials(**{name: Path(path) for name, path in payload["credentials"].items()})
     pool = make_pool(table, settings, first=False)
     listener = Listener((_HOST, 0), credentials)
     try:
         print(listener.port, flush=True)
-        link = listener.accept(told["wait"], PATIENCE)
+        link = listener.accept(payload["wait"], PATIENCE)
         learn_over_tls(link, table, settings, pool, first=False)
     finally:
         listener.close()

@@ -26,7 +26,7 @@ class Settings:
     order : tuple of str
         All variables, of both parties, parents first.
     max_parents : int, default 3
-        Largest number of parents of a node.
+        Maximum number of parents per node.
     score : {"exact", "paper"}
         K2's score as it is, or the function g of Wright & Yang (2004).
     key_bits : int, default 3072
@@ -48,7 +48,7 @@ class Settings:
     align: str = "digest"
 
     def check(self) -> None:
-        """Refuse settings that can't be."""
+        """Refuse invalid settings."""
         if len(self.order) < 2 or not all(isinstance(name, str) for name in self.order):
             raise ValueError("an order must list two variables or more by their names; received something else")
         for name in self.order:
@@ -88,7 +88,7 @@ def agree(link: Link, settings: Settings, columns: Sequence[str], rows: int, *, 
     columns : sequence of str
         This party's variables.
     rows : int
-        This party's rows; told unless rows are aligned by intersection, which tells it anyway.
+        This party's rows; sent unless rows are aligned by intersection, which reveals it anyway.
     first : bool
         Whether this party's columns come first; the other's don't.
 
@@ -115,7 +115,7 @@ def agree(link: Link, settings: Settings, columns: Sequence[str], rows: int, *, 
 
 
 def _read(payload: bytes, model: dict[str, Any]) -> dict[str, Any]:
-    """Return the other party's settings, which must be made like one's own."""
+    """Return the other party's settings, which must have the same form as this party's."""
     try:
         found = json.loads(payload)
     except (ValueError, RecursionError):
@@ -133,7 +133,7 @@ def _read(payload: bytes, model: dict[str, Any]) -> dict[str, Any]:
 def _alike(found: Any, value: Any) -> bool:
     if isinstance(value, list):
         return isinstance(found, list) and all(isinstance(entry, str) for entry in found)
-    # Rows are told or not, by the alignment, which is compared first.
+    # The alignment, which is compared first, decides whether rows are sent.
     return type(found) is type(value) or {type(found), type(value)} == {int, type(None)}
 
 
@@ -155,7 +155,7 @@ def _difference(mine: list[str], theirs: list[str]) -> str:
     if len(mine) != len(theirs):
         return f"{len(mine)} variables here, {len(theirs)} there"
     place = next(i for i in range(len(mine)) if mine[i] != theirs[i])
-    return f"at place {place + 1}, {mine[place]!r} here, {repr(theirs[place])[:_SHOWN]} there"
+    return f"at position {place + 1}, {mine[place]!r} here, {repr(theirs[place])[:_SHOWN]} there"
 
 
 def _check_owners(order: Sequence[str], variables: Sequence[str]) -> None:

@@ -61,7 +61,7 @@ def read_table(frame: pd.DataFrame, key: str | None = None, chosen: Sequence[str
         if names.count(name) > 1:
             raise ValueError(f"column names must differ; {name!r} appears more than once")
     if key is not None and key not in names:
-        raise ValueError(f"the key must be a column of the table; {key!r} is none")
+        raise ValueError(f"the key must be a column of the table; {key!r} is not one")
     if not 1 <= len(frame) <= MAX_ROWS:
         raise ValueError(f"a party's table must have 1 to {MAX_ROWS} rows; received {len(frame)}")
     keys = frame.index if key is None else frame.iloc[:, names.index(key)]
@@ -72,7 +72,7 @@ def read_table(frame: pd.DataFrame, key: str | None = None, chosen: Sequence[str
         raise ValueError("a party's table must have a variable of the order besides the key; received none")
     columns = {name: _bits(name, frame.iloc[:, names.index(name)]) for name in wanted}
     listed = keys.tolist()
-    encode_keys(listed)  # what can't be a key is told before the parties meet
+    encode_keys(listed)  # an invalid key is reported before the parties meet
     return PartyTable(columns, listed)
 
 

@@ -1,25 +1,25 @@
-"""What scores assume of the data, in words; and the residuals by which some of it can be checked."""
+"""What scores assume about the data, as text; and the residuals by which some of it can be checked."""
 
 import numpy as np
 
 from gpn_bayes._util.types import Floats
 
-EVEN_NOISE = "The noise is even: its variance doesn't depend on the parents."
+EVEN_NOISE = "The noise has constant variance: it doesn't depend on the parents."
 LINEAR = ("Every variable is a linear function of its parents plus normal noise.", EVEN_NOISE)
 EQUIVALENCE = (
-    "The data can't tell directions within a Markov equivalence class: networks that join the same pairs and have the "
-    "same colliders (a -> c <- b, with a and b not joined) score alike.",
+    "Directions within a Markov equivalence class are not identifiable from the data: networks that join the same "
+    "pairs and have the same colliders (a -> c <- b, with a and b not joined) have the same score.",
 )
 SMOOTH = "Every variable is a smooth function of its parents plus normal noise."
-ADDITIVE = "The effects of parents add up: no parent changes the effect of another."
-PAIRWISE = "The effects of parents and of pairs of parents add up."
+ADDITIVE = "The effects of parents are additive: no parent changes the effect of another."
+PAIRWISE = "The effects of parents and of pairs of parents are additive."
 CURVED = (
-    "Directions are learnt from the shape of curved relations: where a relation is close to a straight line, the data "
-    "can't tell its direction, and a probability that favours one may be wrong."
+    "Directions are learnt from the shape of curved relations: where a relation is close to a straight line, its "
+    "direction is not identifiable, and a probability that favours one may be wrong."
 )
 CATEGORIES = (
     "Categories have no order: levels that are ordered or equally spaced are treated like any others.",
-    "Every combination of the parents' levels has probabilities of its own, so many parents need many rows.",
+    "Every combination of the parents' levels has its own probabilities, so a large number of parents needs many rows.",
 )
 LEAST_SQUARES = (
     "Every variable is a linear function of its parents plus noise, whose variance is the same for all variables in "

@@ -128,7 +128,7 @@ class Scorer(ABC):
 
     Examples
     --------
-    A score of one's own, which only counts parents:
+    A user-defined score, which only counts parents:
 
     >>> from gpn_bayes.scores import Score, ScoreBatch, Scorer
     >>> class Sparse(Score):
@@ -179,11 +179,11 @@ class Scorer(ABC):
         """
 
     def proposal(self) -> "Scorer | None":
-        """Return a quicker, rougher scorer of the same data to draw DAGs under; None where there is no need of one."""
+        """Return the proposal scorer, a faster one for the same data to draw DAGs under; None where none is needed."""
         return None
 
     def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats | None:
-        """Return what a node's parents leave of it unexplained, row by row, for scores that take this as normal noise.
+        """Return the residuals of a node given its parents, for scores that assume normal noise.
 
         Parameters
         ----------
@@ -209,7 +209,7 @@ class Scorer(ABC):
         return None
 
     def cost(self, size: int) -> float:
-        """Return how long a score of so many parents takes, in any unit; the remaining time is estimated from it.
+        """Return how long a score of this many parents takes, in any unit; the remaining time is estimated from it.
 
         Parameters
         ----------
@@ -287,7 +287,8 @@ class Scorer(ABC):
         chosen = np.array([self.index(candidate) for candidate in candidates], dtype=np.int64)
         if len(chosen) > MAX_CANDIDATES:
             raise ValueError(
-                f"at most {MAX_CANDIDATES} candidate parents a node are supported; {self.names[i]!r} has {len(chosen)}"
+                f"at most {MAX_CANDIDATES} candidate parents per node are supported; {self.names[i]!r} has "
+                f"{len(chosen)}"
             )
         if i in chosen or len(set(chosen.tolist())) < len(chosen):
             raise ValueError(f"candidates must be distinct and differ from the node {self.names[i]!r}")
@@ -327,7 +328,7 @@ class Scorer(ABC):
         return table
 
     def scores_up_to(self, node: int, candidates: Sequence[int], max_parents: int) -> tuple[NDArray[np.int16], Floats]:
-        """Return all sets of at most so many of the candidates, which may be too many for a table, and their scores.
+        """Return all sets of at most `max_parents` candidates, which may be too many for a table, and their scores.
 
         Parameters
         ----------

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 MAX_BATCH_SIZE = 64
 MIN_BATCHES = 256
 
-# The score that was asked for, and the rougher one that DAGs are drawn under.
+# The target score, and the proposal score that DAGs are drawn under.
 TABLES = ("scores", "proposal_scores")
 
 _SCHEMA = """CREATE TABLE IF NOT EXISTS {table} (
@@ -65,7 +65,7 @@ class ScoreCache:
         its scores there when it is started again. It holds the scores of one data set, those of one score a table, by
         name, and can be read with the sqlite3 shell at any time; a missing error or k-hat is NULL.
     table : {"scores", "proposal_scores"}
-        Where in the file: a score and the rougher one that DAGs are drawn under share it.
+        Where in the file: the target score and the proposal score share it.
 
     Raises
     ------
@@ -298,7 +298,7 @@ class ScoreCache:
         if self.connection is None:
             return "start the run again, with cache='run.sqlite' to keep the scores that are finished"
         file = sqlite.file_of(self.connection)
-        return f"the finished scores are kept in '{file}': start the run again to go on from there"
+        return f"the finished scores are kept in '{file}': start the run again to resume"
 
     def _keep(self, batch: Batch, scores: "ScoreBatch") -> None:
         """Check a finished batch and remember it, in the file first."""
@@ -378,7 +378,7 @@ def _checked_records(
     lengths = [len(column) for column in scores]
     if lengths != [len(sets)] * 4:
         raise ValueError(
-            "a scorer must return one value, error, k-hat and status a parent set; "
+            "a scorer must return one value, error, k-hat and status per parent set; "
             f"{describe(names, Batch(node, tuple(sets)))}: received {lengths} for {len(sets)} sets"
         )
     values, errors, k_hats = (np.asarray(column, np.float64).tolist() for column in scores[:3])

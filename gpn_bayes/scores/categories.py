@@ -85,7 +85,7 @@ def read_categories(data: Dataset | SufficientStatistics, cardinalities: Mapping
     given = dict(cardinalities or {})
     unknown = [name for name in given if name not in data.names]
     if unknown:
-        raise ValueError(f"cardinalities must be those of columns; {unknown[0]!r} is none")
+        raise ValueError(f"cardinalities must be given for columns; {unknown[0]!r} is not one")
     _check_columns(data, given)
     read = [_read_column(data, column, given.get(name)) for column, name in enumerate(data.names)]
     codes, weights = np.unique(np.array([codes for codes, _ in read]), axis=1, return_counts=True)

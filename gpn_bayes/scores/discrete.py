@@ -61,7 +61,7 @@ class DiscreteScorer(Scorer):
 
     @abstractmethod
     def _terms_of(self, levels: int) -> CountTerms:
-        """Return what counts add to the score of a node with so many levels."""
+        """Return what counts add to the score of a node with this many levels."""
 
     def _terms(self, node: int) -> CountTerms:
         levels = int(self.cardinalities[node])
@@ -106,7 +106,7 @@ class DiscreteScorer(Scorer):
         return table
 
     def scores_up_to(self, node: int, candidates: Sequence[int], max_parents: int) -> tuple[NDArray[np.int16], Floats]:
-        """Return all sets of at most so many of the candidates, and their scores; see `Scorer.scores_up_to`."""
+        """Return all sets of at most `max_parents` candidates, and their scores; see `Scorer.scores_up_to`."""
         chosen = np.array(sorted(candidates), dtype=np.int64)
         places, values = self._walk(node, chosen, min(max_parents, len(chosen)))
         return _members(places, chosen), values
@@ -118,13 +118,13 @@ class DiscreteScorer(Scorer):
 
 
 def _subsets(candidates: int, largest: int) -> NDArray[np.int16]:
-    """Return all sets of at most so many of the candidates, as places, then -1."""
+    """Return all sets of limited size of the candidates, as positions, then -1."""
     return subsets_up_to(candidates, largest, sum(comb(candidates, size) for size in range(largest + 1)))
 
 
 def _affordable_parents(n: int, distinct_rows: int) -> int | None:
     """Return the most parents whose scores a sampler can tabulate in minutes, at least 3; None for any number."""
-    # Beyond a table's width, samplers have tables of some 12 candidates, with every other variable as a guest.
+    # Beyond a table's width, samplers have tables of about 12 candidates, plus one parent from outside.
     candidates, tables = (n - 1, n) if n - 1 <= MAX_CANDIDATES else (12, n * n)
     visits = 0
     for size in range(candidates + 1):

@@ -14,11 +14,11 @@ from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
 
 
 class Lasso(Score):
-    r"""Minus the minimum of a lasso regression on the parents, of centred columns in the units they have:
+    r"""Minus the minimum of a lasso regression on the parents, of centred columns in their original units:
 
     .. math:: -\min_w \tfrac{1}{2n} \lVert x_i - X_P w \rVert^2 + \lambda \lVert w \rVert_1.
 
-    The DAG with the highest sum has the least F of NOTEARS, minus that sum. It is no likelihood: it depends on units,
+    The DAG with the highest sum has the least F of NOTEARS, minus that sum. It isn't a likelihood: it depends on units,
     and it never falls as parents are added.
 
     Parameters

@@ -33,7 +33,7 @@ class GraphPrior:
     edge_probabilities : array or DataFrame, optional
         Prior probability of each edge, rows parents; 1 requires an edge, 0 forbids it.
     required, forbidden : iterable of (parent, child)
-        Edges that must, or must not, be there.
+        Required and forbidden edges.
     tiers : sequence of groups of names, or mapping of names to tier numbers, optional
         No edge leads from a later tier to an earlier one; within a tier all may.
 
@@ -147,12 +147,12 @@ class GraphPrior:
         }
 
     def check_max_parents(self, max_parents: Any) -> None:
-        """Refuse a largest number of parents that is no number, or leaves no room for the required edges.
+        """Refuse a maximum number of parents that is not a number, or leaves no room for the required edges.
 
         Parameters
         ----------
         max_parents : int
-            The largest number of parents of a node.
+            Maximum number of parents per node.
 
         Examples
         --------
@@ -221,8 +221,8 @@ def _check_required(required: Bools, forbidden: Bools, names: tuple[str, ...], w
         cycle = nx.find_cycle(graphs.to_networkx(required.astype(np.int8), names))
     except nx.NetworkXNoCycle:
         return
-    told = " -> ".join([cycle[0][0], *(edge[1] for edge in cycle)])
-    raise ValueError(f"required edges must not form a cycle; received {told}")
+    path = " -> ".join([cycle[0][0], *(edge[1] for edge in cycle)])
+    raise ValueError(f"required edges must not form a cycle; received {path}")
 
 
 def _tier_numbers(tiers: Any, names: tuple[str, ...]) -> Floats:

@@ -1,4 +1,4 @@
-"""Whether the noise of a fitted network is as its score assumes: normal, and even."""
+"""Whether the noise of a fitted network is as its score assumes: normal, with constant variance."""
 
 from collections.abc import Collection, Sequence
 
@@ -78,7 +78,7 @@ def residual_flags(
         grouped(
             "uneven noise",
             uneven,
-            "Uneven noise can mislead about edges and their directions: transform the column, for instance by "
+            "Noise of unequal variance can distort edges and their directions: transform the column, for instance by "
             "logarithms, or look for curved relations.",
         ),
     )

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 ParentSet = tuple[int, ...]
 
-# Few tasks are under way at first, lest most come back for want of the scorer: enough for the threads of this machine,
-# two more for every worker that is met without it, and one more for every batch that is done.
+# Few tasks are sent at first, since most would come back from workers without the scorer: enough for the threads of
+# this machine, two more for every worker that is met without it, and one more for every batch that is done.
 MAX_IN_FLIGHT = 256
 _FIRST_IN_FLIGHT = max(8, 2 * (os.cpu_count() or 1))
 # The scorers a worker remembers: a run's two, and those of another run.
@@ -118,7 +118,7 @@ class _Memory:
 
     @contextmanager
     def holding(self, key: str, scorer: "Scorer") -> Iterator[None]:
-        """Know a scorer for the time being, for tasks that run in threads of this process."""
+        """Hold a scorer inside the block, for tasks that run in threads of this process."""
         with self._lock:
             self._scorers.pop(key, None)
         self.find(key, scorer)
@@ -243,7 +243,7 @@ class _Spread:
     def _send(self, batch: Batch, attach: bool) -> None:
         task = _Task(self._key, batch, self._scorer if attach else None)
         with warnings.catch_warnings() if attach else nullcontext():
-            if attach:  # dask warns of a large task, lest all of them are
+            if attach:  # dask warns of a large task, in case all are
                 warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
             future = self._executor.submit(_carry_out, task)
         self._in_flight[future] = batch
@@ -265,7 +265,7 @@ class _Spread:
             self._given_up[batch] += 1
             if self._given_up[batch] == _GIVEN_UP:
                 what = describe(self._scorer.names, batch)
-                raise WorkersLost(f"workers died again and again while scoring {what}") from error
+                raise WorkersLost(f"workers died repeatedly while scoring {what}") from error
             self._send(batch, attach=False)
             return False
         if worker not in self._given_back:
@@ -293,7 +293,9 @@ def _tell_if_missing(error: BaseException) -> None:
     """Explain an error that comes of a worker, or a scheduler, without this package, or with an older one."""
     for cause in (error, error.__cause__):
         if isinstance(cause, ImportError) and "gpn_bayes" in str(cause):
-            raise ValueError(f"workers and their scheduler must have the same gpn_bayes; one said {cause}") from error
+            raise ValueError(
+                f"workers and their scheduler must have the same version of gpn_bayes; one said {cause}"
+            ) from error
 
 
 def _killed_workers(error: Exception) -> bool:

@@ -18,7 +18,7 @@ _HALF = np.uint64(0xFFFFFFFF)
 
 
 def largest(summands: int) -> float:
-    """Return the size below which every number must stay when so many are added."""
+    """Return the size below which every number must stay when this many are added."""
     return 2.0**_MAGNITUDE_BITS / summands
 
 

@@ -65,7 +65,7 @@ def sign_key(private_key: bytes, client: str, plan: bytes, signer: Signer) -> Si
     client : str
         The client's name.
     plan : bytes
-        Digest of what the run is about. Clients that were told different things won't accept each other's keys.
+        Digest of what the run is about. Clients with different plans won't accept each other's keys.
     signer : Signer
         The client's certificate and its key.
     """

@@ -1,4 +1,4 @@
-"""What two parties talk through: messages of a known kind, in order."""
+"""The channel between two parties: messages of a known kind, in order."""
 
 from queue import Empty, Queue
 from typing import Protocol
@@ -7,7 +7,7 @@ _PATIENCE = 60.0
 
 
 class ProtocolError(Exception):
-    """The other party sent what it must not send, or nothing; the text never holds data."""
+    """The other party sent an invalid message, or none; the text never holds data."""
 
 
 class Link(Protocol):
@@ -45,15 +45,15 @@ class MemoryLink:
         try:
             found, payload = self._incoming.get(timeout=_PATIENCE)
         except Empty:
-            raise ProtocolError(f"a message of kind {kind!r} was due; none came in {_PATIENCE:g} s") from None
+            raise ProtocolError(f"a message of kind {kind!r} was expected; none came within {_PATIENCE:g} s") from None
         check_message(found, payload, kind, length)
         return payload
 
 
 def check_message(found: str, payload: bytes, kind: str, length: int | None) -> None:
-    """Refuse a message of another kind or length than was due."""
+    """Refuse a message of another kind or length than expected."""
     if found != kind:
-        raise ProtocolError(f"a message of kind {kind!r} was due; received one of kind {found[:40]!r}")
+        raise ProtocolError(f"a message of kind {kind!r} was expected; received one of kind {found[:40]!r}")
     if length is not None and len(payload) != length:
         raise ProtocolError(f"a message of kind {kind!r} must have {length} bytes; received {len(payload)}")
 

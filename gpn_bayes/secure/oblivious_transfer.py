@@ -179,7 +179,7 @@ def _turned(columns: np.ndarray, count: int) -> np.ndarray:
 
 
 def _levels(size: int) -> int:
-    """Return how many choices between two make one among so many."""
+    """Return how many binary choices make one among `size`."""
     if size < 2 or size & (size - 1):
         raise ValueError(f"the number of messages must be a power of two, 2 or more; received {size}")
     return size.bit_length() - 1

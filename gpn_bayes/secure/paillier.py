@@ -14,7 +14,7 @@ with installed_by("private"):
     import gmpy2
     from cryptography.hazmat.primitives.asymmetric import rsa
 
-# Bits of the modulus, and the bits of security they are reckoned to give (NIST SP 800-57).
+# Bits of the modulus, and the bits of security they are considered to give (NIST SP 800-57).
 SECURITY_BITS = {2048: 112, 3072: 128}
 # gmpy2 has no type stubs.
 type Integer = Any

@@ -21,7 +21,7 @@ _TOKEN = re.compile(
 
 
 def read_bif(path: str | Path) -> DiscreteNetwork:
-    """Read a network from a BIF file, such as those of the bnlearn repository; ``.gz`` may stand behind its name.
+    """Read a network from a BIF file, such as those of the bnlearn repository; it may be compressed (``.gz``).
 
     Probabilities that sum to 1 within 0.01 are taken for rounded ones and divided by their sum. Properties are skipped.
 
@@ -41,14 +41,14 @@ def read_bif(path: str | Path) -> DiscreteNetwork:
     >>> from pathlib import Path
     >>> text = '''network coins { }
     ... variable coin { type discrete [ 2 ] { head, tail }; }
-    ... variable told { type discrete [ 2 ] { head, tail }; }
+    ... variable report { type discrete [ 2 ] { head, tail }; }
     ... probability ( coin ) { table 0.5, 0.5; }
-    ... probability ( told | coin ) { (head) 0.9, 0.1; (tail) 0.2, 0.8; }'''
+    ... probability ( report | coin ) { (head) 0.9, 0.1; (tail) 0.2, 0.8; }'''
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "coins.bif"
     ...     size = file.write_text(text)
     ...     network = read_bif(file)
-    >>> network.parents["told"], network.tables["told"].tolist()
+    >>> network.parents["report"], network.tables["report"].tolist()
     (('coin',), [[0.9, 0.1], [0.2, 0.8]])
     """
     path = Path(path)
@@ -64,7 +64,7 @@ def _read_text(path: Path) -> str:
             content = gzip.decompress(content)
         return content.decode("utf-8-sig")
     except (OSError, EOFError, zlib.error):
-        raise ValueError(f"{path.name} must be compressed by gzip, whole; it isn't") from None
+        raise ValueError(f"{path.name} must be a complete gzip file; it isn't") from None
     except UnicodeDecodeError as error:
         raise ValueError(f"{path.name} must be text in UTF-8; byte {error.start + 1} isn't") from None
 
@@ -79,7 +79,7 @@ class _Token(NamedTuple):
 
 
 class _Tokens:
-    """The words and marks of a file, one after the other; whoever asks for what isn't there is told the line."""
+    """The words and marks of a file, one after the other; errors name the line."""
 
     def __init__(self, source: str, text: str) -> None:
         self.source = source
@@ -97,7 +97,7 @@ class _Tokens:
                 what = (
                     "a comment /* must end with */" if text.startswith("/*", place) else 'a name in " must end with "'
                 )
-                self.fail(line, f"{what} in time; it doesn't")
+                self.fail(line, f"{what}; it doesn't")
             kind = str(found.lastgroup)
             if kind == "space":
                 line += found[kind].count("\n")
@@ -108,7 +108,7 @@ class _Tokens:
     def next(self) -> _Token:
         for token in self.stream:
             return token
-        self.fail(self.last_line, "the file must be whole; it ends within a block")
+        self.fail(self.last_line, "the file must be complete; it ends within a block")
 
     def mark(self, expected: str) -> _Token:
         token = self.next()
@@ -177,8 +177,8 @@ class _Parser:
             cycle = [edge[0] for edge in nx.find_cycle(nx.DiGraph(edges))]
         except nx.NetworkXNoCycle:
             return
-        told = " -> ".join([*cycle, cycle[0]])
-        self.fail(max(self.lines[name] for name in cycle), f"the graph must be acyclic; it contains {told}")
+        path = " -> ".join([*cycle, cycle[0]])
+        self.fail(max(self.lines[name] for name in cycle), f"the graph must be acyclic; it contains {path}")
 
     def _read_network(self) -> None:
         if not (token := self.tokens.next()).is_mark:
@@ -221,7 +221,7 @@ class _Parser:
         self.tokens.mark("{")
         for token in tokens:
             if token.text not in self.levels:
-                self.fail(token.line, f"every name must be a variable declared before; {token.text!r} is none")
+                self.fail(token.line, f"every name must be a variable declared before; {token.text!r} is not")
         names = [token.text for token in tokens]
         if not names or len(set(names)) < len(names):
             self.fail(line, f"a probability block names its variable and each parent once; received {names}")
@@ -243,7 +243,7 @@ class _Parser:
             if token.text == "(":
                 place = self._configuration(parents, token.line)
                 if not np.isnan(table[place]).all():
-                    self.fail(token.line, f"a configuration may come once; that of {name!r} comes again")
+                    self.fail(token.line, f"every configuration is given once; one of {name!r} is repeated")
                 table[place] = self._distributions(name, shape[-1:], token.line)
             elif token.text == "table":
                 # It begins with the first level under every configuration: the variable counts slowest.
@@ -255,8 +255,10 @@ class _Parser:
         if default is not None:
             table[missing] = default
         elif missing.any():
-            told = ", ".join(self.levels[p][k] for p, k in zip(parents, np.argwhere(missing)[0].tolist(), strict=True))
-            self.fail(line, f"every configuration must have probabilities; {name!r} has none for ({told})")
+            levels = ", ".join(
+                self.levels[p][k] for p, k in zip(parents, np.argwhere(missing)[0].tolist(), strict=True)
+            )
+            self.fail(line, f"every configuration must have probabilities; {name!r} has none for ({levels})")
         return table
 
     def _configuration(self, parents: list[str], line: int) -> tuple[int, ...]:
@@ -345,7 +347,7 @@ def write_bif(network: DiscreteNetwork, path: str | Path, name: str = "unknown")
         with Path(path).open("x", encoding="utf-8", newline="\n") as file:
             file.write("\n".join(lines) + "\n")
     except FileExistsError:
-        raise ValueError(f"nothing is overwritten; {str(path)!r} is there: choose another name") from None
+        raise ValueError(f"nothing is overwritten; {str(path)!r} exists: choose another name") from None
 
 
 def _joined(names: Iterable[str]) -> str:
@@ -353,7 +355,7 @@ def _joined(names: Iterable[str]) -> str:
 
 
 def _quoted(name: str) -> str:
-    """Return a name as it is written: in quotes where it isn't one plain word."""
+    """Return a name as it is written: in quotes unless it is a plain word."""
     if '"' in name or "\n" in name:
         raise ValueError(f"a name in a BIF file may hold no quotation mark and no line break; received {name!r}")
     return name if re.fullmatch(_WORD, name) else f'"{name}"'

@@ -182,7 +182,7 @@ class DiscreteNetwork:
 
 
 def check_table_size(name: str, shape: Iterable[int]) -> None:
-    """Refuse a table that would take more memory than anyone means it to."""
+    """Refuse a table that would take too much memory."""
     size = prod(shape)
     if size > MAX_TABLE:
         raise ValueError(f"a table may hold {MAX_TABLE:,} probabilities; that of {name!r} would hold {size:.3g}")

@@ -193,7 +193,7 @@ def random_network(
     matrix, names = read_dag(dag)
     given = levels if isinstance(levels, Mapping) else dict.fromkeys(names, levels)
     if unknown := [name for name in given if name not in names]:
-        raise ValueError(f"levels must be those of variables; {unknown[0]!r} is none")
+        raise ValueError(f"levels must be given for variables; {unknown[0]!r} is not one")
     counts = [given.get(name, 2) for name in names]
     for name, count in zip(names, counts, strict=True):
         check_count(f"the number of levels of {name!r}", count, 2)

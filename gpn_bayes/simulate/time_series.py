@@ -1,4 +1,4 @@
-"""Time series drawn from a structural vector autoregression: what variables do to each other at once, and later."""
+"""Time series drawn from a structural vector autoregression: instantaneous and lagged effects."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from gpn_bayes.simulate.relations import signed_uniform
 
 # Every mode of the process decays at least to this share from one time to the next.
 _SLOWEST_DECAY = 0.95
-# Weights are drawn so many times at most; if the process grows with all of them, the slowest growing are shrunk.
+# Weights are drawn at most this many times; if the process grows with all of them, the slowest growing are shrunk.
 _MOST_DRAWS = 100
 # Times that pass before a realisation begins; by then nothing is left of where it started.
 _WARM_UP = 200

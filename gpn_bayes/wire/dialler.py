@@ -118,7 +118,7 @@ class Dialler:
                         f"the coordinator at {self._target} must be reachable; it wasn't for "
                         f"{self._limits.patience_seconds:g} seconds ({details})"
                     ) from None
-                # It may only not have been started yet; told at once, and louder if it takes long.
+                # It may not have been started yet; logged at once, and as a warning if it takes long.
                 if levels and (len(levels) == 2 or lost > self._limits.silence_seconds):
                     _log.log(levels.pop(0), "the coordinator at %s can't be reached (%s)", self._target, details)
             # Clients that lost the same coordinator should not all come back in the same moment.

@@ -72,13 +72,13 @@ def receive_header(stream: socket.socket, due: str, patience: float) -> Header:
         How many seconds to wait.
     """
     deadline = _deadline(patience, 0)
-    what = f"a message of kind {due!r} was due"
+    what = f"a message of kind {due!r} was expected"
     kind_length, length = _HEADER.unpack(_read(stream, _HEADER.size, deadline, what))
     if not 0 < kind_length <= MAX_KIND:
-        raise WireError(f"{what}; received bytes that are no message")
+        raise WireError(f"{what}; received other bytes")
     kind = _read(stream, kind_length, deadline, what)
     if not (kind.isascii() and kind.decode("ascii").isprintable()):
-        raise WireError(f"{what}; received bytes that are no message")
+        raise WireError(f"{what}; received other bytes")
     return Header(kind.decode("ascii"), length)
 
 
@@ -136,7 +136,7 @@ def _plain_errors(what: str) -> Iterator[None]:
     except WireError:
         raise
     except TimeoutError:
-        raise WireError(f"{what}; nothing happened in time") from None
+        raise WireError(f"{what}; it timed out") from None
     except OSError as error:
         # TLS has a reason where sockets have a text; neither holds data.
         raise WireError(f"{what}; the connection broke ({reason_of(error)})") from None

@@ -26,11 +26,11 @@ from gpn_bayes.wire.framing import (
 _HELLO = "hello"
 _VERSION = b"gpn_bayes link 1"
 _END = "the end"
-# What may be told of why a run ended: chosen from here, so that no text of an error ever leaves.
+# The reasons that may be sent for the end of a run: fixed texts, so that no error text ever leaves.
 REASONS = {
     b"interrupted": "it was interrupted",
     b"refused": "it refused a setting or a table",
-    b"protocol": "it received what it must not receive, or nothing in time",
+    b"protocol": "it received an invalid message, or none in time",
     b"failed": "it failed",
 }
 _HANDSHAKE_SECONDS = 10.0
@@ -79,7 +79,7 @@ class Credentials:
         """Refuse any certificate but the one that is expected."""
         shown = stream.getpeercert(binary_form=True) or b""
         if hashlib.sha256(shown).digest() != hashlib.sha256(self._peer_bytes()).digest():
-            raise WireError("the other party's certificate must be the one that is expected; it is another")
+            raise WireError("the other party's certificate must be the expected one; it is another")
 
     def _peer_bytes(self) -> bytes:
         return read_certificate(self.peer).public_bytes(Encoding.DER)
@@ -141,7 +141,7 @@ class TlsLink:
             code = receive_content(self._stream, header, None, self._patience)
             raise WireError(f"the other party ended the run: {REASONS.get(code, 'it gave no reason')}")
         if header.kind != kind:
-            raise WireError(f"a message of kind {kind!r} was due; received one of kind {header.kind!r}")
+            raise WireError(f"a message of kind {kind!r} was expected; received one of kind {header.kind!r}")
         content = receive_content(self._stream, header, length, self._patience)
         self.received += len(header_bytes(kind, 0)) + len(content)
         return content
@@ -209,7 +209,7 @@ class Listener:
         patience : float
             How many seconds to wait for each message, later.
         tell : callable
-            Is told why a caller was refused.
+            Called with the reason why a caller was refused.
         """
         deadline, refused = time.monotonic() + wait, ""
         while (left := deadline - time.monotonic()) > 0:
@@ -283,7 +283,7 @@ def _handshake(plain: socket.socket, context: ssl.SSLContext, server: bool) -> s
         return context.wrap_socket(plain, server_side=server)
     except ssl.SSLCertVerificationError as error:
         raise WireError(
-            f"the other party's certificate must be the one that is expected; it isn't ({error.verify_message})"
+            f"the other party's certificate must be the expected one; it isn't ({error.verify_message})"
         ) from None
     except TimeoutError:
         raise WireError("the other party must begin with TLS; it didn't in time") from None

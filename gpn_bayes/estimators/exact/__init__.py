@@ -1,4 +1,4 @@
-"""Exact search: the DAG with the highest score, and the proof or what is missing of it."""
+"""Exact search: the DAG with the highest score, with proof of optimality or the remaining gap."""
 
 from gpn_bayes.estimators.exact.learner import Exact
 

@@ -24,17 +24,17 @@ _DP_UP_TO = 20
 
 
 class Exact(ScoreBasedEstimator):
-    """The DAG with the highest score of all, proved to be it; or a good one, and how far from the best it is at most.
+    """The DAG with the highest score, with proof; or a good one, and a bound on its distance to the best.
 
     Only parent sets that no subset of theirs is as good as are searched, see
-    `gpn_bayes.estimators.pops.potentially_optimal_sets`; nothing is lost by that.
+    `gpn_bayes.estimators.pops.potentially_optimal_sets`; this loses nothing.
 
     Parameters
     ----------
     score : Score or str, default "bic"
         What to maximise.
     max_parents : int, optional
-        Largest number of parents of a node. By default all are allowed up to 16 variables, and beyond that as many as
+        Maximum number of parents per node. By default all are allowed up to 16 variables, and beyond that as many as
         leave a node 50,000 parent sets.
     method : {"auto", "dp", "ilp", "a-star"}
         "dp" is dynamic programming over subsets, for at most 25 variables; it takes the same time whatever the data.
@@ -44,9 +44,9 @@ class Exact(ScoreBasedEstimator):
     time_limit : float, optional
         Seconds that the search may take, once the parent sets are scored; the best DAG found by then is returned.
     gap : float, default 0
-        Stop as soon as the DAG is known to be at most so many nats below the best.
+        Stop as soon as the DAG is known to be at most this many nats below the best.
     required, forbidden : iterable of (parent, child)
-        Edges that must, or must not, be there.
+        Required and forbidden edges.
     tiers : optional
         No edge leads from a later tier to an earlier one; as in `gpn_bayes.sample`.
     random_state : int, Generator or None, default 0
@@ -131,7 +131,7 @@ class Exact(ScoreBasedEstimator):
         return adjacency_of(sets, outcome.rows)
 
     def _chosen_method(self, n: int) -> str:
-        """Check the settings, before any time is spent on scores, and say which method they mean."""
+        """Check the settings before any scoring, and return the method they mean."""
         check_choice("method", self.method, METHODS)
         if self.time_limit is not None and not self.time_limit > 0:
             raise ValueError(f"time_limit must be a positive number of seconds; received {self.time_limit!r}")

@@ -1,4 +1,4 @@
-"""What every exact method returns, and the clock it watches."""
+"""What every exact method returns, and its time limit."""
 
 from time import monotonic
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ class Outcome(NamedTuple):
 
 
 class Clock:
-    """Tells how much of the time that was granted is left.
+    """The time that is left of a limit.
 
     Examples
     --------

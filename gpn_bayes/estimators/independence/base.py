@@ -46,7 +46,7 @@ class ConditionalIndependenceTest(ABC):
         data : DataFrame, ndarray, path, Dataset or SufficientStatistics
             The table.
         random_state : int, Generator or None
-            Where permutations come from, in tests that use any.
+            Source of randomness for permutations, in tests that use any.
         """
         return self._bind(read_data(data), np.random.default_rng(random_state))
 
@@ -85,7 +85,7 @@ class BoundTest(ABC):
 
     @abstractmethod
     def _p_value(self, x: int, y: int, given: Nodes) -> float:
-        """Return the p-value for x < y and an ascending set; NaN where the data can't tell."""
+        """Return the p-value for x < y and an ascending set; NaN where the data don't determine it."""
 
     def p_value(self, x: Hashable, y: Hashable, given: Iterable[Hashable] = ()) -> float:
         """Return the p-value of the hypothesis that x and y are independent given a set of others.
@@ -100,13 +100,13 @@ class BoundTest(ABC):
         Returns
         -------
         float
-            NaN where the data can't tell, for instance since the set determines one of the two.
+            NaN where the data don't determine it, for instance because the set determines one of the two.
         """
         i, j = (graphs.node_index(node, self.names) for node in (x, y))
         others = [graphs.node_index(node, self.names) for node in given]
         if len({i, j, *others}) < 2 + len(others):
-            told = [self.names[k] for k in (i, j, *others)]
-            raise ValueError(f"x, y and the variables given must all differ; received {told}")
+            variables = [self.names[k] for k in (i, j, *others)]
+            raise ValueError(f"x, y and the variables given must all differ; received {variables}")
         return self.known(i, j, tuple(others))
 
     def known(self, x: int, y: int, given: Nodes) -> float:
@@ -179,7 +179,7 @@ class BoundTest(ABC):
 
 
 def neighbour_sets(x: int, y: int, size: int, adjacent: Bools) -> Iterator[Nodes]:
-    """Yield the sets of so many neighbours of x, and then of y, each set once.
+    """Yield the sets of `size` neighbours of x, and then of y, each set once.
 
     Examples
     --------
@@ -199,7 +199,7 @@ class CallableTest(ConditionalIndependenceTest):
     ----------
     function : callable
         Takes the table as a DataFrame of numbers (categories by their codes), the names of two variables and a tuple of
-        names of those given; returns the p-value, or NaN where the data can't tell.
+        names of those given; returns the p-value, or NaN where the data don't determine it.
 
     Examples
     --------
@@ -213,7 +213,7 @@ class CallableTest(ConditionalIndependenceTest):
 
     def _bind(self, data: Data, rng: np.random.Generator) -> BoundTest:
         if not isinstance(data, Dataset):
-            raise ValueError("a test of one's own needs the rows; received SufficientStatistics")
+            raise ValueError("a user-defined test needs the rows; received SufficientStatistics")
         return _BoundCallable(self.function, data)
 
 

@@ -34,7 +34,7 @@ class NOTEARS(GraphEstimator):
 
     .. math:: F(W) = \tfrac{1}{2n} \lVert X - X W \rVert^2 + \lambda \lVert W \rVert_1
 
-    over acyclic W, on centred columns in the units they have; nothing is standardised. By default it searches over
+    over acyclic W, on centred columns in their original units; nothing is standardised. By default it searches over
     orders of the variables, where each has its lasso regression on those before it, from several starts; the methods
     of the paper can be asked for. Weights below `threshold` are cut off at the end.
 
@@ -52,8 +52,8 @@ class NOTEARS(GraphEstimator):
     method : {"auto", "order-search", "central-path", "augmented-lagrangian"}
         "order-search": insertions over the order with refits, from the simple starts. "auto": the same, from the
         central path too. "central-path" (Bello et al. 2022) and "augmented-lagrangian" (the original): those alone. The
-        result of the central path is made exactly acyclic and refitted; that of the augmented Lagrangian is left as it
-        is, h below 1e-8.
+        result of the central path is made exactly acyclic and refitted; that of the augmented Lagrangian is left
+        unchanged, with h below 1e-8.
     solver : {"orthant-wise", "proximal"}
         The quasi-Newton method of the continuous methods; "proximal" is that of the paper's section 4.2.
     starts : "auto" or sequence of str
@@ -63,15 +63,15 @@ class NOTEARS(GraphEstimator):
         How often the best minimum is left by a few random moves and searched from again; by default 6000 / d, between
         20 and 300, and a twentieth of that for the losses that need rows.
     score : Score or str
-        What `lambda1="bic"` and `threshold="auto"` go by.
+        What `lambda1="bic"` and `threshold="auto"` maximise.
     check_scale : bool
         Whether to fit standardised columns as well (least squares only), and to warn where that gives another answer.
     required, forbidden : iterable of (parent, child)
-        Edges that must, or must not, be there.
+        Required and forbidden edges.
     tiers : optional
         No edge leads from a later tier to an earlier one; as in `gpn_bayes.sample`.
     random_state : int, Generator or None
-        Where the moves of the search come from.
+        Source of randomness for the moves of the search.
     progressbar : bool
         Whether to show progress.
 
@@ -165,9 +165,9 @@ class NOTEARS(GraphEstimator):
         Parameters
         ----------
         X : DataFrame, array, path, Dataset or SufficientStatistics
-            Variables are columns. Statistics do for least squares.
+            Variables are columns. Statistics suffice for least squares.
         y : None
-            Ignored; for scikit-learn's sake.
+            Ignored; for compatibility with scikit-learn.
         """
         self._check_settings()
         lambda1 = 0.0 if self.lambda1 == "bic" else float(self.lambda1)

@@ -1,4 +1,4 @@
-"""Whether an estimate hinges on the units of the variables."""
+"""Whether an estimate depends on the units of the variables."""
 
 import warnings
 from typing import Any
@@ -19,7 +19,7 @@ def varsortability(adjacency: np.ndarray, variances: Floats) -> float:
 
     For every length, all pairs of variables that a path of that length joins are counted; the answer is the share of
     those whose variance grows from the first to the last, where equal variances count half (Reisach et al. 2021). At
-    1, sorting the variables by their variance gives the order; at 1/2 variances tell nothing. NaN without edges.
+    1, sorting the variables by their variance gives the order; at 1/2 variances say nothing. NaN without edges.
 
     Examples
     --------
@@ -61,12 +61,12 @@ def compare_scales(adjacency: Adjacency, standardised: Adjacency, variances: Flo
     """
     distance = metrics.shd(adjacency, standardised)
     edges = max(int(adjacency.sum()), int(standardised.sum()))
-    hinges = distance > 1 and distance > _SHARE * edges
+    depends = distance > 1 and distance > _SHARE * edges
     sortable = varsortability(adjacency, variances)
-    if hinges:
+    if depends:
         warnings.warn(
-            f"the estimate hinges on the units of the variables: with every column scaled to unit variance, {distance} "
-            f"edges come out otherwise ({int(adjacency.sum())} edges raw, {int(standardised.sum())} standardised); "
+            f"the estimate depends on the units of the variables: with every column scaled to unit variance, "
+            f"{distance} edges differ ({int(adjacency.sum())} edges raw, {int(standardised.sum())} standardised); "
             f"{100 * sortable:.0f}% of its paths lead to a larger variance. Trust the directions only if all variables "
             "are measured in the same units and have similar noise",
             UserWarning,
@@ -76,5 +76,5 @@ def compare_scales(adjacency: Adjacency, standardised: Adjacency, variances: Flo
         "varsortability": sortable,
         "shd_standardised": distance,
         "standardised_adjacency": standardised,
-        "hinges_on_scale": hinges,
+        "hinges_on_scale": depends,
     }

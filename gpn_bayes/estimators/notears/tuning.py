@@ -1,4 +1,4 @@
-"""The penalty and the threshold that a decomposable score of the resulting DAG likes best."""
+"""The penalty and the threshold that maximise a decomposable score of the resulting DAG."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from gpn_bayes.scores.cache import ScoreCache
 _PATH_STEP = 0.6
 # The path ends at this share of the least variance; what is weaker than that is noise at any number of rows.
 _PATH_END = 0.01
-# It ends sooner after so many penalties without a better score.
+# It ends early after this many penalties without a better score.
 _PATIENCE = 8
 _KICKS = 3
 

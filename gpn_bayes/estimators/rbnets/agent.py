@@ -1,4 +1,4 @@
-"""Who walks through the order graph: an agent that learns, a double deep Q-network; or chance, to compare with."""
+"""Agents on the order graph: a double deep Q-network that learns, and a random one for comparison."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -105,7 +105,7 @@ class Agent:
         return targets
 
     def _learn(self) -> None:
-        """Take a step once there is a batch to take it from; refresh the frozen network every so many."""
+        """Take a step once there is a batch to take it from; refresh the target network at fixed intervals."""
         if len(self._memory) < min(self._settings.batch, self._settings.buffer):
             return
         some = self._memory.draw(self._rng, self._settings.batch)

@@ -1,4 +1,4 @@
-"""The learner: walks through the order graph, each wiser than the last, and the best DAG that any of them met."""
+"""The learner: repeated walks through the order graph, and the best DAG found on them."""
 
 from collections.abc import Sequence
 from numbers import Real
@@ -38,7 +38,7 @@ class RBNets(ScoreBasedEstimator):
     score : Score or str, default "bic"
         What to maximise.
     max_parents : int, optional
-        Largest number of parents of a node; by default all up to 16 variables, fewer where there are more.
+        Maximum number of parents per node; by default all up to 16 variables, fewer where there are more.
     episodes : int, default 300
         Number of orders to try.
     exploration : {"ucb", "epsilon-greedy", "random"}
@@ -55,7 +55,7 @@ class RBNets(ScoreBasedEstimator):
     buffer : int, default 2000
         How many placements are remembered.
     batch : int, default 200
-        How many of them, drawn at random, a gradient step looks at; learning begins when there are so many.
+        How many of them, drawn at random, a gradient step looks at; learning begins when there are this many.
     refresh : int, default 300
         Number of gradient steps after which the second network, the one that values choices, becomes a copy of the
         first.
@@ -64,18 +64,18 @@ class RBNets(ScoreBasedEstimator):
     gamma : float, default 1.0
         The weight of what follows a choice, from 0 to 1; with 1, values are scores of whole orders.
     required, forbidden : iterable of (parent, child)
-        Edges that must, or must not, be there.
+        Required and forbidden edges.
     tiers : optional
         No edge leads from a later tier to an earlier one; as in `gpn_bayes.sample`.
     random_state : int, Generator or None
-        Where weights, batches and random choices come from.
+        Source of randomness for weights, batches and random choices.
     progressbar : bool
         Whether to show progress.
 
     Attributes
     ----------
     graph_, adjacency_, weights_, log_score_, max_parents_
-        As of every score-based learner.
+        As in every score-based learner.
     order_ : list of str
         The order of the estimate, parents before their children.
     episode_scores_ : ndarray of float
@@ -83,7 +83,7 @@ class RBNets(ScoreBasedEstimator):
     trace_ : ndarray of float
         The best score after each episode.
     interrupted_ : bool
-        Whether Ctrl-C ended the learning; the best order until then is kept.
+        Whether Ctrl-C ended the learning; the best order so far is kept.
 
     Examples
     --------
@@ -199,5 +199,5 @@ class RBNets(ScoreBasedEstimator):
 
 def _check_range(name: str, value: Any, most: float) -> None:
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= most or value == np.inf:
-        told = "finite and 0 or more" if most == np.inf else f"from 0 to {most}"
-        raise ValueError(f"{name} must be {told}; received {value!r}")
+        rule = "finite and 0 or more" if most == np.inf else f"from 0 to {most}"
+        raise ValueError(f"{name} must be {rule}; received {value!r}")

@@ -30,7 +30,7 @@ class OrderGraph:
     least, best : ndarray of float
         The scores of every variable's least and best parent set.
     unit : float
-        A reward of -1 is a loss of so many units of the score.
+        A reward of -1 is a loss of this many units of the score.
     """
 
     def __init__(self, sets: ParentSets, required: Bools) -> None:

@@ -64,6 +64,6 @@ class ReplayBuffer:
         self._added += 1
 
     def draw(self, rng: np.random.Generator, count: int) -> Transitions:
-        """Return so many at random, any of them perhaps more than once."""
+        """Return a random batch, drawn with replacement."""
         rows = rng.integers(len(self), size=count)
         return Transitions(*(kept[rows] for kept in self._kept))

@@ -28,12 +28,12 @@ class _Combination(GraphEstimator, ABC):
     acyclic_: bool
 
     def fit(self, X: Iterable[Any], y: Any = None) -> Self:  # noqa: N803 (scikit-learn's name)
-        """Learn every client's graph, and put them together.
+        """Learn every client's graph, and combine them.
 
         Parameters
         ----------
         X : list of DataFrames, arrays or paths
-            One a client; the same columns in the same order.
+            One per client; the same columns in the same order.
         y : graph, optional
             The true graph, for `Best` alone.
         """
@@ -54,7 +54,7 @@ class _Combination(GraphEstimator, ABC):
 
     def _dag(self) -> DiGraph:
         if not bool(graphs.is_acyclic(self.adjacency_)):
-            raise ValueError("only DAGs have a score; what the clients' graphs were put together to has a cycle")
+            raise ValueError("only DAGs have a score; the combination of the clients' graphs has a cycle")
         return self.graph_
 
 
@@ -74,7 +74,7 @@ class Voting(_Combination):
     Attributes
     ----------
     graph_, adjacency_
-        As of every learner, but maybe with cycles, and undirected edges both ways.
+        As in every learner, but maybe with cycles, and undirected edges both ways.
     acyclic_ : bool
         Whether there is no directed cycle, of edges that aren't undirected.
     shares_ : ndarray, shape (d, d)
@@ -122,7 +122,7 @@ class Averaging(_Combination):
     Attributes
     ----------
     graph_, adjacency_
-        As of every learner, but maybe with cycles.
+        As in every learner, but maybe with cycles.
     weights_, raw_weights_ : ndarray, shape (d, d)
         The average with and without the threshold.
     acyclic_ : bool
@@ -166,7 +166,7 @@ class Best(_Combination):
     Attributes
     ----------
     graph_, adjacency_
-        As of every learner.
+        As in every learner.
     client_ : int
         Whose graph it is, from 0 on.
     distances_ : ndarray of int
@@ -234,7 +234,7 @@ class AllData(GraphEstimator):
         Parameters
         ----------
         X : list of DataFrames, arrays or paths
-            One a client; the same columns in the same order.
+            One per client; the same columns in the same order.
         y : None
             Ignored.
         """

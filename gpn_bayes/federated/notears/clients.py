@@ -50,7 +50,7 @@ def check_same_columns(parts: Sequence[Part]) -> None:
 def listed(tables: Iterable[Any]) -> list[Any]:
     """Return tables as a list, or refuse what is a single table."""
     if isinstance(tables, pd.DataFrame | str | Dataset) or not isinstance(tables, Iterable):
-        raise ValueError(f"fit needs a list of tables, one a client; received {type(tables).__name__}")
+        raise ValueError(f"fit needs a list of tables, one per client; received {type(tables).__name__}")
     return list(tables)
 
 

@@ -15,7 +15,7 @@ from gpn_bayes.federated.notears.tasks import ROUND, ROWS
 # By how much the strengths of the constraints grow from round to round, and where they end.
 _GROWTH_OF_RHO1, _GROWTH_OF_RHO2 = 1.75, 1.25
 _LARGEST_RHO = 1e16
-# With the largest rho, a run in which so many rounds halve neither h nor the distance goes nowhere.
+# With the largest rho, a run in which this many rounds halve neither h nor the distance has stalled.
 _PATIENCE = 10
 # To the last digits: what minimises a round exactly doesn't depend on how the clients' sums were rounded.
 _TOLERANCE = 1e-14
@@ -70,7 +70,7 @@ class Round(NamedTuple):
     state : {"running", "converged", "stalled", "out of rounds"}
         Whether this round was the last, and why.
     centre : ndarray or None
-        The means of all rows, where the clients have told their sum.
+        The means of all rows, where the clients have sent their sum.
     """
 
     number: int
@@ -84,7 +84,7 @@ class Round(NamedTuple):
 
 
 def consensus_rounds(channel: Channel, model: SharedModel, schedule: Schedule) -> Iterator[Round]:
-    """Yield where every round ends, until the run has converged, or goes nowhere.
+    """Yield where every round ends, until the run has converged or stalled.
 
     A round asks all clients for the sum of B_k + beta_k / rho2, where B_k fits the client's rows near the shared W, and
     minimises over W
@@ -127,7 +127,7 @@ def consensus_rounds(channel: Channel, model: SharedModel, schedule: Schedule) -
 
 
 def _about_rows(channel: Channel) -> tuple[dict[str, ArrayLike], np.ndarray | None]:
-    """Return what every task tells of all rows, and their means where intercepts are shared."""
+    """Return what every task says about all rows, and their means where intercepts are shared."""
     sums = channel.sum(ROWS, {})
     rows = float(sums["rows"])
     if "total" not in sums:
@@ -137,7 +137,7 @@ def _about_rows(channel: Channel) -> tuple[dict[str, ArrayLike], np.ndarray | No
 
 
 class _Watch:
-    """Tells when a run is over."""
+    """Decides when a run is over."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule

@@ -30,15 +30,15 @@ class FederatedNOTEARS(GraphEstimator):
 
     .. warning::
 
-       **This hides rows; it doesn't hide covariances.** With ``secure=False`` a client's every answer gives its
-       covariance away: :math:`S_k = [\rho_2 (W - B_k) - \beta_k] (B_k - I)^{-1}`, from the first message alone. With
-       ``secure=True`` only sums over all clients are ever seen; but a linear run opens some eighty of them, and in
+       **This hides rows; it doesn't hide covariances.** With ``secure=False`` every answer of a client reveals its
+       covariance: :math:`S_k = [\rho_2 (W - B_k) - \beta_k] (B_k - I)^{-1}`, from the first message alone. With
+       ``secure=True`` only sums over all clients are ever seen; but a linear run opens about eighty of them, and in
        small networks these sums together still determine every client's covariance, by least squares. A coordinator
-       that doesn't keep to the algorithm, and asks what it likes, needs fewer. **For linear
+       that deviates from the algorithm needs fewer. **For linear
        models use** `gpn_bayes.federated.secure_statistics` **instead**: one sum is opened, the total, and any learner
-       fitted to it, ``NOTEARS(...).fit(stats)``, gives the very answer of the pooled table. ADMM is for models that
-       have no such statistics (``model="mlp"``), and to compare with. What the sums of its rounds tell of single
-       clients there isn't known; nothing is proved.
+       fitted to it, ``NOTEARS(...).fit(stats)``, gives exactly the answer of the pooled table. ADMM is for models that
+       have no such statistics (``model="mlp"``), and to compare with. What the sums of its rounds reveal about
+       single clients isn't known; nothing is proved.
 
     Parameters
     ----------
@@ -69,22 +69,22 @@ class FederatedNOTEARS(GraphEstimator):
         Whether variables may act on themselves on the way to a DAG. "free" is the published algorithm, and gives its
         graphs; "masked" never lets them. "auto" is "free" for linear models of independent rows, else "masked".
     required, forbidden : iterable of (parent, child)
-        Edges that must, or must not, be there. Required ones have no penalty.
+        Required and forbidden edges. Required ones have no penalty.
     tiers : optional
         No edge leads from a later tier to an earlier one; as in `gpn_bayes.sample`.
     tolerance : float
         A run has converged once h and the sum over the clients of ||B_k - W||^2 are below it.
     max_rounds : int
-        It ends here at the latest.
+        Maximum number of rounds.
     random_state : int
-        Where the first parameters of networks come from.
+        Source of randomness for the first parameters of networks.
     progressbar : bool
         Whether to show progress.
 
     Attributes
     ----------
     graph_, adjacency_
-        As of every learner; always a DAG.
+        As in every learner; always a DAG.
     weights_ : ndarray, shape (d, d)
         Entry (i, j) is the weight of i -> j, or the norm of the weights of i in the network of j; zero below the
         threshold.
@@ -186,10 +186,10 @@ class FederatedNOTEARS(GraphEstimator):
         Parameters
         ----------
         X : list of DataFrames, arrays or paths
-            One a client; the same columns in the same order, any numbers of rows. For ``model="dynamic"`` a client has
+            One per client; the same columns in the same order, any number of rows. For ``model="dynamic"`` a client has
             a series, or a list of series.
         y : None
-            Ignored; for scikit-learn's sake.
+            Ignored; for compatibility with scikit-learn.
         """
         settings = Settings(**{field.name: getattr(self, field.name) for field in fields(Settings)})
         parts = read_clients(X, settings)
@@ -225,7 +225,7 @@ class FederatedNOTEARS(GraphEstimator):
         self._keep_graph(found.adjacency, names, None)
         if self.state_ == "out of rounds":
             warnings.warn(
-                f"the clients must come to agree on a DAG; after {last.number} rounds h is {last.h:.2g} and the sum of "
+                f"the clients must agree on a DAG; after {last.number} rounds h is {last.h:.2g} and the sum of "
                 f"squared distances {last.consensus:.2g}: raise max_rounds",
                 UserWarning,
                 stacklevel=3,

@@ -9,14 +9,14 @@ from gpn_bayes._util.checks import check_choice, check_count, check_not_negative
 MODELS = ("linear", "mlp", "dynamic")
 INTERCEPTS = ("client", "shared")
 DIAGONALS = ("auto", "free", "masked")
-# The penalty and the first strength of the constraints that each model has unless told otherwise.
+# The penalty and the first strength of the constraints that each model has by default.
 _PENALTIES = {"linear": 0.01, "mlp": 0.001, "dynamic": 0.01}
 _STRENGTHS = {"linear": 0.001, "mlp": 0.1, "dynamic": 0.001}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What `FederatedNOTEARS` is told, checked; see there."""
+    """The checked settings of `FederatedNOTEARS`; see there."""
 
     model: str = "linear"
     lambda1: float | None = None

@@ -12,7 +12,7 @@ ROUND = "round"
 
 
 class RoundTask(NamedTuple):
-    """What a client is told in a round.
+    """What a client receives in a round.
 
     Attributes
     ----------

@@ -31,7 +31,7 @@ _PAUSE = 0.2  # seconds after the first refusal; longer after each
 def take_part(
     config: ClientConfig, data: Dataset, again: bool = False, tell: Callable[[str], None] = lambda text: None
 ) -> None:
-    """Take part in a coordinator's run, or go on with it, until it is over.
+    """Take part in a coordinator's run, new or resumed, until it is over.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class _Client:
 
     def _end(self, end: messages.End) -> None:
         if not end.finished:
-            raise ConnectionError(f"the coordinator must carry the run to its end; it gave up: {end.reason[:200]}")
+            raise ConnectionError(f"the coordinator must complete the run; it gave up: {end.reason[:200]}")
         self._store.finish(end.run)
         _log.info("run %s is over", end.run)
 
@@ -163,7 +163,7 @@ class _Client:
         self._refusals += 1
         _log.warning("refused: %s", error)
         if self._refusals > _MOST_REFUSALS:
-            raise ValueError(f"instructions must be such as can be followed; the last wasn't: {error}") from None
+            raise ValueError(f"instructions must be valid; the last wasn't: {error}") from None
         if isinstance(error, ProtocolError):
             self._dialler.refuse("" if self._session is None else self._session.plan.run, str(error))
         time.sleep(_PAUSE * self._refusals)

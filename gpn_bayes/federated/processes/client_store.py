@@ -97,11 +97,11 @@ class ClientStore:
             return None
         known, known_data, finished, private_key, keys, round_number, request, answer, state = row
         if known != plan.to_json():
-            raise ProtocolError("a run must stay what it was when this client joined it; received another plan")
+            raise ProtocolError("a run's plan must not change after this client joined; received another")
         if known_data != data_fingerprint:
             raise ValueError("a client's table must stay the same during a run; received another")
         if finished:
-            raise ProtocolError("this run is over for this client; it needs a new one")
+            raise ProtocolError("this run is over for this client; start a new one")
         session = ClientSession(plan, client, make_participant(), private_key)
         session.participant.restore(unpack(state))
         signed_keys = keys_from_message(messages.Keys.FromString(keys))

@@ -30,7 +30,7 @@ class Credentials:
 
 @dataclass(frozen=True)
 class CoordinatorConfig:
-    """What a coordinator is told; see `read_coordinator`."""
+    """The configuration of a coordinator; see `read_coordinator`."""
 
     program: str
     listen: str
@@ -51,7 +51,7 @@ class CoordinatorConfig:
 
 @dataclass(frozen=True)
 class ClientConfig:
-    """What a client is told; see `read_client`."""
+    """The configuration of a client; see `read_client`."""
 
     name: str
     coordinator: str

@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 def coordinate(config: CoordinatorConfig, tell: Callable[[str], None] = lambda text: None) -> Path:
-    """Carry out a run, or go on with one, and return the file of its results.
+    """Start or resume a run, and return the file of its results.
 
     Parameters
     ----------
@@ -75,5 +75,5 @@ def _take_up(store: CoordinatorStore, config: CoordinatorConfig) -> Plan:
             f"nothing is overwritten; {str(config.out)!r} holds a run with another program, other settings, variables "
             "or clients: choose another out"
         )
-    _log.info("going on with run %s", known.run)
+    _log.info("resuming run %s", known.run)
     return known

@@ -33,21 +33,21 @@ class CoordinatorStore:
                 self._connection.execute(statement)
 
     def plan(self) -> Plan | None:
-        """Return what the run is about; None if there is none yet."""
+        """Return the run's plan; None if there is none yet."""
         row = self._connection.execute("SELECT plan FROM plan").fetchone()
         return None if row is None else Plan.from_json(row[0])
 
     def start(self, plan: Plan) -> None:
-        """Write down what the run is about."""
+        """Record the run's plan."""
         with sqlite.transaction(self._connection) as connection:
             connection.execute("INSERT INTO plan VALUES (?, 0)", (plan.to_json(),))
 
     def ended(self) -> bool:
-        """Return whether the clients were told that the run is over."""
+        """Return whether the clients know that the run is over."""
         return bool(self._connection.execute("SELECT ended FROM plan").fetchone()[0])
 
     def end(self) -> None:
-        """Write down that the clients were told that the run is over."""
+        """Record that the clients know that the run is over."""
         with sqlite.transaction(self._connection) as connection:
             connection.execute("UPDATE plan SET ended = 1")
 
@@ -73,7 +73,7 @@ class CoordinatorStore:
             return None
         if row[0] != request:
             raise ValueError(
-                f"a run that goes on must ask what it asked before; round {number} differs (another version of the "
+                f"a resumed run must repeat its requests; round {number} differs (another version of the "
                 "program, or another machine?): start a new run"
             )
         return unpack(row[1])

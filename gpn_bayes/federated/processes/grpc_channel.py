@@ -82,8 +82,8 @@ class GrpcChannel(Channel):
         return sums
 
     def end(self, finished: bool, reason: str = "") -> None:
-        """Tell the clients that the run is over, unless they were told; without this they wait for it to go on."""
-        # Where it never listened, those that wait are told only good news: a failure may be one of listening.
+        """Tell the clients that the run is over, unless they know; without this they wait for it to resume."""
+        # If it never listened, waiting clients hear only of success: a failure may be one of listening.
         if not self._store.ended() and (finished or self._server is not None):
             self._meeting().end(finished, reason)
             if finished:

@@ -36,7 +36,7 @@ def check_plan(plan: Plan, config: ClientConfig, data: Dataset, store: ClientSto
     earlier = store.earlier_run(data.fingerprint, plan.program, plan.run)
     if find_program(plan.program).once and earlier is not None and not again:
         raise ValueError(
-            f"a table's {plan.program} are summed once: two sums over clients that differ by one give that one's away; "
+            f"a table's {plan.program} are summed once: two sums that differ by one client reveal that client's; "
             f"this table was part of run {earlier} (--again allows it)"
         )
 

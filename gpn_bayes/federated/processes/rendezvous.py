@@ -73,7 +73,7 @@ class Rendezvous:
         self._wait(lambda: round_sum.missing, f"answer round {round_sum.number}")
 
     def end(self, finished: bool, reason: str = "") -> None:
-        """Tell all clients that the run is over, those that ask within a few seconds."""
+        """Tell the clients that ask within a few seconds that the run is over."""
         with self._changed:
             self._end = messages.End(run=self._plan.run, finished=finished, reason=reason)
             self._changed.notify_all()
@@ -96,7 +96,7 @@ class Rendezvous:
     def announce(self, client: str, announcement: messages.Announcement) -> None:
         """Take a client's key, which must be its own, be signed, and stay the same."""
         if announcement.run != self._plan.run or announcement.client != client:
-            raise ValueError("a key must be for the present run and of the client that sends it; received another")
+            raise ValueError("a key must be for the current run and from the client that sends it; received another")
         if self._plan.secure:
             try:
                 check_key(key_from_message(announcement), self._plan.digest, self._fingerprints[client])
@@ -122,7 +122,7 @@ class Rendezvous:
             self._changed.notify_all()
 
     def refuse(self, client: str, refusal: messages.Refusal) -> None:
-        """Take note that a client doesn't follow an instruction; the run waits for it to think better of it."""
+        """Record that a client refused an instruction; the run waits until it accepts."""
         reason = "".join(c if c.isprintable() else "?" for c in refusal.reason[:_MAX_REASON])
         _log.warning("client %r refuses: %s", client, reason)
         self.beat(client)
@@ -153,7 +153,7 @@ class Rendezvous:
             _log.info("client %r is back", client)
 
     def _wait(self, missing: Callable[[], tuple[str, ...]], what: str) -> None:
-        """Wait till no client is missing; mention those that are silent, and give up those that are so for too long."""
+        """Wait till no client is missing; log those that are silent, and give up after too long a silence."""
         often = min(1.0, self._limits.silence_seconds)
         with self._changed:
             while True:
@@ -167,9 +167,9 @@ class Rendezvous:
         silence = time.monotonic() - self._last_seen[client]
         if silence > self._limits.patience_seconds:
             raise ConnectionError(
-                f"client {client!r} must {what}; nothing was heard of it for {silence:.0f} seconds: start it and this "
-                "run again, or a new run without it"
+                f"client {client!r} must {what}; nothing was heard from it for {silence:.0f} seconds: start it and "
+                "this run again, or a new run without it"
             )
         if silence > self._limits.silence_seconds and client not in self._silent:
             self._silent.add(client)
-            _log.warning("waiting for client %r to %s; nothing heard of it for %.0f seconds", client, what, silence)
+            _log.warning("waiting for client %r to %s; nothing heard from it for %.0f seconds", client, what, silence)

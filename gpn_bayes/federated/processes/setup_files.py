@@ -19,7 +19,7 @@ def write_parties(
     program: str = "statistics",
     days: int = DAYS,
 ) -> list[Path]:
-    """Make a certificate authority, and one folder a party: its certificate, key and configuration file.
+    """Make a certificate authority, and one folder per party: its certificate, key and configuration file.
 
     The authority's key isn't kept: nobody can add a party later. Whoever makes all keys could pose as anybody, so this
     is for trials; for real use every party makes its own key, and passes on the fingerprint of its certificate.
@@ -53,20 +53,20 @@ def write_parties(
     homes = [folder / name for name in (COORDINATOR, *clients)]
     for home in homes:
         if home.exists():
-            raise ValueError(f"nothing is overwritten; {str(home)!r} is there: choose another --out")
+            raise ValueError(f"nothing is overwritten; {str(home)!r} exists: choose another --out")
     host, _, port = address.rpartition(":")
     authority = new_authority(days)
     coordinator = new_party(authority, COORDINATOR, hosts=("localhost", host), days=days)
     identities = {name: new_party(authority, name, days=days) for name in clients}
     prints = "[clients]\n" + "".join(f'"{n}" = "{fingerprint(i.der)}"\n' for n, i in identities.items())
-    told = (
+    entries = (
         f'program = "{program}"\nlisten = "0.0.0.0:{port}"\nout = "results"\nsecure = true\n'
         f"variables = {json.dumps(list(variables), ensure_ascii=False)}\n\n"
     )
-    _write_party(homes[0], coordinator, authority, "coordinator.toml", told + _TLS + "\n" + prints)
+    _write_party(homes[0], coordinator, authority, "coordinator.toml", entries + _TLS + "\n" + prints)
     for home, identity in zip(homes[1:], identities.values(), strict=True):
-        told = f'coordinator = "{address}"\nstate = "state.sqlite"\nprograms = ["{program}"]\n\n'
-        _write_party(home, identity, authority, "client.toml", told + _TLS + "\n" + prints)
+        entries = f'coordinator = "{address}"\nstate = "state.sqlite"\nprograms = ["{program}"]\n\n'
+        _write_party(home, identity, authority, "client.toml", entries + _TLS + "\n" + prints)
     return homes
 
 

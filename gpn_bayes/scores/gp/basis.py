@@ -27,7 +27,7 @@ _SHRINK = 1.5
 _CHUNK = 8192
 # Functions are added for the length scale at which every second cell begins.
 _CELLS_A_LEVEL = 2
-# Beyond so many rows, errors may grow in proportion to them: so do differences in log likelihood that matter.
+# Beyond this many rows, errors may grow in proportion to them: so do differences in log likelihood that matter.
 MANY_ROWS = 3000
 # About the rounding of the kernel, relative to the number of rows; more only where C(theta) isn't positive definite.
 _RIDGE = 3e-16

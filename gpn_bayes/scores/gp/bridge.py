@@ -12,11 +12,11 @@ from gpn_bayes.scores.gp.low_rank import HyperPosterior, Modes
 from gpn_bayes.scores.gp.mixtures import without_prior
 from gpn_bayes.scores.gp.proposal import PILOT, Proposal
 
-# Asked for so many draws, returns at least as many draws of the posterior: (chains, draws of each, size).
+# Given a number of draws, returns at least as many draws of the posterior: (chains, draws of each, size).
 PosteriorDraws = Callable[[int, np.random.Generator], Floats]
 
 # A round whose error exceeds the target by more than a tolerated factor is followed by one planned with this margin, at
-# most so many times, none larger than this many times the first; only the last enters the estimate.
+# most this many times, none larger than this many times the first; only the last enters the estimate.
 _TOLERATED, _MARGIN, _REPEATS, _LARGEST_ROUND = 1.25, 1.2, 1, 8
 # Draws of the proposal for every posterior draw in the iteration.
 _PROPOSAL_DRAWS = 2

@@ -77,7 +77,7 @@ class DensePosterior:
 
     @one_blas_thread
     def log_densities(self, points: Floats) -> Floats:
-        """Return the log density at every point, one a row; minus infinity where it can't be computed."""
+        """Return the log density at every point, one per row; minus infinity where it can't be computed."""
         return np.array([self._log_density(phi) for phi in points])
 
     def _log_density(self, phi: Floats) -> float:

@@ -116,7 +116,7 @@ def _unfit(distribution: Any) -> str:
         return f"the variable {distribution.name!r}"
     if distribution.ndim > 0:
         return f"{name} with {distribution.ndim} dimension{'s' if distribution.ndim > 1 else ''}"
-    # What a custom distribution computes can't be told from its name and parameters; a censored one has point masses.
+    # What a custom distribution computes doesn't follow from its name and parameters; a censored one has point masses.
     if name in ("CustomDist", "Censored") or not distribution.dtype.startswith("float"):
         return name
     return "" if _is_constant(distribution) else f"{name} with a parameter that may vary"

@@ -1,4 +1,4 @@
-"""Means of importance weights: Pareto-smoothed, with control variates, and with honest errors."""
+"""Means of importance weights: Pareto-smoothed, with control variates and standard errors."""
 
 import math
 
@@ -7,12 +7,12 @@ import numpy as np
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.kernels.weights import pareto_fit
 
-# The tail that is fitted: so many times the root of the number of weights, but at most this share of them.
+# The tail that is fitted: this many times the root of the number of weights, but at most this share of them.
 _TAIL, _LARGEST_TAIL = 3.0, 0.2
 _LEAST_TAIL = 5
 # Components with fewer draws than this have no variance of their own.
 _LEAST_STRATUM = 10
-# At least so many draws a control variate, and how much is added to the normal equations, per draw.
+# At least this many draws per control variate, and how much is added to the normal equations, per draw.
 _DRAWS_PER_CONTROL, _RIDGE = 10, 1e-9
 _LARGEST_LEVERAGE = 0.9
 

@@ -21,7 +21,7 @@ from gpn_bayes.scores.gp.mode_search import (
 
 # A relation this rough, with this little noise, is looked at besides, a parent at a time.
 _ROUGHEST, _LITTLE_NOISE = 0.12, 0.3
-# A mode so many nats below the best holds nothing of the posterior.
+# A mode this many nats below the best has negligible posterior mass.
 _NEGLIGIBLE = 15.0
 
 
@@ -57,7 +57,7 @@ class HyperPosterior(Protocol):
     priors: Priors
 
     def log_densities(self, points: Floats) -> Floats:
-        """Return the log density at every point, one a row; minus infinity where it can't be computed."""
+        """Return the log density at every point, one per row; minus infinity where it can't be computed."""
 
     def log_density_and_gradient(self, phi: Floats) -> tuple[float, Floats]:
         """Return the log density and its gradient."""
@@ -87,7 +87,7 @@ class LowRankPosterior:
         self._rough_work = new_workspace(self._rough)
 
     def log_densities(self, points: Floats) -> Floats:
-        """Return the log density at every point, one a row; minus infinity where it can't be computed."""
+        """Return the log density at every point, one per row; minus infinity where it can't be computed."""
         return log_posteriors(points, self.moments, self.priors)
 
     def log_density_and_gradient(self, phi: Floats) -> tuple[float, Floats]:

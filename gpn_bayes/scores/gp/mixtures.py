@@ -7,9 +7,9 @@ from gpn_bayes.kernels.gp_importance import PRIOR_SHARE, Mixture, fitted_mixture
 from gpn_bayes.kernels.priors import Priors
 from gpn_bayes.scores.gp.low_rank import Modes
 
-# Every mode has a component as wide as its Hessian says and one so many times as wide.
+# Every mode has a component as wide as its Hessian says and one this many times as wide.
 _WIDER, _WIDER_SHARE = 2.5, 0.35
-# What goes to components that are as wide as the prior along one coordinate, and so many times as wide as the best
+# What goes to components that are as wide as the prior along one coordinate, and this many times as wide as the best
 # mode (as a variance) along the others: where data say little of a length scale, its posterior has a long shoulder.
 _SHOULDER_SHARE, _SHOULDER_WIDER = 0.3, 1.5
 # What the modes share equally, so that none is left without draws.

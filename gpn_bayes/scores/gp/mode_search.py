@@ -17,12 +17,12 @@ START_SIGMA = 0.6
 # A first climb ends when it promises to gain less than ROUGH; if a known mode is within NEAR, it leads there. The final
 # climb ends at FINE, and two ends within SAME are one mode. Distances are in e-folds of the hyperparameters.
 ROUGH, NEAR, FINE, SAME = 0.05, 0.25, 1e-10, 0.05
-# From so many rows on, gains are worth less: the density is steeper, and a low-rank likelihood less smooth.
+# Beyond this many rows, gains are worth less: the density is steeper, and a low-rank likelihood less smooth.
 _MANY_ROWS = 1000
 
 
 def starts_of_search(parents: int) -> Floats:
-    """Return the points phi = (log sigma, log theta_1, …) a mode search starts from, one a row.
+    """Return the points phi = (log sigma, log theta_1, …) a mode search starts from, one per row.
 
     All combinations of middle, short and long length scales for up to two parents; beyond, one changed at a time.
 

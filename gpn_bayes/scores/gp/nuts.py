@@ -29,7 +29,7 @@ with installed_by("nuts"):
 
 # Chains start near the best modes; at least two, so that they can be compared.
 _FEWEST_CHAINS, _MOST_CHAINS = 2, 4
-# A mode so many nats below the best holds nothing of the posterior, and a chain there might not find out.
+# A mode this many nats below the best has negligible mass, and a chain there might never leave.
 _NEGLIGIBLE = 10.0
 # Chains start a standard deviation from a mode, or one e-fold where the posterior is flatter than this or its Hessian
 # isn't known; half of that, as often as it takes to find a density, up to a limit.
@@ -96,7 +96,7 @@ def _compiled_model(size: int) -> Any:
 
 
 def _starts(posterior: HyperPosterior, modes: Modes, rng: np.random.Generator) -> Floats:
-    """Return the points at which chains start, one a row: near the modes that matter, twice near some if they are few.
+    """Return the points at which chains start, one per row: near the modes that matter, twice near some if few.
 
     Not at them: a gradient tells nutpie the scale of a posterior, and at a mode it tells nothing.
     """

@@ -113,7 +113,7 @@ class HyperPriors:
         return float(np.interp(math.log(value), _AT, self._cumulative[row]))
 
     def for_parents(self, parents: int, kernel: str = "additive") -> Priors:
-        """Return the tables for a node with so many parents.
+        """Return the tables for a node with this many parents.
 
         Parameters
         ----------

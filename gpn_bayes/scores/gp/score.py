@@ -28,8 +28,8 @@ from gpn_bayes.scores.gp.priors import KERNELS, HyperPriors
 
 ESTIMATORS = ("importance", "bridge", "laplace")
 POSTERIORS = ("independence", "nuts")
-# A mode this close to the shortest length scale of the low-rank form, in e-folds, was stopped by it; one so many nats
-# below the best is no matter.
+# A mode this close to the shortest length scale of the low-rank form, in e-folds, was stopped by it; one this many nats
+# below the best is negligible.
 _EDGE, _NEGLIGIBLE = 0.02, 15.0
 # A prior that puts more than this below that length scale asks for the dense form from the beginning.
 _LARGEST_LOSS = 1e-3
@@ -51,7 +51,7 @@ class GP(Score):
     plus tau2 times the sum of the products of any two of them. The score is the integral of the likelihood over the
     hyperparameters (Giudice, Kuipers & Moffa 2023); mu is integrated out exactly.
 
-    The additive kernel takes a time a score that doesn't depend on the number of rows. Where the data ask for length
+    The time per score of the additive kernel doesn't depend on the number of rows. Where the data ask for length
     scales below 0.1 standard deviations, for interactions, and with `dense=True` the covariance matrix is written out,
     which takes a time that grows as the rows cubed, and at most 5,000 of them.
 
@@ -61,9 +61,9 @@ class GP(Score):
         Whether parents act independently of each other, or also in pairs.
     estimator : {"importance", "bridge", "laplace"}
         "importance" and "bridge" estimate the integral with a standard error of about `target_error`; "laplace" is
-        quicker, and off by some tenths of a nat.
+        faster, and off by a few tenths of a nat.
     target_error : float, default 0.02
-        Standard error aimed at, in nats.
+        Target standard error, in nats.
     sigma, theta, tau : pair of float, or PyMC distribution
         Priors of the noise, the length scales and the kernel's weights: shape and scale of an inverse gamma
         distribution, or a distribution such as ``pm.LogNormal.dist(0, 1)``.
@@ -202,16 +202,16 @@ class GPScorer(Scorer):
         """Return the scorer by Laplace's approximation, which shares the prepared rows."""
         if self.score.estimator == "laplace":
             return None
-        rough = copy(self)
-        rough.basis, rough._rough = self.basis, self._rough
-        rough.score = copy(self.score)
-        rough.score.estimator = "laplace"
-        rough.score_fingerprint, rough.label = rough.score.fingerprint, repr(rough.score)
-        return rough
+        proposal = copy(self)
+        proposal.basis, proposal._rough = self.basis, self._rough
+        proposal.score = copy(self.score)
+        proposal.score.estimator = "laplace"
+        proposal.score_fingerprint, proposal.label = proposal.score.fingerprint, repr(proposal.score)
+        return proposal
 
     @property
     def assumptions(self) -> tuple[str, ...]:  # type: ignore[override]  # elsewhere a constant
-        """What the score takes for granted."""
+        """What the score assumes."""
         return (SMOOTH, PAIRWISE if self.score.kernel == "interaction" else ADDITIVE, EVEN_NOISE, CURVED)
 
     @one_blas_thread
@@ -224,7 +224,7 @@ class GPScorer(Scorer):
         return scale * noise(self, node, parents, modes.points[modes.heights.argmax()])
 
     def cost(self, size: int) -> float:
-        """Return how long a score of so many parents takes, more or less, next to one of a single parent."""
+        """Return roughly how long a score of this many parents takes, relative to one of a single parent."""
         return float(size**2 or _COST_WITHOUT_PARENTS)
 
     def score_sets(self, node: int, parent_sets: Sequence[tuple[int, ...]]) -> ScoreBatch:
