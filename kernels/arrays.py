@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 type Floats = NDArray[np.float64]
 type Ints = NDArray[np.int64]
 type Bools = NDArray[np.bool_]
-# Sets of nodes, a bit a node.
+# 64 bits each; mostly sets of nodes, a bit a node.
 type Words = NDArray[np.uint64]
 # adjacency[i, j] = 1 means i -> j.
 type Adjacency = NDArray[np.int8]

@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 from gpn_bayes import graphs, simulate
+from gpn_bayes.simulate import relations
 
 DIAMOND = nx.DiGraph([("d", "b"), ("d", "a"), ("b", "c"), ("a", "c")])
 EDGE = nx.DiGraph([("x", "y")])
@@ -177,7 +178,7 @@ def test_every_fourier_edge_has_its_own_weights():
 
 def test_fourier_weights_follow_their_dirichlet():
     lam, draws = 2.0, 20_000
-    weights = simulate._fourier_weights(np.random.default_rng(1), (draws,), lam)
+    weights = relations._fourier_weights(np.random.default_rng(1), (draws,), lam)
     concentrations = np.exp(-np.array([0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6]) / lam)
     total = concentrations.sum()
     mean = concentrations / total
@@ -196,7 +197,7 @@ def test_fourier_data_are_finite_at_any_curvature(lam):
 
 def test_fourier_basis_has_the_order_of_the_weights():
     x = np.array([[0.3, -1.2]])
-    basis = simulate._fourier_basis(x)
+    basis = relations._fourier_basis(x)
     expected = [0.3] + [wave(k * 0.3) for k in range(1, 7) for wave in (np.sin, np.cos)]
     np.testing.assert_allclose(basis[0, 0], expected)
 

@@ -3,9 +3,9 @@
 import secrets
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 from numpy.typing import ArrayLike
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.federated.combining import RoundSum, Shapes
 from gpn_bayes.federated.interface import Channel, Participant
 from gpn_bayes.federated.plan import Plan
@@ -53,7 +53,7 @@ class MemoryChannel(Channel):
         if secure:
             self._exchange_keys()
 
-    def sum(self, task: str, values: Mapping[str, ArrayLike], shapes: Shapes | None = None) -> dict[str, np.ndarray]:
+    def sum(self, task: str, values: Mapping[str, ArrayLike], shapes: Shapes | None = None) -> dict[str, Floats]:
         """Return the sums over all clients; see `Channel.sum`."""
         from gpn_bayes.wire.federation_pb2 import Answer
 

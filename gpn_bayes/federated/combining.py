@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.federated.plan import Plan
 from gpn_bayes.federated.requests import Request
 from gpn_bayes.secure import fixed_point
@@ -65,12 +66,12 @@ class RoundSum:
         if self.shapes is None and not self.missing:
             self._settle()
 
-    def total(self) -> dict[str, np.ndarray]:
+    def total(self) -> dict[str, Floats]:
         """Return the sums over all clients, by name of the array."""
         answers = [self._values[client] for client in self.plan.clients]
         return {name: self._add([values[name] for values in answers]) for name in answers[0]}
 
-    def _add(self, summands: list[np.ndarray]) -> np.ndarray:
+    def _add(self, summands: list[np.ndarray]) -> Floats:
         if not self.plan.secure:
             return np.sum(summands, axis=0)
         return fixed_point.decode(fixed_point.total(np.stack(summands)))

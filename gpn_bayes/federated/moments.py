@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.data import SufficientStatistics
 
 FRACTION_BITS = 140
@@ -20,7 +21,7 @@ _BASE = 1 << DIGIT_BITS
 _LEAST_UNITS = 10**10
 
 
-def moment_digits(values: np.ndarray) -> np.ndarray:
+def moment_digits(values: Floats) -> Floats:
     """Return the digits of n, sum x and sum xx' (upper triangle, row by row).
 
     Parameters
@@ -52,7 +53,7 @@ def moment_digits(values: np.ndarray) -> np.ndarray:
     return _to_digits([round(moment * _UNIT) for moment in moments])
 
 
-def pooled_statistics(digits: np.ndarray, names: Sequence[str], clients: int) -> SufficientStatistics:
+def pooled_statistics(digits: Floats, names: Sequence[str], clients: int) -> SufficientStatistics:
     """Return the statistics of all rows from the sums of their digits.
 
     Examples
@@ -89,7 +90,7 @@ def _upper(d: int) -> tuple[list[int], list[int]]:
     return rows.tolist(), columns.tolist()
 
 
-def _to_digits(numbers: list[int]) -> np.ndarray:
+def _to_digits(numbers: list[int]) -> Floats:
     """Return whole numbers as digits from -2^39 to 2^39 - 1, the lowest first."""
     digits = np.empty((N_DIGITS, len(numbers)))
     half = _BASE >> 1
@@ -104,5 +105,5 @@ def _to_digits(numbers: list[int]) -> np.ndarray:
     return digits
 
 
-def _from_digits(digits: np.ndarray) -> list[int]:
+def _from_digits(digits: Floats) -> list[int]:
     return [sum(int(digit) << (DIGIT_BITS * place) for place, digit in enumerate(column)) for column in digits.T]

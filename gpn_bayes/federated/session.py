@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats, Words
 from gpn_bayes.federated.interface import Participant
 from gpn_bayes.federated.plan import Plan
 from gpn_bayes.federated.requests import Request
@@ -113,7 +114,7 @@ class ClientSession:
         if round_number != self.last_round + 1:
             raise ProtocolError(f"round {self.last_round + 1} is due; received a task of round {round_number}")
 
-    def _hidden(self, numbers: Mapping[str, np.ndarray], round_number: int, request: bytes) -> dict[str, np.ndarray]:
+    def _hidden(self, numbers: Mapping[str, Floats], round_number: int, request: bytes) -> dict[str, Words]:
         """Return all numbers of an answer, encoded and masked in one piece."""
         assert self._secrets is not None
         encoded = {name: fixed_point.encode(numbers[name], len(self.plan.clients)) for name in sorted(numbers)}
@@ -125,5 +126,5 @@ class ClientSession:
         return {name: part.reshape(array.shape) for (name, array), part in zip(encoded.items(), parts, strict=True)}
 
 
-def _as_floats(numbers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _as_floats(numbers: Mapping[str, Floats]) -> dict[str, Floats]:
     return {name: np.asarray(value, dtype=float) for name, value in numbers.items()}

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from gpn_bayes._util.types import Floats
 from gpn_bayes.data import Dataset, SufficientStatistics, read_part
 from gpn_bayes.federated.channel import MemoryChannel
 from gpn_bayes.federated.interface import Channel, Participant
@@ -30,7 +31,7 @@ class StatisticsParticipant(Participant):
             raise ValueError(f"statistics take no settings; received {', '.join(sorted(settings))}")
         self._values = data.numeric("a sum over clients")
 
-    def answer(self, task: str, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def answer(self, task: str, values: Mapping[str, np.ndarray]) -> dict[str, Floats]:
         """Return the digits of n, sum x and sum xx'."""
         if task != _TASK:
             raise ValueError(f"the only task of statistics is {_TASK!r}; received {task[:40]!r}")

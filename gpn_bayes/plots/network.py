@@ -156,10 +156,10 @@ class _Picture:
                 break
         width, height = max(self.placed.size[0], _WIDTHS[0]), self.placed.size[1]
         ax = frames.axes_of(None, width, height)
-        ax.figure.set_layout_engine("constrained", w_pad=0.0, h_pad=0.0)  # type: ignore[union-attr]
+        ax.figure.set_layout_engine("constrained", w_pad=0.0, h_pad=0.0)  # type: ignore[union-attr]  # no subfigure
         ax.set_axis_off()
         legend = _legend(ax, *explanation, width)
-        ax.figure.set_size_inches(width, height + legend)  # type: ignore[union-attr]
+        ax.figure.set_size_inches(width, height + legend)  # type: ignore[union-attr]  # no subfigure
         self._set_limits(ax, width, height + legend, height)
         return ax
 

@@ -11,6 +11,7 @@ from math import ceil
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 STATISTICAL_BITS = 40
 # Times in multiplications modulo n^2, for each bit of the key, as measured with gmpy2.
@@ -67,7 +68,7 @@ class Block(NamedTuple):
     label: Label
 
 
-def plaintexts(vectors: Sequence[np.ndarray], rows_each: int, slot_bits: int) -> list[int]:
+def plaintexts(vectors: Sequence[NDArray[np.uint8]], rows_each: int, slot_bits: int) -> list[int]:
     """Return the numbers that hold vectors of bits, by slots; see the module's text.
 
     Examples

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpn_bayes._util.checks import check_count
 from gpn_bayes._util.extras import installed_by
@@ -97,7 +98,7 @@ class ScalarProducts(ABC):
     def _exchange(self, fresh: Sequence[Bundle], answers: Sequence[Sequence[Block]], vectors: Vectors) -> None:
         """Encrypt the fresh bundles, answer, and note the shares."""
 
-    def _vector(self, label: Label, vectors: Vectors) -> np.ndarray:
+    def _vector(self, label: Label, vectors: Vectors) -> NDArray[np.uint8]:
         vector = np.asarray(vectors(label))
         if vector.shape != (self.rows,) or not np.isin(vector, (0, 1)).all():
             raise ValueError(f"a vector must be {self.rows} zeros and ones; received something else")
@@ -209,7 +210,7 @@ class Helper(ScalarProducts):
         self._note(blocks, masks, -1)
         return self._key.add(total, self._pool.encrypt(masks))
 
-    def _product(self, block: Block, bits: np.ndarray) -> Integer:
+    def _product(self, block: Block, bits: NDArray[np.uint8]) -> Integer:
         """Return the encrypted products of one vector with a bundle, by Horner's rule over the rows of a ciphertext."""
         bundle, ciphertexts = block.bundle, self._ciphertexts[block.bundle]
         total = gmpy2.mpz(1)

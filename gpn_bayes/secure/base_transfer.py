@@ -10,6 +10,7 @@ import os
 import numpy as np
 
 from gpn_bayes._util.extras import installed_by
+from gpn_bayes._util.types import Words
 from gpn_bayes.secure.blocks import BLOCK_BYTES, WORD
 from gpn_bayes.secure.link import Link, ProtocolError
 
@@ -19,7 +20,7 @@ with installed_by("private"):
 _POINT_BYTES = 32
 
 
-def send_base(link: Link, count: int) -> tuple[np.ndarray, bytes]:
+def send_base(link: Link, count: int) -> tuple[Words, bytes]:
     """Agree on pairs of random keys, of which the other party learns one each.
 
     Returns
@@ -44,7 +45,7 @@ def send_base(link: Link, count: int) -> tuple[np.ndarray, bytes]:
     return np.frombuffer(keys, dtype=WORD).reshape(count, 2, 2), _digest(public, *replies)
 
 
-def receive_base(link: Link, choices: np.ndarray) -> tuple[np.ndarray, bytes]:
+def receive_base(link: Link, choices: np.ndarray) -> tuple[Words, bytes]:
     """Agree on random keys, one of each of the other party's pairs.
 
     Parameters

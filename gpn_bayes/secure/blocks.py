@@ -3,8 +3,10 @@
 import os
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpn_bayes._util.extras import installed_by
+from gpn_bayes._util.types import Words
 
 with installed_by("private"):
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -13,27 +15,27 @@ BLOCK_BYTES = 16
 WORD = np.dtype("<u8")
 
 
-def random_words(*shape: int) -> np.ndarray:
+def random_words(*shape: int) -> Words:
     """Return words from the system's source of randomness."""
     return np.frombuffer(os.urandom(8 * int(np.prod(shape))), dtype=WORD).reshape(shape).copy()
 
 
-def random_blocks(*shape: int) -> np.ndarray:
+def random_blocks(*shape: int) -> Words:
     """Return blocks from the system's source of randomness, shape (..., 2)."""
     return random_words(*shape, 2)
 
 
-def blocks_of(payload: bytes, *shape: int) -> np.ndarray:
+def blocks_of(payload: bytes, *shape: int) -> Words:
     """Return the blocks that a message of the right length holds, shape (..., 2)."""
     return np.frombuffer(payload, dtype=WORD).reshape(*shape, 2)
 
 
-def colours(blocks: np.ndarray) -> np.ndarray:
+def colours(blocks: Words) -> NDArray[np.uint8]:
     """Return the lowest bit of each block."""
     return (blocks[..., 0] & WORD.type(1)).astype(np.uint8)
 
 
-def where_set(bits: np.ndarray, blocks: np.ndarray) -> np.ndarray:
+def where_set(bits: np.ndarray, blocks: Words) -> Words:
     """Return the blocks where the bits are 1, and zeros where they are 0, without a branch."""
     return blocks & -bits.astype(WORD)[..., None]
 
@@ -62,13 +64,13 @@ class TweakableHash:
         self._encryptor = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
         self._used = 0
 
-    def tweaks(self, *shape: int) -> np.ndarray:
+    def tweaks(self, *shape: int) -> Words:
         """Return tweaks that weren't used before."""
         first = self._used
         self._used += int(np.prod(shape))
         return np.arange(first, self._used, dtype=WORD).reshape(shape)
 
-    def __call__(self, blocks: np.ndarray, tweaks: np.ndarray) -> np.ndarray:
+    def __call__(self, blocks: Words, tweaks: Words) -> Words:
         """Return the hashes of blocks, shape (..., 2), under tweaks that broadcast to ``blocks.shape[:-1]``."""
         permuted = self._permute(blocks)
         tweaked = permuted.copy()
@@ -77,7 +79,7 @@ class TweakableHash:
         tweaked ^= permuted
         return tweaked
 
-    def _permute(self, blocks: np.ndarray) -> np.ndarray:
+    def _permute(self, blocks: Words) -> Words:
         content = np.ascontiguousarray(blocks, dtype=WORD)
         encrypted = self._encryptor.update(content.reshape(-1).view(np.uint8).data)
         return np.frombuffer(encrypted, dtype=WORD).reshape(blocks.shape).copy()

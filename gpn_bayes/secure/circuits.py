@@ -57,7 +57,7 @@ class Circuit(NamedTuple):
         """The number of AND gates, each of which costs 32 bytes and six hashes."""
         return sum(layer.conjunction.shape[1] for layer in self.layers)
 
-    def evaluate(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    def evaluate(self, first: NDArray[np.uint8], second: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Return what the circuit computes from the parties' bits, of shape (bits, batch) each.
 
         Examples
@@ -196,5 +196,5 @@ def _constant(value: int, width: int) -> list[int]:
     return [TRUE if value >> place & 1 else FALSE for place in range(width)]
 
 
-def _columns(gates: list[tuple[int, int, int]]) -> np.ndarray:
+def _columns(gates: list[tuple[int, int, int]]) -> Ints:
     return np.array(gates, dtype=np.int64).reshape(-1, 3).T.copy()

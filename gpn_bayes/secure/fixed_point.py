@@ -22,7 +22,7 @@ def largest(summands: int) -> float:
     return 2.0**_MAGNITUDE_BITS / summands
 
 
-def encode(values: ArrayLike, summands: int) -> np.ndarray:
+def encode(values: ArrayLike, summands: int) -> Words:
     """Return numbers as words of the ring.
 
     Parameters
@@ -71,7 +71,7 @@ def decode(words: Words) -> Floats:
     return decoded
 
 
-def total(summands: np.ndarray) -> np.ndarray:
+def total(summands: Words) -> Words:
     """Return the sum in the ring over the first axis, of fewer than 2^31 summands."""
     # Halves of words are added first, and carried over once at the end.
     low, high = summands & _HALF, summands >> _HALF_BITS
@@ -81,7 +81,7 @@ def total(summands: np.ndarray) -> np.ndarray:
     return np.stack([q[0] & _HALF | q[1] << _HALF_BITS for q in (quarters[:2], quarters[2:])], axis=-1)
 
 
-def negate(words: np.ndarray) -> np.ndarray:
+def negate(words: Words) -> Words:
     """Return what adds up to zero with the words."""
     low = ~words[..., 0:1] + np.uint64(1)
     return np.concatenate([low, ~words[..., 1:2] + (low == 0).astype(np.uint64)], axis=-1)

@@ -7,6 +7,7 @@ until it is opened. Many instances of one circuit are garbled at once.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpn_bayes._util.types import Words
 from gpn_bayes.secure.blocks import BLOCK_BYTES, WORD, TweakableHash, blocks_of, colours, random_blocks, where_set
@@ -14,9 +15,7 @@ from gpn_bayes.secure.circuits import TRUE, Circuit
 from gpn_bayes.secure.session import Session
 
 
-def garble(
-    circuit: Circuit, inputs: np.ndarray, offset: np.ndarray, hash: TweakableHash
-) -> tuple[np.ndarray, np.ndarray]:
+def garble(circuit: Circuit, inputs: Words, offset: Words, hash: TweakableHash) -> tuple[Words, Words]:
     """Encrypt a circuit.
 
     Parameters
@@ -50,9 +49,7 @@ def garble(
     return np.concatenate(tables), labels[circuit.outputs]
 
 
-def _garble_conjunctions(
-    one: np.ndarray, other: np.ndarray, offset: np.ndarray, hash: TweakableHash
-) -> tuple[np.ndarray, np.ndarray]:
+def _garble_conjunctions(one: Words, other: Words, offset: Words, hash: TweakableHash) -> tuple[Words, Words]:
     tweaks = hash.tweaks(2, 1, *one.shape[:2])
     zeros = np.stack([one, other])[:, None]
     (one_0, one_1), (other_0, other_1) = hash(np.concatenate([zeros, zeros ^ offset], axis=1), tweaks)
@@ -64,7 +61,7 @@ def _garble_conjunctions(
     return np.stack([garblers, evaluators], axis=1), out
 
 
-def evaluate(circuit: Circuit, inputs: np.ndarray, tables: np.ndarray, hash: TweakableHash) -> np.ndarray:
+def evaluate(circuit: Circuit, inputs: Words, tables: Words, hash: TweakableHash) -> Words:
     """Compute a garbled circuit on one label of each input wire; return one label of each output wire.
 
     Parameters
@@ -88,21 +85,21 @@ def evaluate(circuit: Circuit, inputs: np.ndarray, tables: np.ndarray, hash: Twe
     return found
 
 
-def _evaluate_conjunctions(one: np.ndarray, other: np.ndarray, table: np.ndarray, hash: TweakableHash) -> np.ndarray:
+def _evaluate_conjunctions(one: Words, other: Words, table: Words, hash: TweakableHash) -> Words:
     garblers, evaluators = table[:, 0], table[:, 1]
     first, second = hash(np.stack([one, other]), hash.tweaks(2, *one.shape[:2]))
     labels: Words = first ^ where_set(colours(one), garblers) ^ second ^ where_set(colours(other), evaluators ^ one)
     return labels
 
 
-def _wires(circuit: Circuit, inputs: np.ndarray) -> np.ndarray:
+def _wires(circuit: Circuit, inputs: Words) -> Words:
     """Return room for the labels of all wires; constant ones have label 0, whatever they are."""
     labels = np.zeros((circuit.n_wires, *inputs.shape[1:]), dtype=WORD)
     labels[2 : 2 + len(inputs)] = inputs
     return labels
 
 
-def compute(session: Session, circuit: Circuit, bits: np.ndarray) -> np.ndarray:
+def compute(session: Session, circuit: Circuit, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Compute a circuit together; each party gets one share of every bit of the result.
 
     Parameters
@@ -122,7 +119,7 @@ def compute(session: Session, circuit: Circuit, bits: np.ndarray) -> np.ndarray:
     return (_compute_as_garbler if session.leads else _compute_as_evaluator)(session, circuit, bits)
 
 
-def _compute_as_garbler(session: Session, circuit: Circuit, bits: np.ndarray) -> np.ndarray:
+def _compute_as_garbler(session: Session, circuit: Circuit, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
     transfers, batch = session.outgoing, bits.shape[1]
     own = random_blocks(circuit.n_inputs[0], batch)
     others = transfers.correlated(circuit.n_inputs[1] * batch).reshape(-1, batch, 2)
@@ -132,7 +129,7 @@ def _compute_as_garbler(session: Session, circuit: Circuit, bits: np.ndarray) ->
     return colours(outputs)
 
 
-def _compute_as_evaluator(session: Session, circuit: Circuit, bits: np.ndarray) -> np.ndarray:
+def _compute_as_evaluator(session: Session, circuit: Circuit, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
     transfers, batch = session.incoming, bits.shape[1]
     own = transfers.correlated(bits.ravel()).reshape(-1, batch, 2)
     n_others, n_tables = circuit.n_inputs[0], circuit.n_conjunctions

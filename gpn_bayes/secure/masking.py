@@ -12,15 +12,14 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from gpn_bayes._util.types import Words
 from gpn_bayes.secure.fixed_point import WORDS, negate, total
 
 _PURPOSE = b"gpn_bayes mask 1"
 _NONCE = bytes(16)  # every key serves one stream only
 
 
-def mask(
-    words: np.ndarray, client: str, secrets: Mapping[str, bytes], run: str, round_number: int, request: bytes
-) -> np.ndarray:
+def mask(words: Words, client: str, secrets: Mapping[str, bytes], run: str, round_number: int, request: bytes) -> Words:
     """Return a client's words, masked for one round.
 
     Parameters
@@ -58,7 +57,7 @@ def mask(
     return total(np.stack([total(np.stack(added)), negate(total(np.stack(subtracted)))]))
 
 
-def _stream(secret: bytes, run: str, round_number: int, request: bytes, numbers: int) -> np.ndarray:
+def _stream(secret: bytes, run: str, round_number: int, request: bytes, numbers: int) -> Words:
     """Return the random words that two clients share in one round."""
     purpose = _PURPOSE + round_number.to_bytes(8, "little") + request
     key = HKDF(SHA256(), length=32, salt=run.encode(), info=purpose).derive(secret)

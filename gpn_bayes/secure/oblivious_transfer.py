@@ -9,8 +9,10 @@ knows one; XORs of such keys, hashed again, are one key for each of many message
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpn_bayes._util.extras import installed_by
+from gpn_bayes._util.types import Ints, Words
 from gpn_bayes.secure.base_transfer import receive_base, send_base
 from gpn_bayes.secure.blocks import BLOCK_BYTES, WORD, TweakableHash, random_blocks
 from gpn_bayes.secure.link import Link
@@ -63,7 +65,7 @@ class TransferSender:
         self._streams = [_stream(key) for key in keys]
         self.hash = TweakableHash(transcript[:BLOCK_BYTES])
 
-    def correlated(self, count: int) -> np.ndarray:
+    def correlated(self, count: int) -> Words:
         """Return the blocks that the receiver gets for choice 0; those for choice 1 differ by the offset."""
         width = _bytes_for(count)
         content = self._link.receive("transfer columns", _COLUMNS * width)
@@ -71,13 +73,13 @@ class TransferSender:
         chosen = columns & -self._choices[:, None]
         return _turned(_next_bytes(self._streams, width) ^ chosen, count)
 
-    def keys(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+    def keys(self, count: int) -> tuple[Words, Words]:
         """Return the random keys that the receiver gets for choice 0 and for choice 1, each of shape (count, 2)."""
         blocks = self.correlated(count)
         tweaks = self.hash.tweaks(count)
         return self.hash(blocks, tweaks), self.hash(blocks ^ self.offset, tweaks)
 
-    def one_of_many(self, messages: np.ndarray, bits: int) -> None:
+    def one_of_many(self, messages: Words, bits: int) -> None:
         """Let the receiver learn one message of each row.
 
         Parameters
@@ -95,7 +97,7 @@ class TransferSender:
             pads = self.hash(combined, self.hash.tweaks(*combined.shape[:2]))[..., 0]
             self._link.send("transfer messages", pack(messages[rows] ^ pads, bits))
 
-    def additive(self, differences: np.ndarray, bits: int) -> np.ndarray:
+    def additive(self, differences: Words, bits: int) -> Words:
         """Return numbers x modulo ``2**bits`` such that the receiver's are -x for choice 0, difference - x for 1."""
         zeros, ones = (reduced(keys[:, 0], bits) for keys in self.keys(len(differences)))
         self._link.send("transfer corrections", pack(differences + zeros - ones, bits))
@@ -111,7 +113,7 @@ class TransferReceiver:
         self._streams = [[_stream(key) for key in keys[:, choice]] for choice in (0, 1)]
         self.hash = TweakableHash(transcript[:BLOCK_BYTES])
 
-    def correlated(self, choices: np.ndarray) -> np.ndarray:
+    def correlated(self, choices: NDArray[np.uint8]) -> Words:
         """Return the sender's blocks, plus the sender's offset where the choice is 1."""
         width = _bytes_for(len(choices))
         zeros, ones = (_next_bytes(streams, width) for streams in self._streams)
@@ -119,11 +121,11 @@ class TransferReceiver:
         self._link.send("transfer columns", (zeros ^ ones ^ wanted).tobytes())
         return _turned(zeros, len(choices))
 
-    def keys(self, choices: np.ndarray) -> np.ndarray:
+    def keys(self, choices: NDArray[np.uint8]) -> Words:
         """Return, of each of the sender's pairs of random keys, the chosen one; shape (count, 2)."""
         return self.hash(self.correlated(choices), self.hash.tweaks(len(choices)))
 
-    def one_of_many(self, choices: np.ndarray, size: int, bits: int) -> np.ndarray:
+    def one_of_many(self, choices: Ints, size: int, bits: int) -> Words:
         """Return one message of each of the sender's rows.
 
         Parameters
@@ -145,7 +147,7 @@ class TransferReceiver:
             chosen[rows] = reduced(unpack(payload, bits, len(here), size)[places] ^ pads, bits)
         return chosen
 
-    def additive(self, choices: np.ndarray, bits: int) -> np.ndarray:
+    def additive(self, choices: NDArray[np.uint8], bits: int) -> Words:
         """Return numbers that are, with the sender's, 0 for choice 0 and the sender's difference for choice 1."""
         keys = self.keys(choices)[:, 0]
         payload = self._link.receive("transfer corrections", len(choices) * bits // 8)
@@ -153,11 +155,11 @@ class TransferReceiver:
         return reduced(keys + choices.astype(WORD) * corrections, bits)
 
 
-def _stream(key: np.ndarray) -> Any:
+def _stream(key: Words) -> Any:
     return Cipher(algorithms.AES(key.tobytes()), modes.CTR(bytes(BLOCK_BYTES))).encryptor()
 
 
-def _next_bytes(streams: list[Any], width: int) -> np.ndarray:
+def _next_bytes(streams: list[Any], width: int) -> NDArray[np.uint8]:
     """Return the next bytes of each stream as a row."""
     nothing = bytes(width)
     return np.frombuffer(b"".join(stream.update(nothing) for stream in streams), dtype=np.uint8).reshape(-1, width)
@@ -167,7 +169,7 @@ def _bytes_for(count: int) -> int:
     return -(-count // 8)
 
 
-def _turned(columns: np.ndarray, count: int) -> np.ndarray:
+def _turned(columns: NDArray[np.uint8], count: int) -> Words:
     """Return the first rows of a matrix of bits that is given by columns, as blocks."""
     blocks = np.empty((count, 2), dtype=WORD)
     for start in range(0, count, 8 * _TURNED_AT_ONCE):
@@ -190,7 +192,7 @@ def _slices(count: int, size: int) -> list[slice]:
     return [slice(start, start + step) for start in range(0, count, step)]
 
 
-def _all_combinations(keys: np.ndarray) -> np.ndarray:
+def _all_combinations(keys: Words) -> Words:
     """Return the XOR of one key of each pair, for every choice; shape (count, size, 2)."""
     combined = np.zeros((keys.shape[2], 1, 2), dtype=WORD)
     for zeros, ones in zip(*keys, strict=True):

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from gpn_bayes._util.types import Ints, Words
 from gpn_bayes.secure.link import Link
 from gpn_bayes.secure.oblivious_transfer import TransferReceiver, TransferSender
 from gpn_bayes.secure.words import pack, reduced, unpack
@@ -47,7 +48,7 @@ class Session:
         else:
             self.incoming, self.outgoing = TransferReceiver(link), TransferSender(link)
 
-    def open(self, shares: np.ndarray, bits: int) -> np.ndarray:
+    def open(self, shares: Ints, bits: int) -> Words:
         """Show both parties the numbers whose shares modulo ``2**bits`` they hold."""
         return reduced(np.asarray(shares).astype("<u8") + self._swap(shares, bits), bits)
 
@@ -56,7 +57,7 @@ class Session:
         opened: NDArray[np.uint8] = (shares ^ self._swap(shares, 8)).astype(np.uint8)
         return opened
 
-    def _swap(self, shares: np.ndarray, bits: int) -> np.ndarray:
+    def _swap(self, shares: np.ndarray, bits: int) -> Words:
         """Send shares, and return those of the other party."""
         own = reduced(shares, bits)
         self.link.send("opened shares", pack(own, bits))

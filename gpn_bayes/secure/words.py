@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from gpn_bayes._util.types import Words
+from gpn_bayes._util.types import Ints, Words
 from gpn_bayes.secure.blocks import WORD
 
 MAX_BITS = 64
@@ -24,7 +24,7 @@ def check_bits(bits: int) -> None:
         raise ValueError(f"bits must be a multiple of 8 between 8 and 64; received {bits!r}")
 
 
-def reduced(values: np.ndarray, bits: int) -> np.ndarray:
+def reduced(values: np.ndarray, bits: int) -> Words:
     """Return whole numbers of either sign modulo ``2**bits``, as words.
 
     Examples
@@ -35,7 +35,7 @@ def reduced(values: np.ndarray, bits: int) -> np.ndarray:
     return np.asarray(values).astype(WORD) & WORD.type((1 << bits) - 1)
 
 
-def signed(words: np.ndarray, bits: int) -> np.ndarray:
+def signed(words: Words, bits: int) -> Ints:
     """Return words modulo ``2**bits`` as the numbers of either sign that they stand for.
 
     Examples
@@ -59,12 +59,12 @@ def summed(parts: Iterable[np.ndarray], bits: int) -> np.ndarray:
     return reduced(np.asarray(np.concatenate([part.ravel() for part in parts]).sum(dtype=WORD)), bits)
 
 
-def pack(words: np.ndarray, bits: int) -> bytes:
+def pack(words: Words, bits: int) -> bytes:
     """Return words modulo ``2**bits`` in as few bytes as hold them."""
     return np.ascontiguousarray(words, dtype=WORD)[..., None].view(np.uint8)[..., : bits // 8].tobytes()
 
 
-def unpack(payload: bytes, bits: int, *shape: int) -> np.ndarray:
+def unpack(payload: bytes, bits: int, *shape: int) -> Words:
     """Return the words of a message of the right length; the inverse of `pack`."""
     content = np.frombuffer(payload, dtype=np.uint8).reshape(*shape, bits // 8)
     padded = np.zeros((*shape, 8), dtype=np.uint8)
@@ -72,7 +72,7 @@ def unpack(payload: bytes, bits: int, *shape: int) -> np.ndarray:
     return padded.view(WORD)[..., 0]
 
 
-def bits_of(words: np.ndarray, bits: int) -> np.ndarray:
+def bits_of(words: Words, bits: int) -> NDArray[np.uint8]:
     """Return the lowest bits of words, lowest first, along a new first axis.
 
     Examples

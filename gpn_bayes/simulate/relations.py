@@ -96,6 +96,7 @@ def fourier(dag: Any, n_rows: int, lam: float, random_seed: Seed = None) -> pd.D
 
     Examples
     --------
+    >>> from gpn_bayes.simulate import random_dag
     >>> fourier(random_dag(5, p=0.5, random_seed=1), n_rows=100, lam=1.0, random_seed=1).shape
     (100, 5)
     """

@@ -98,7 +98,7 @@ class Voting(_Combination):
         self.learner = learner
         self.cpdag = cpdag
 
-    def _combine(self, names: tuple[str, ...], truth: Any) -> np.ndarray:
+    def _combine(self, names: tuple[str, ...], truth: Any) -> Bools:
         votes = [_class_of(one.adjacency_) if self.cpdag else one.adjacency_ for one in self.estimators_]
         self.shares_ = np.mean(votes, axis=0)
         return self.shares_ > 0.5
@@ -147,7 +147,7 @@ class Averaging(_Combination):
         self.learner = learner
         self.threshold = threshold
 
-    def _combine(self, names: tuple[str, ...], truth: Any) -> np.ndarray:
+    def _combine(self, names: tuple[str, ...], truth: Any) -> Bools:
         check_not_negative("threshold", self.threshold)
         self.raw_weights_ = np.mean([one.raw_weights_ for one in self.estimators_], axis=0)
         self.weights_ = np.where(np.abs(self.raw_weights_) >= self.threshold, self.raw_weights_, 0.0)
@@ -190,7 +190,7 @@ class Best(_Combination):
     def __init__(self, learner: Any) -> None:
         self.learner = learner
 
-    def _combine(self, names: tuple[str, ...], truth: Any) -> np.ndarray:
+    def _combine(self, names: tuple[str, ...], truth: Any) -> Adjacency:
         if truth is None:
             raise ValueError("the best client is the one nearest to the truth; give the true graph: fit(tables, truth)")
         self.distances_ = np.array([metrics.shd(one.graph_, truth) for one in self.estimators_])
@@ -258,17 +258,17 @@ def _read_tables(tables: Iterable[Any]) -> list[Dataset]:
     return parts
 
 
-def _has_lines(adjacency: np.ndarray) -> bool:
+def _has_lines(adjacency: Adjacency) -> bool:
     """Return whether there are undirected edges."""
     return bool(((adjacency != 0) & (adjacency.T != 0)).any())
 
 
-def _class_of(adjacency: np.ndarray) -> np.ndarray:
+def _class_of(adjacency: Adjacency) -> Adjacency:
     """Return the CPDAG of a DAG; what has undirected edges is taken for one."""
     return adjacency if _has_lines(adjacency) else graphs.cpdag(adjacency)
 
 
-def _is_acyclic(adjacency: np.ndarray, with_lines: bool) -> bool:
+def _is_acyclic(adjacency: Adjacency, with_lines: bool) -> bool:
     """Return whether there is no cycle; undirected edges, if there may be any, are part of none."""
     directed = (adjacency != 0) & (adjacency.T == 0) if with_lines else adjacency != 0
     return bool(graphs.is_acyclic(directed.astype(np.int8)))
