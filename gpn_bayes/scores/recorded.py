@@ -18,8 +18,8 @@ def as_setting(score: Score) -> dict[str, Any]:
 
     Examples
     --------
-    >>> as_setting(K2())
-    {'name': 'k2', 'parameters': {'form': 'log-gamma', 'cardinalities': None}}
+    >>> as_setting(BGe(alpha_mu=0.5))
+    {'name': 'bge', 'parameters': {'alpha_mu': 0.5, 'alpha_w': None, 't0': None}}
     """
     return {"name": score.name, "parameters": score.parameters}
 

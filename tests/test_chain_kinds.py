@@ -1,0 +1,61 @@
+"""Chains of all samplers: one shape, and states from which they go on as if nothing had happened."""
+
+import numpy as np
+import pytest
+
+from gpn_bayes.sampling.chain_kinds import MOVES, new_chains
+from tests.guest_worlds import World
+
+WORLD = World([[1], [0], [0, 1], [2]])
+REQUIRED = np.zeros((4, 4), dtype=bool)
+FORMATS = {
+    ("exact", 1): set(),
+    ("order", 1): {"ints", "score", "guests"},
+    ("partition", 1): {"ints", "score", "guests"},
+    ("partition", 3): {"ints", "scores", "betas", "exchanges", "progress", "guests"},
+}
+
+
+def chains_of(sampler, temperatures, count):
+    # The exact sampler takes no parents from outside the candidates.
+    world = World([[1, 2], [0, 2], [0, 1]]) if sampler == "exact" else WORLD
+    return new_chains(sampler, temperatures, world.tables(), REQUIRED[: world.n, : world.n], count, progressbar=False)
+
+
+@pytest.mark.parametrize(("sampler", "temperatures"), FORMATS)
+def test_a_chain_goes_on_from_its_state(sampler, temperatures):
+    first, second = chains_of(sampler, temperatures, 2)
+    rng = np.random.default_rng(1)
+    first.init(rng)
+    first.step(rng, 7, 3, tuning=True)
+    state = {name: values.copy() for name, values in first.state().items()}
+    # Files of runs under way hold these arrays by these names.
+    assert state.keys() == FORMATS[sampler, temperatures]
+    at = rng.bit_generator.state
+    block = first.step(rng, 20, 3, tuning=False)
+    assert block.parents.shape == (20, len(first.required), 1) and np.isfinite(block.log_scores).all()
+
+    def goes_on(chain):
+        again = np.random.default_rng()
+        again.bit_generator.state = at
+        return chain.step(again, 20, 3, tuning=False)
+
+    second.restore(state)
+    for ours, theirs in zip(goes_on(second), block, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    # Negative control: what the first chain has moved on to is another state, unless draws are independent.
+    if sampler != "exact":
+        assert (goes_on(first).targets != block.targets).any()
+
+
+@pytest.mark.parametrize(("sampler", "temperatures"), FORMATS)
+def test_a_chain_counts_its_moves_and_exchanges(sampler, temperatures):
+    chain = chains_of(sampler, temperatures, 1)[0]
+    rng = np.random.default_rng(2)
+    chain.init(rng)
+    chain.step(rng, 50, 10, tuning=True)
+    info = chain.info()
+    assert info.counters.shape == (len(MOVES[sampler]), 2)
+    assert (info.counters[:, 0] > 0).all() and (info.counters[:, 1] <= info.counters[:, 0]).all()
+    assert info.exchanges.shape == (temperatures - 1, 2) and (info.exchanges[:, 0] > 0).all()
+    assert info.betas.shape == (temperatures,) and info.betas[0] == 1.0
