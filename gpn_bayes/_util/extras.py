@@ -17,7 +17,7 @@ def installed_by(extra: str) -> Iterator[None]:
     >>> with installed_by("private"):
     ...     import no_such_package
     Traceback (most recent call last):
-    gpn_bayes._util.extras.MissingPackage: no_such_package must be installed; pip install "gpn_bayes[private]" does that
+    gpn_bayes._util.extras.MissingPackage: no_such_package must be installed; use pip install "gpn_bayes[private]"
     """
     try:
         yield

@@ -148,7 +148,7 @@ def data_flags(data: Dataset, numbers: bool) -> tuple[Flag, ...]:
     >>> [(flag.kind, flag.columns) for flag in data_flags(table, numbers=True)]
     [('sentinel', ('v2',)), ('identifier', ('v1',))]
     >>> print(data_flags(table, numbers=True)[0].message)
-    v2: -999 in 5 rows (the first is row 10); its other values are 2.29 to 7.87. If this stands for a missing
+    v2: -999 in 5 rows (the first is row 10); its other values are 2.29 to 7.87. If this means a missing
     value, remove those rows or fill them in.
     """
     if data.n_rows < _FEWEST_ROWS:
