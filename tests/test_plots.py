@@ -53,7 +53,7 @@ def test_causes_stand_above_effects_and_heads_touch_the_effect():
 
 
 @pytest.mark.parametrize(
-    ("forth", "direction", "face"), [(0.95, "told", palette.BLUE), (0.75, "likelier", "white"), (0.5, "open", None)]
+    ("forth", "direction", "face"), [(0.95, "clear", palette.BLUE), (0.75, "likelier", "white"), (0.5, "open", None)]
 )
 def test_directions_are_shown_as_far_as_they_are_told(forth, direction, face):
     post = turned(NAMES, forth)

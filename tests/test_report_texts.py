@@ -21,8 +21,8 @@ def test_answers_tell_directions_and_what_is_open():
     assert [own["text"] for own in told] == [
         "2 of 6 pairs of variables are joined with a probability of 0.9 or more; 1 lies between 0.1 and 0.9; "
         "the other 3 below 0.1.",
-        "The data tell the direction of 1 of these:",
-        "The data can't tell the direction of 1 of these:",
+        "The data determine the direction of 1 of these:",
+        "The data don't determine the direction of 1 of these:",
         "Open whether they are joined:",
         "A network drawn from the posterior has 2.3 edges on average.",
     ]
@@ -53,7 +53,7 @@ def test_who_tells_directions(knowledge, who):
     settings = quick(data, draws=20, **knowledge).settings
     assert (
         wording.answers(np.triu(np.full((4, 4), 0.98), 1), "abcd", settings)[1]["text"]
-        == f"{who} tell the direction of all 6:"
+        == f"{who} determine the direction of all 6:"
     )
 
 
@@ -121,13 +121,13 @@ def test_errors_that_are_unknown_are_counted_in_nowhere():
     post = made_posterior("abc", [(0, 1, 0.5)], shape=(4, 500))
     post.score_errors = np.array([np.nan])
     told = {own["name"]: own for own in trust.trust_of(post)["figures"]}["Errors of the scores"]
-    assert (told["value"], told["meaning"]) == ("unknown", "approximations; no error told here counts them in")
+    assert (told["value"], told["meaning"]) == ("unknown", "approximations; reported errors don't include this")
 
 
 def test_a_log_score_that_never_changed():
     post = made_posterior("abc", [(0, 1, 0.5)], shape=(4, 500))
     post.log_score[:] = -10.0
-    assert "; R-hat and effective draws of the log score can't be told." in trust.trust_of(post)["summary"]
+    assert "; R-hat and effective draws of the log score can't be computed." in trust.trust_of(post)["summary"]
 
 
 # Where it came from

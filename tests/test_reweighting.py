@@ -237,7 +237,7 @@ def test_imprecise_scores_are_told():
         assert told.poor_scores == len(drawn_sets(post.parents).keys)
         assert told.warnings() == [
             f"{told.poor_scores} scores are less precise than they were meant to be (95% have errors of up to 0.40): "
-            "the errors told here count that in; try another estimator of the score."
+            "reported errors include this; try another estimator of the score."
         ]
 
 

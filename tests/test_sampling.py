@@ -357,7 +357,9 @@ def test_a_cache_that_cannot_be_written_is_refused_in_one_line(tmp_path):
 
 def test_networks_too_large_are_refused():
     data = np.random.default_rng(1).normal(size=(40, 22))
-    with pytest.raises(ValueError, match="^at most 20 candidate parents a node are supported; 'v1' has 21: name fewer"):
+    with pytest.raises(
+        ValueError, match="^at most 20 candidate parents per node are supported; 'v1' has 21: name fewer"
+    ):
         quick(data, candidates={0: range(1, 22)})
     few = {i: [(i + 1) % 22] for i in range(22)}
     with pytest.raises(

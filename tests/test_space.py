@@ -357,7 +357,8 @@ REFUSED = [
     (nx.DiGraph([("v1", "v1")]), "no node may be its own parent; 'v1' is"),
     (
         {"v1": NAMES[1:]},
-        "at most 20 candidate parents a node are supported; 'v1' has 24: name fewer with candidates={child: [parents]}",
+        "at most 20 candidate parents per node are supported; 'v1' has 24: name fewer with candidates={child: "
+        "[parents]}",
     ),
     (dict.fromkeys(NAMES, ()), NONE_LEFT),
     (nx.empty_graph(NAMES, nx.DiGraph), NONE_LEFT),
@@ -396,7 +397,7 @@ def test_forbidding_all_that_was_named_leaves_nothing():
 
 def test_too_many_required_edges_are_refused():
     prior = GraphPrior(NAMES, required=[(name, "v25") for name in NAMES[:21]])
-    message = "at most 20 candidate parents a node are supported; 'v25' has 21 required ones"
+    message = "at most 20 candidate parents per node are supported; 'v25' has 21 required ones"
     for candidates in ("correlation", {"v1": ["v2"]}):
         with pytest.raises(ValueError) as error:
             prepare(DATA, RunOptions(prior=prior, candidates=candidates))

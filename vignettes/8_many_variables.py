@@ -110,7 +110,7 @@ print(f"largest difference of an edge probability: {apart:.1g}")
 #
 # ## How far it goes
 #
-# The time depends on how dense the networks are. Under the uniform prior the guide reports 266 s for a hundred
+# The time depends on how dense the networks are. Under the uniform prior the guide reports 173 s for a hundred
 # variables and 14 minutes for 200. Gaussian processes took 17 minutes for 50 variables. And many variables need rows:
 # with 1,000 of them most of the identifiable directions were found; with 100 rows expect only the strongest pairs.
 

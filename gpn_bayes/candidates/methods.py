@@ -18,7 +18,7 @@ Lists = list[list[int]]
 
 # Level of the tests: a parent that is missed is lost, a variable too many costs time.
 ALPHA = 0.2
-# Slow scores choose among so many, those of greatest distance correlation.
+# Slow scores choose among this many, those of greatest distance correlation.
 POOL = 20
 MIN_ROWS = 4
 

@@ -64,7 +64,7 @@ def pc_skeleton(
 ) -> Skeleton:
     """Return the skeleton that the PC algorithm finds in Gaussian data, whatever the order of the variables.
 
-    Starting from all pairs, level by level, a pair goes if it is independent (Fisher's z) given some set of so many
+    Starting from all pairs, level by level, a pair goes if it is independent (Fisher's z) given some set of that many
     neighbours of one of the two, where neighbours are those at the beginning of the level (Colombo & Maathuis 2014).
     Every set of a level is tested, and the one nearest to independence separates the pair.
 
@@ -201,11 +201,11 @@ class _Search:
         self.strengths = np.full((n, n), np.inf)
 
     def freedom(self, size: int) -> int:
-        """Return the degrees of freedom of a test given so many variables."""
+        """Return the degrees of freedom of a test given a number of variables."""
         return self.n_rows - size - 3
 
     def nodes_with(self, size: int) -> list[int]:
-        """Return the nodes with so many neighbours besides the one that is tested."""
+        """Return the nodes with enough neighbours besides the one that is tested."""
         return np.flatnonzero(self.adjacent.sum(axis=0) > size).tolist()
 
     def count_tests(self, size: int) -> int:
@@ -231,13 +231,13 @@ class _Search:
                 self._note(i, j, precision[i, j] ** 2, len(everyone) - 2, partial(_without, everyone, {i, j}))
 
     def test_sets(self, local: list[int], size: int) -> None:
-        """Test the first variable with the others, given all sets of so many others."""
+        """Test the first variable with the others, given all sets of a size of the others."""
         weakest, sets = weakest_partials(np.ascontiguousarray(self.matrix[np.ix_(local, local)]), size)
         for b in range(1, len(local)):
             self._note(local[0], local[b], weakest[b], size, partial(_members, local, sets[b]))
 
     def test_complements(self, local: list[int], size: int) -> None:
-        """Test the first variable with the others, given all others, and all but any set of so many."""
+        """Test the first variable with the others, given all others, and all but any set of a size."""
         others = len(local) - 2
         precision = _precision(self.matrix, local)
         if precision is None:
@@ -259,7 +259,7 @@ class _Search:
         self.adjacent &= stays if self.kept is None else stays | self.kept
 
     def _note(self, i: int, j: int, square: float, size: int, given: Callable[[], tuple[int, ...]]) -> None:
-        """Remember a test, of two variables given so many, if it is the weakest of its pair so far."""
+        """Remember a test of two variables if it is the weakest of its pair so far."""
         if square == np.inf:
             return
         z = z_statistic(square, self.freedom(size))

@@ -30,7 +30,7 @@ def distance_correlations(values: np.ndarray, max_rows: int = MAX_DISTANCE_ROWS)
     values : ndarray of shape (rows, n)
         At least four rows; every column must vary.
     max_rows : int
-        Of more rows, so many are drawn with a fixed seed.
+        Of more rows, this many are drawn with a fixed seed.
 
     Returns
     -------

@@ -208,8 +208,8 @@ def read_space(
         stands for none. Or a graph whose edges lead from candidates, and which names them all: a variable without an
         edge, or that isn't in the graph, has none. Or a fitted estimator, each of whose edges makes its ends candidates
         of each other. Or the name of a method, several names, or names joined by "+", for the union of what they find,
-        up to 12 a variable: "pc", "dual-pc", "greedy" (forward selection under the score), "correlation",
-        "distance-correlation". Or the largest number of candidates a variable, to be found by the default method. None
+        up to 12 per variable: "pc", "dual-pc", "greedy" (forward selection under the score), "correlation",
+        "distance-correlation". Or the largest number of candidates per variable, found by the default method. None
         stands for all others while these are few (see `candidates.costs.keeps_all`), then for the default method:
         "pc+greedy", or "greedy" for scores without a closed form and those of categories. Closed forms fill the lists
         up with the best of the rest (see `candidates.costs.filled_up_to`).
@@ -368,7 +368,7 @@ def _check_lists(lists: Sequence[list[int] | None], names: list[str], empty: boo
     for name, chosen in zip(names, lists, strict=True):
         if chosen is not None and len(chosen) > MAX_CANDIDATES:
             raise ValueError(
-                f"at most {MAX_CANDIDATES} candidate parents a node are supported; {name!r} has "
+                f"at most {MAX_CANDIDATES} candidate parents per node are supported; {name!r} has "
                 f"{len(chosen)}: name fewer with candidates={{child: [parents]}}"
             )
     if not empty and None not in lists and not any(lists):
@@ -457,5 +457,6 @@ def _check_required(prior: GraphPrior) -> None:
     for name, needed in zip(prior.names, prior.required.sum(axis=0), strict=True):
         if needed > MAX_CANDIDATES:
             raise ValueError(
-                f"at most {MAX_CANDIDATES} candidate parents a node are supported; {name!r} has {needed} required ones"
+                f"at most {MAX_CANDIDATES} candidate parents per node are supported; "
+                f"{name!r} has {needed} required ones"
             )

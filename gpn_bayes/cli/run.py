@@ -59,7 +59,7 @@ Cores = Annotated[
     typer.Option(help="Threads; all processors by default.", show_default=False, rich_help_panel=_SAMPLING),
 ]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same results.", rich_help_panel=_SAMPLING)]
-Thin = Annotated[str, typer.Option(help="Steps before each draw; auto is ten a variable.", rich_help_panel=_SAMPLING)]
+Thin = Annotated[str, typer.Option(help="Steps before each draw; auto is ten per variable.", rich_help_panel=_SAMPLING)]
 Until = Annotated[
     str | None,
     typer.Option(

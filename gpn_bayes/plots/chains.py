@@ -62,7 +62,7 @@ def plot_trace(post: DrawnPosterior, ax: Axes | None = None) -> Axes:
 def plot_rank(post: DrawnPosterior, ax: Axes | None = None) -> Axes:
     """Draw how the ranks of the log score are spread in each chain (ArviZ's `plot_rank`).
 
-    Every line is how many of a chain's draws are among the lowest so many of all draws, less what chance expects: where
+    Every line is how many of a chain's draws are among the lowest k of all draws, less what chance expects: where
     chains agree, lines stay near zero. ArviZ writes the p-value of the test that they do, and marks what speaks
     against it.
 

@@ -158,7 +158,7 @@ def _checked(labels: Any) -> list[str]:
 
 
 def _titles(post: GraphCollection, other: GraphCollection) -> list[str]:
-    """Return short names of two posteriors: their scores, told apart."""
+    """Return short names of two posteriors: their scores, made distinct."""
     first, second = (score_title(getattr(one, "settings", {}), type(one).__name__) for one in (post, other))
     return [first, second] if first != second else [f"{first}, first", f"{second}, second"]
 
@@ -191,5 +191,5 @@ def _below(
     widest = max(abs(first[pair] - second[pair]) for pair in hidden)
     noun, verb = ("edge", "differs") if len(hidden) == 1 else ("edges", "differ")
     of_truth = 0 if known is None else sum(bool(known[pair]) for pair in hidden)
-    told = f"\n{of_truth} of these in the known network" if of_truth else ""
-    return f"{label}\n{len(hidden):,} more {noun} {verb} by {widest:.2g} at most{told}"
+    of_those = f"\n{of_truth} of these in the known network" if of_truth else ""
+    return f"{label}\n{len(hidden):,} more {noun} {verb} by {widest:.2g} at most{of_those}"

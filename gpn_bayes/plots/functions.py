@@ -113,8 +113,8 @@ def _draw_dots(panel: Axes, rows: Any, dots: str) -> None:
 
 def _label(panel: Axes, parent: str, probability: float) -> None:
     panel.set_xlabel(lettering.wrapped(lettering.drawable(parent), 34), **lettering.style(frames.FONT))
-    told = frames.short(probability).replace(".", "0.")
-    panel.set_title(f"edge probability {told}", fontsize=frames.FONT)
+    shown = frames.short(probability).replace(".", "0.")
+    panel.set_title(f"edge probability {shown}", fontsize=frames.FONT)
 
 
 def _label_node(panels: np.ndarray, target: str, taken_off: bool) -> None:

@@ -6,8 +6,8 @@ import numpy as np
 
 from gpn_bayes.plots import palette
 
-# The share of a pair's probability that one direction needs to count as determined ("told"), or as more probable.
-TOLD, LIKELIER = 0.9, 2 / 3
+# The share of a pair's probability that one direction needs to count as determined ("clear"), or as more probable.
+CLEAR, LIKELIER = 0.9, 2 / 3
 
 
 class Link(NamedTuple):
@@ -19,7 +19,7 @@ class Link(NamedTuple):
         The nodes, in the more probable direction.
     probability : float
         That they are joined, either way.
-    direction : {"told", "likelier", "open"}
+    direction : {"clear", "likelier", "open"}
         How clear the direction is: it has 90 % or more of this probability, two thirds or more, or less.
     """
 
@@ -63,7 +63,7 @@ def links(probabilities: np.ndarray, threshold: float) -> list[Link]:
         joined = forth + back
         if joined > 0 and joined >= threshold:
             share = max(forth, back) / joined
-            direction = "told" if share >= TOLD else "likelier" if share >= LIKELIER else "open"
+            direction = "clear" if share >= CLEAR else "likelier" if share >= LIKELIER else "open"
             parent, child = (i, j) if forth >= back else (j, i)
             found.append(Link(int(parent), int(child), joined, direction))
     return found

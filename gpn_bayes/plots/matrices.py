@@ -12,7 +12,7 @@ from gpn_bayes import graphs
 from gpn_bayes.plots import frames, lettering, palette
 from gpn_bayes.posterior.protocols import DrawnPosterior, GraphCollection
 
-# Up to so many rows numbers are written into the cells.
+# Up to this many rows, numbers are written into the cells.
 _MOST_NUMBERED = 20
 _NAME_WIDTH = 30
 

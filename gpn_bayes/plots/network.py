@@ -31,7 +31,7 @@ from gpn_bayes.posterior.protocols import GraphCollection
 # In inches, at a scale of 1: around a name, the narrowest node, and from a line to the node it ends at.
 _PAD, _NARROWEST, _CLEAR = 0.08, 0.5, 0.025
 _SPACING = Spacing(gap=0.24, layers=(0.46, 1.3), inset=0.1, step=0.18, margin=0.12, heading=0.0)
-# Names are broken into lines of so many characters, in small axes of fewer; a word that is longer than all is too.
+# Names are broken into lines of this many characters, in small axes of fewer; a word that is longer than all is too.
 _NAME_WIDTHS, _LONGEST_WORD = (18, 12), 30
 # New figures are this much wider than high, if the network lets them; widths that are tried, in inches.
 _ASPECT, _WIDTHS = 1.5, tuple(5.0 * 1.15**k for k in range(24))
@@ -212,7 +212,7 @@ class _Picture:
         ax.add_patch(line)
         if head:
             corners = [tip, points[-1] - [0.6 * head, 0.0], points[-1] + [0.6 * head, 0.0]]
-            face = link.colour if link.direction == "told" else ax.get_facecolor()
+            face = link.colour if link.direction == "clear" else ax.get_facecolor()
             mark = Polygon(corners, facecolor=face, edgecolor=link.colour, linewidth=0.9 * self.scale, **colours)
             mark.set(gid=f"{label} head", joinstyle="miter")
             ax.add_patch(mark)
@@ -258,8 +258,8 @@ def _inches(ax: Axes) -> tuple[float, float]:
 
 def _explanation(drawn: Sequence[Link], left_out: int, threshold: float, quantity: str) -> tuple[list[Line2D], str]:
     """Return what lines mean, as a legend's lines and its title, which says what isn't drawn."""
-    kinds = {"told": "clear direction", "likelier": "more probable direction", "open": "direction undetermined"}
-    marks = {"told": palette.BLUE, "likelier": "none"}
+    kinds = {"clear": "clear direction", "likelier": "more probable direction", "open": "direction undetermined"}
+    marks = {"clear": palette.BLUE, "likelier": "none"}
     handles = [
         Line2D(
             [], [], color=palette.VERMILION if kind == "open" else palette.BLUE, linewidth=2, label=text,
@@ -269,8 +269,8 @@ def _explanation(drawn: Sequence[Link], left_out: int, threshold: float, quantit
         if any(link.direction == kind for link in drawn)
     ]  # fmt: skip
     unseen = f"{left_out} more pair{'s' * (left_out != 1)}, below {threshold:g}, not drawn"
-    told = f"Width and opacity: {quantity} that two are joined" if drawn else "No two variables to join"
-    return handles, told + (f"\n{unseen}" if left_out else "")
+    caption = f"Width and opacity: {quantity} that two are joined" if drawn else "No two variables to join"
+    return handles, caption + (f"\n{unseen}" if left_out else "")
 
 
 def _legend(ax: Axes, handles: list[Line2D], title: str, width: float | None = None) -> float:

@@ -15,7 +15,7 @@ DASHES = ("-", "--", ":", "-.")
 
 
 def series(count: int) -> list[str]:
-    """Return so many colours, over again where they run out.
+    """Return a number of colours, over again where they run out.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def series(count: int) -> list[str]:
 
 
 def dashes(count: int) -> list[Any]:
-    """Return so many line styles, which differ where `series` repeats a colour."""
+    """Return a number of line styles, which differ where `series` repeats a colour."""
     return [DASHES[k // len(SERIES) % len(DASHES)] for k in range(count)]
 
 

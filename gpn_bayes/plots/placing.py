@@ -142,7 +142,7 @@ def place_network(
     --------
     >>> from gpn_bayes.plots.links import Link
     >>> spacing = Spacing(gap=1, layers=(1, 2), inset=0.1, step=0.5, margin=0.5, heading=0)
-    >>> drawn = [Link(0, child, 1.0, "told") for child in range(1, 7)]
+    >>> drawn = [Link(0, child, 1.0, "clear") for child in range(1, 7)]
     >>> flat = place_network(np.full((7, 2), [3.0, 1.0]), drawn, np.arange(7), spacing, (24.0, 6.0))
     >>> tall = place_network(np.full((7, 2), [3.0, 1.0]), drawn, np.arange(7), spacing, (9.0, 20.0))
     >>> flat.size[0] > flat.size[1], tall.size[0] > tall.size[1]
@@ -187,7 +187,8 @@ def strong_links(drawn: Sequence[Link], n: int, starts: Sequence[float]) -> tupl
     Examples
     --------
     >>> from gpn_bayes.plots.links import Link
-    >>> strong_links([Link(0, 1, 0.2, "told")], 2, STARTS)[0], strong_links([Link(0, 1, 0.2, "told")] * 5, 2, STARTS)[0]
+    >>> link = Link(0, 1, 0.2, "clear")
+    >>> strong_links([link], 2, STARTS)[0], strong_links([link] * 5, 2, STARTS)[0]
     (0.1, 0.5)
     """
     strong: list[Link] = []
@@ -205,7 +206,7 @@ def widened(sizes: np.ndarray, strong: Sequence[Link], spacing: Spacing) -> np.n
     --------
     >>> from gpn_bayes.plots.links import Link
     >>> spacing = Spacing(gap=1, layers=(1, 2), inset=0.1, step=0.5, margin=0.5, heading=0)
-    >>> widened(np.ones((4, 2)), [Link(parent, 3, 1.0, "told") for parent in range(3)], spacing)[:, 0].tolist()
+    >>> widened(np.ones((4, 2)), [Link(parent, 3, 1.0, "clear") for parent in range(3)], spacing)[:, 0].tolist()
     [1.0, 1.0, 1.0, 1.2]
     """
     ends = np.zeros((2, len(sizes)), dtype=int)
@@ -253,8 +254,8 @@ def free_curve(upper: np.ndarray, lower: np.ndarray, heights: np.ndarray, dip: f
 
 def node_order(drawn: Sequence[Link], averaged: np.ndarray, tiers: np.ndarray | None) -> np.ndarray:
     """Return the nodes from the top of a drawing to its bottom."""
-    told = sorted((link for link in drawn if link.direction != "open"), key=lambda link: -link.probability)
-    return drawing_order([(link.parent, link.child) for link in told], averaged, tiers)
+    directed = sorted((link for link in drawn if link.direction != "open"), key=lambda link: -link.probability)
+    return drawing_order([(link.parent, link.child) for link in directed], averaged, tiers)
 
 
 def _filled(

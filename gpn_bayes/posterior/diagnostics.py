@@ -16,7 +16,7 @@ from gpn_bayes.posterior.traces import binary_r_hats
 R_HAT_POOR = 1.05
 ESS_LIMIT = 400
 GAP_LIMIT = 0.05
-# From so many effective draws of each chain on, chance excuses a gap: what as many draws as were asked for leave open.
+# With this many effective draws of each chain, chance can excuse a gap.
 EXCUSED_FROM = 800
 WEIGHT_ESS_LIMIT = 0.1
 PARETO_K_LIMIT = 0.7
@@ -182,7 +182,7 @@ class Diagnostics:
 
     @property
     def gap_limit(self) -> float:
-        """The gap between chains from which on they are called to disagree."""
+        """The smallest gap between chains at which they are said to disagree."""
         effective = min(self.ess if np.isfinite(self.ess) else self.draws, self.weight_ess) / self.chains
         return max(GAP_LIMIT, chance_gap(effective))
 
@@ -230,7 +230,7 @@ class Diagnostics:
         if self.poor_scores:
             found.append(
                 f"{self.poor_scores} scores are less precise than they were meant to be (95% have errors of up to "
-                f"{self.score_error:.2f}): the errors told here count that in; try another estimator of the score."
+                f"{self.score_error:.2f}): reported errors include this; try another estimator of the score."
             )
         if self.order_bias:
             found.append(
@@ -266,7 +266,7 @@ class Diagnostics:
 
     def _told_log_score(self) -> str:
         if np.isnan(self.ess):
-            return "R-hat and effective draws of the log score can't be told"
+            return "R-hat and effective draws of the log score can't be computed"
         agreement = "" if np.isnan(self.r_hat) else f"R-hat {self.r_hat:.3f}, "
         return f"{agreement}{self.ess:.0f} effective draws of the log score"
 
@@ -359,7 +359,7 @@ def weight_warnings(pareto_k: float, effective: float, draws: int) -> list[str]:
     Parameters
     ----------
     pareto_k : float
-        The shape of their tail; NaN where it can't be told.
+        The shape of their tail; NaN where it can't be computed.
     effective : float
         How many draws of equal weight they are worth.
     draws : int

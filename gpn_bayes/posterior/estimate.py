@@ -20,7 +20,7 @@ class Estimate(NamedTuple):
         The estimate.
     mcse : float
         Its Monte Carlo standard error, joined with what the errors of the scores add to it: 0 where the answer is
-        exact, NaN where the draws can't tell, since the feature never changed in any of them or no chain ever left its
+        exact, NaN where it can't be estimated, since the feature never changed in any of them or no chain ever left its
         value.
     ess : float
         How many independent draws would be as precise, were the scores exact; of the log score where the feature never
@@ -116,14 +116,14 @@ def _some_moments(features: np.ndarray, w: np.ndarray, fallback_ess: float) -> M
 
 
 def ess_of(trace: np.ndarray) -> float:
-    """Return the bulk effective size of a (chain, draw) trace; NaN where it can't be told."""
+    """Return the bulk effective size of a (chain, draw) trace; NaN where it can't be computed."""
     if trace.shape[1] < MIN_DRAWS or np.ptp(trace) == 0:
         return float("nan")
     return float(array_stats().ess(trace))
 
 
 def r_hat_of(traces: np.ndarray) -> np.ndarray:
-    """Return R-hat of traces (..., chain, draw); NaN where it can't be told or the trace never moves."""
+    """Return R-hat of traces (..., chain, draw); NaN where it can't be computed or the trace never moves."""
     shape = traces.shape[:-2]
     flat = np.asarray(traces, dtype=float).reshape(-1, *traces.shape[-2:])
     result = np.full(len(flat), np.nan)

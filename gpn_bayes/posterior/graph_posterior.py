@@ -160,7 +160,7 @@ class GraphPosterior(GraphQueries, DrawPictures):
         return self._exactly(value, lambda dags: dags[:, i, j] | dags[:, j, i])
 
     def parent_set_probabilities(self, node: Hashable) -> pd.DataFrame:
-        """Return the parent sets of a variable by falling probability; exact from the exact sampler.
+        """Return the parent sets of a variable by decreasing probability; exact from the exact sampler.
 
         Parameters
         ----------
@@ -260,7 +260,7 @@ class GraphPosterior(GraphQueries, DrawPictures):
     # Trust, and the way out
 
     def summary(self) -> pd.DataFrame:
-        """Return a tidy table of all edges by falling probability.
+        """Return a tidy table of all edges by decreasing probability.
 
         Returns
         -------

@@ -280,7 +280,7 @@ class GraphQueries(EdgePictures, ABC):
         -------
         DataFrame
             For every ordered pair: `directed`, the probability that parent -> child is in every DAG of the
-            class, and `undirected`, that the edge is there but its direction can't be told from data.
+            class, and `undirected`, that the edge is there but its direction is not identifiable.
 
         Examples
         --------
@@ -351,7 +351,7 @@ class GraphQueries(EdgePictures, ABC):
         truth : networkx.DiGraph, DataFrame, array, or list of edges
             The network to compare with, over the same variables.
         cpdag : bool, default False
-            Whether to compare equivalence classes, so that directions that data can't tell don't count; see
+            Whether to compare equivalence classes, so that directions that are not identifiable don't count; see
             `gpn_bayes.metrics.shd`. Only then may the network have undirected edges, set both ways.
 
         Examples

@@ -49,7 +49,7 @@ def drawing_of(post: DrawnPosterior) -> dict[str, Any]:
     dict
         `labels`, the lines of each node's name; `sizes`, its width and height; `links`, the most probable last so that
         it lies on top, each with `parent`, `child`, `probability` (of being joined, either way) and `direction`
-        ("told", "likelier" or "open"); `layouts`, drawings for boxes of different shapes; `from` and `start`, the least
+        ("clear", "likelier" or "open"); `layouts`, drawings for boxes of several shapes; `from` and `start`, the least
         probability of the links, and of those that are shown at first; `thinner`, the width of lines as a share of the
         usual one; `dip`, how far lines between nodes side by side bend out. A layout has `width` and `height`;
         `nodes`, their middles; `courses`, by the number of a link, the lanes (x, top, bottom) of its way around nodes;

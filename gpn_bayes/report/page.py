@@ -58,11 +58,11 @@ def _asset(name: str) -> str:
     return (_ASSETS / name).read_text(encoding="utf-8")
 
 
-def _answer(told: dict[str, Any]) -> str:
-    chips = "".join(f'<li class="chip" title="{escape(link)}">{escape(link)}</li>' for link in told["links"])
-    more = f'<li class="more">and {told["more"]:,} more</li>' if told["more"] else ""
+def _answer(answer: dict[str, Any]) -> str:
+    chips = "".join(f'<li class="chip" title="{escape(link)}">{escape(link)}</li>' for link in answer["links"])
+    more = f'<li class="more">and {answer["more"]:,} more</li>' if answer["more"] else ""
     listed = f'<ul class="chips">{chips}{more}</ul>' if chips else ""
-    return f"<p>{escape(told['text'])}</p>{listed}"
+    return f"<p>{escape(answer['text'])}</p>{listed}"
 
 
 def _listed(heading: str, texts: list[str]) -> str:
@@ -72,13 +72,13 @@ def _listed(heading: str, texts: list[str]) -> str:
     return f"<h4>{heading}</h4><ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"
 
 
-def _figure(told: dict[str, Any]) -> str:
-    light = _LIGHTS[told["fine"]]
+def _figure(figure: dict[str, Any]) -> str:
+    light = _LIGHTS[figure["fine"]]
     word = {"good": "fine", "poor": "not fine", "none": ""}[light]
     cells = (
-        f'<th scope="row">{escape(told["name"])}<small>{escape(told["meaning"])}</small></th>',
-        f'<td class="number">{escape(told["value"])}</td>',
-        f'<td class="number">{escape(told["wanted"])}</td>',
+        f'<th scope="row">{escape(figure["name"])}<small>{escape(figure["meaning"])}</small></th>',
+        f'<td class="number">{escape(figure["value"])}</td>',
+        f'<td class="number">{escape(figure["wanted"])}</td>',
         f'<td><span class="light {light}"></span> {word}</td>',
     )
     return f"<tr>{''.join(cells)}</tr>"
@@ -91,7 +91,7 @@ def _definitions(pairs: list[tuple[str, str]]) -> str:
 def _ways(origin: dict[str, Any]) -> str:
     """Return the ways to draw the same networks again: by a command, and by Python."""
     ways = {"On the command line": origin["command"], "In Python, with the table <code>df</code>": origin["call"]}
-    told = "".join(f"<h3>{way}</h3><pre><code>{escape(text)}</code></pre>" for way, text in ways.items() if text)
-    if not told:
+    calls = "".join(f"<h3>{way}</h3><pre><code>{escape(text)}</code></pre>" for way, text in ways.items() if text)
+    if not calls:
         return "<p>The settings below don't tell the whole call; keep the script that made it.</p>"
-    return told if origin["seeded"] else f"{told}<p>Drawn without a seed: another run draws other networks.</p>"
+    return calls if origin["seeded"] else f"{calls}<p>Drawn without a seed: another run draws other networks.</p>"

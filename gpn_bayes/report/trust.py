@@ -113,7 +113,7 @@ def _score_figures(found: Diagnostics) -> list[dict[str, Any]]:
         return []
     meaning = "95% are below; all errors count them in"
     if np.isnan(found.score_error):
-        meaning = "approximations; no error told here counts them in"
+        meaning = "approximations; reported errors don't include this"
     return [
         _figure("Errors of the scores", _told(found.score_error, 3), "", None, meaning),
         _figure("Imprecise scores", f"{found.poor_scores:,}", "0", found.poor_scores == 0, "of drawn parent sets"),

@@ -55,24 +55,24 @@ def answers(
 
     Examples
     --------
-    >>> [told["text"] for told in answers(np.array([[0.0, 0.97], [0.02, 0.0]]), ["a", "b"])]
+    >>> [answer["text"] for answer in answers(np.array([[0.0, 0.97], [0.02, 0.0]]), ["a", "b"])]
     ['1 of 1 pair of variables is joined with a probability of 0.9 or more.', 'The data tell its direction:']
     """
     found = sorted(links(probabilities, OPEN), key=lambda link: -link.probability)
     sure = [link for link in found if link.probability >= JOINED]
     pairs = len(names) * (len(names) - 1) // 2
-    told = [_overview(len(sure), len(found) - len(sure), pairs)]
+    sentences = [_overview(len(sure), len(found) - len(sure), pairs)]
     who = "Data and prior knowledge" if _favours_edges(settings or {}) else "The data"
-    told += _directions(sure, probabilities, names, who)
+    sentences += _directions(sure, probabilities, names, who)
     undecided = [link for link in found if link.probability < JOINED]
     if undecided:
-        told.append(_listed("Open whether they are joined:", undecided, names))
+        sentences.append(_listed("Open whether they are joined:", undecided, names))
     if not found:
-        told += _nothing(probabilities, names)
+        sentences += _nothing(probabilities, names)
     elif pairs > 1:
         text = f"A network drawn from the posterior has {probabilities.sum():.1f} edges on average."
-        told.append({"text": text, "links": [], "more": 0})
-    return told
+        sentences.append({"text": text, "links": [], "more": 0})
+    return sentences
 
 
 def questions(probabilities: np.ndarray, names: Sequence[str]) -> list[str]:
@@ -131,9 +131,9 @@ def _favours_edges(settings: dict[str, Any]) -> bool:
 def _directions(sure: list[Link], p: np.ndarray, names: Sequence[str], who: str) -> list[dict[str, Any]]:
     """Say of the joined pairs which way they go, and who tells."""
     openings = {
-        "told": (f"{who} tell its direction:", f"{who} tell the direction of {{}}:"),
+        "clear": (f"{who} determine its direction:", f"{who} determine the direction of {{}}:"),
         "likelier": ("One direction is likelier than the other:", "One direction is likelier for {}:"),
-        "open": (f"{who} can't tell its direction:", f"{who} can't tell the direction of {{}}:"),
+        "open": (f"{who} don't determine its direction:", f"{who} don't determine the direction of {{}}:"),
     }
     found = []
     for kind, (alone, of_some) in openings.items():

@@ -93,7 +93,7 @@ def sample(
     random_seed : int, optional
         The same seed gives the same draws. Without one, a killed run can't go on where it stopped.
     thin : int or "auto"
-        Steps of a chain before each draw; ten a variable by default.
+        Steps of a chain before each draw; ten per variable by default.
     until : {None, "converged"}
         "converged" looks at the chains after each quarter of the draws and stops as soon as they agree (on the log
         score: R-hat up to 1.05 and 400 effective draws; on every edge: within 0.05, or, once each chain has 800

@@ -1,6 +1,6 @@
 // Small charts in SVG: fitted curves, and the trace of the log score.
 const svgSpace = "http://www.w3.org/2000/svg";
-const chainColours = ["told", "open", "good", "caution", "poor", "muted"];
+const chainColours = ["clear", "open", "good", "caution", "poor", "muted"];
 
 function svgElement(tag, attributes, parent) {
   const element = document.createElementNS(svgSpace, tag);

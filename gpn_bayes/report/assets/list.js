@@ -4,11 +4,11 @@ const listedPairs = 200;
 // The legend's mark of a direction, as wide as the legend has it.
 function directionMark(direction) {
   const svg = svgElement("svg", { class: "mark", viewBox: "0 0 30 12", role: "img" });
-  svgElement("title", {}, svg).textContent = { told: "clear direction", likelier: "more probable direction", open: "direction undetermined" }[direction];
+  svgElement("title", {}, svg).textContent = { clear: "clear direction", likelier: "more probable direction", open: "direction undetermined" }[direction];
   if (direction === "open") svgElement("path", { class: "open", d: "M1 6H29" }, svg);
   else {
-    svgElement("path", { class: "told", d: "M1 6H20" }, svg);
-    svgElement("path", { class: direction === "told" ? "told head" : "told hollow", d: "M20 1.5L29 6L20 10.5Z" }, svg);
+    svgElement("path", { class: "clear", d: "M1 6H20" }, svg);
+    svgElement("path", { class: direction === "clear" ? "clear head" : "clear hollow", d: "M20 1.5L29 6L20 10.5Z" }, svg);
   }
   return svg;
 }

@@ -125,7 +125,7 @@ function linkWords(link) {
   const there = estimate(report.edges, from, to);
   const back = estimate(report.edges, to, from);
   const joined = joinedEstimate(from, to);
-  return `${names[from]} – ${names[to]} joined: ${told(joined)}\n${arrow(from, to)}: ${told(there)}\n${arrow(to, from)}: ${told(back)}`;
+  return `${names[from]} – ${names[to]} joined: ${formatted(joined)}\n${arrow(from, to)}: ${formatted(there)}\n${arrow(to, from)}: ${formatted(back)}`;
 }
 
 function showTip(text, event) {

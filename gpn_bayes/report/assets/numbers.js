@@ -1,4 +1,4 @@
-// The numbers that Python put into the page, and how they are told.
+// The numbers that Python put into the page, and how they are written.
 const report = JSON.parse(document.getElementById("numbers").textContent);
 const names = report.names;
 const size = names.length;
@@ -37,7 +37,7 @@ function statusOf(parent, child) {
   return report.edges.statuses[report.edges.status[place(parent, child)]];
 }
 
-// As on the command line: 0 is exact, and no error can be told of what never changed.
+// As on the command line: 0 is exact, and no error can be given for what never changed.
 function errorText(mcse) {
   if (mcse === null) return "–";
   return mcse === 0 ? "exact" : mcse.toFixed(3);
@@ -51,7 +51,7 @@ function errorWords(found) {
   return found.status === "chains disagree" ? "no error known: each chain has its own answer" : "no error known";
 }
 
-function told(found) {
+function formatted(found) {
   return found.value.toFixed(3) + " (" + errorWords(found) + ")";
 }
 
@@ -59,7 +59,7 @@ function arrow(parent, child) {
   return names[parent] + " → " + names[child];
 }
 
-// A name that may be broken after its separators; what is too long for a line is cut, and told when pointed at.
+// A name that may be broken after its separators; what is too long for a line is cut, and shown when pointed at.
 function nameText(name) {
   const element = make("span", "name");
   element.title = name;

@@ -64,11 +64,11 @@ function answerTo(question) {
     return { words: `There is an edge ${from} → ${to}`, found: estimate(report.edges, a, b), beside: edgeBeside(a, b) };
   }
   if (question.sign === "~>") {
-    const direct = `The edge itself: ${told(estimate(report.edges, a, b))}.`;
+    const direct = `The edge itself: ${formatted(estimate(report.edges, a, b))}.`;
     return { words: `A directed path leads from ${from} to ${to}`, found: estimate(report.paths, a, b), beside: direct };
   }
   if (question.sign === "-") {
-    const ways = `${arrow(a, b)} ${told(estimate(report.edges, a, b))}, ${arrow(b, a)} ${told(estimate(report.edges, b, a))}.`;
+    const ways = `${arrow(a, b)} ${formatted(estimate(report.edges, a, b))}, ${arrow(b, a)} ${formatted(estimate(report.edges, b, a))}.`;
     return { words: `${from} and ${to} are joined, either way`, found: joinedEstimate(a, b), beside: ways };
   }
   const back = estimate(report.paths, b, a);
@@ -76,7 +76,7 @@ function answerTo(question) {
 }
 
 function edgeBeside(a, b) {
-  return `The other way, ${arrow(b, a)}: ${told(estimate(report.edges, b, a))}. By any path: ${told(estimate(report.paths, a, b))}.`;
+  return `The other way, ${arrow(b, a)}: ${formatted(estimate(report.edges, b, a))}. By any path: ${formatted(estimate(report.paths, a, b))}.`;
 }
 
 function showAnswer(text) {

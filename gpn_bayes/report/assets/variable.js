@@ -2,7 +2,7 @@
 const listedFrom = 0.05;
 const listedMost = 12;
 
-// The neighbours of a variable by falling probability.
+// The neighbours of a variable by decreasing probability.
 function neighbours(number, towards) {
   const found = [];
   for (let other = 0; other < size; other += 1) {
@@ -28,7 +28,7 @@ function neighbourList(found) {
   found.slice(0, listedMost).forEach((own) => {
     const line = make("li");
     line.append(variableButton(own.other), barOf(own.value), make("span", "number", own.value.toFixed(3)));
-    line.title = told(own);
+    line.title = formatted(own);
     list.append(line);
   });
   if (found.length > listedMost) list.append(make("li", "muted", `and ${found.length - listedMost} more`));
