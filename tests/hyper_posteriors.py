@@ -8,7 +8,8 @@ import numpy as np
 from scipy.stats import multivariate_normal
 
 from gpn_bayes.scores.gp.basis import Basis
-from gpn_bayes.scores.gp.low_rank import LowRankPosterior, Modes
+from gpn_bayes.scores.gp.low_rank import LowRankPosterior
+from gpn_bayes.scores.gp.modes import Modes
 from gpn_bayes.scores.gp.priors import HyperPriors
 
 REFERENCE = Path(__file__).parent / "reference" / "gp"

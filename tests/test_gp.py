@@ -16,7 +16,7 @@ from gpn_bayes.sampling.prepared_run import prepare
 from gpn_bayes.scores import GP
 from gpn_bayes.scores.gp.dense import LARGEST_DENSE, DensePosterior
 from gpn_bayes.scores.gp.laplace import laplace_estimate
-from gpn_bayes.scores.gp.low_rank import Modes
+from gpn_bayes.scores.gp.modes import Modes
 from gpn_bayes.scores.gp.priors import HyperPriors
 
 FOLDER = Path(__file__).parent / "reference" / "gp"

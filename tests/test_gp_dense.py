@@ -18,7 +18,7 @@ from gpn_bayes.scores.gp.dense import LARGEST_DENSE, DensePosterior
 from gpn_bayes.scores.gp.importance import importance_estimate
 from gpn_bayes.scores.gp.laplace import laplace_estimate
 from gpn_bayes.scores.gp.low_rank import LowRankPosterior
-from gpn_bayes.scores.gp.mode_search import first_inverse
+from gpn_bayes.scores.gp.modes import first_inverse
 from gpn_bayes.scores.gp.priors import HyperPriors
 
 PRIORS = HyperPriors()

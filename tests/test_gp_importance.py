@@ -12,10 +12,9 @@ from gpn_bayes.kernels.weights import pareto_fit
 from gpn_bayes.scores.gp import importance
 from gpn_bayes.scores.gp.importance import importance_estimate, mean_weight
 from gpn_bayes.scores.gp.importance_weights import controlled_mean, smooth_tail, variance_of_sum
-from gpn_bayes.scores.gp.low_rank import Modes
-from gpn_bayes.scores.gp.mixtures import adapted_mixture, laplace_mixture, prior_moments
+from gpn_bayes.scores.gp.modes import Modes
 from gpn_bayes.scores.gp.priors import HyperPriors
-from gpn_bayes.scores.gp.proposal import Proposal
+from gpn_bayes.scores.gp.proposal import Proposal, adapted_mixture, laplace_mixture, prior_moments
 from tests.hyper_posteriors import KNOWN, KnownPosterior, estimates_of_reference, reference_posterior
 
 PRIORS = HyperPriors().for_parents(1)

@@ -5,7 +5,7 @@ import pytest
 
 import gpn_bayes as gpn
 from gpn_bayes.scores import GP
-from gpn_bayes.scores.gp.mode_search import FINE, first_inverse
+from gpn_bayes.scores.gp.modes import FINE, first_inverse
 
 
 def tables():

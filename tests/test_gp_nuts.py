@@ -9,7 +9,8 @@ from scipy.stats import multivariate_t
 
 from gpn_bayes.scores.gp import nuts as gp_nuts
 from gpn_bayes.scores.gp.basis import Basis
-from gpn_bayes.scores.gp.low_rank import LowRankPosterior, Modes
+from gpn_bayes.scores.gp.low_rank import LowRankPosterior
+from gpn_bayes.scores.gp.modes import Modes
 from gpn_bayes.scores.gp.nuts import nuts_draws
 from gpn_bayes.scores.gp.priors import HyperPriors
 

@@ -7,8 +7,7 @@ from sklearn.base import clone
 
 from gpn_bayes import graphs, scores
 from gpn_bayes.estimators import HillClimbing
-from gpn_bayes.estimators.climbing import Climber
-from gpn_bayes.estimators.hill_climbing import _Climb
+from gpn_bayes.estimators.hill_climbing import Climber, _Climb
 from gpn_bayes.estimators.problem import read_problem
 from gpn_bayes.kernels.hill_climbing import NO_MOVE, REVERSE, TOGGLE
 from gpn_bayes.scores.base import Score, Scorer

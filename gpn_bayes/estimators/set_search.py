@@ -21,7 +21,7 @@ import numpy as np
 from gpn_bayes import graphs
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Adjacency, Ints
-from gpn_bayes.estimators.climbing import Climber
+from gpn_bayes.estimators.hill_climbing import Climber
 from gpn_bayes.estimators.parent_sets import ScoredSets, gather
 from gpn_bayes.estimators.problem import Problem
 from gpn_bayes.kernels.parent_sets import LEAST_GAIN, ParentSets, undominated

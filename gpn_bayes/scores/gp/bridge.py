@@ -8,9 +8,8 @@ import numpy as np
 from gpn_bayes._util.types import Floats
 from gpn_bayes.kernels import gp_importance
 from gpn_bayes.kernels.markov import effective_size, independence_chain
-from gpn_bayes.scores.gp.low_rank import HyperPosterior, Modes
-from gpn_bayes.scores.gp.mixtures import without_prior
-from gpn_bayes.scores.gp.proposal import PILOT, Proposal
+from gpn_bayes.scores.gp.modes import HyperPosterior, Modes
+from gpn_bayes.scores.gp.proposal import PILOT, Proposal, without_prior
 
 # Given a number of draws, returns at least as many draws of the posterior: (chains, draws of each, size).
 PosteriorDraws = Callable[[int, np.random.Generator], Floats]

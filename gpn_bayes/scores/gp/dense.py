@@ -9,8 +9,7 @@ from gpn_bayes._util.checks import check_choice
 from gpn_bayes._util.types import Floats
 from gpn_bayes.kernels.gp_dense import log_likelihood, log_likelihood_and_gradient, new_workspace, size_of_phi
 from gpn_bayes.kernels.priors import Priors, add_prior_gradient, log_prior
-from gpn_bayes.scores.gp.low_rank import Modes
-from gpn_bayes.scores.gp.mode_search import MIDDLE, SHORT, first_inverse, is_known, starts_of_search
+from gpn_bayes.scores.gp.modes import MIDDLE, SHORT, Modes, first_inverse, is_known, starts_of_search
 from gpn_bayes.scores.gp.priors import KERNELS
 
 # Beyond this many rows the covariance matrix fills memory, and one look at it takes seconds.

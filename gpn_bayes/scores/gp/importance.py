@@ -6,7 +6,7 @@ import numpy as np
 
 from gpn_bayes.scores.gp.bridge import bridge_from
 from gpn_bayes.scores.gp.importance_weights import controlled_mean, smooth_tail
-from gpn_bayes.scores.gp.low_rank import HyperPosterior, Modes
+from gpn_bayes.scores.gp.modes import HyperPosterior, Modes
 from gpn_bayes.scores.gp.proposal import PILOT, Draws, Proposal
 
 # A larger Pareto k says that a few draws carry the estimate (Vehtari et al. 2024).

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpn_bayes._util.types import Floats
-from gpn_bayes.scores.gp.low_rank import Modes
+from gpn_bayes.scores.gp.modes import Modes
 
 
 class LaplaceEstimate(NamedTuple):

@@ -1,7 +1,7 @@
-"""The posterior of a node's hyperparameters, as the estimators of its integral see it."""
+"""The posterior of the hyperparameters of an additive process, by low-rank algebra."""
 
 import math
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,8 +9,9 @@ from gpn_bayes._util.types import Floats
 from gpn_bayes.kernels.gp import Moments, new_workspace
 from gpn_bayes.kernels.gp_modes import climb, hessian_at, log_posterior_and_gradient, log_posteriors
 from gpn_bayes.kernels.priors import Priors
-from gpn_bayes.scores.gp.mode_search import (
+from gpn_bayes.scores.gp.modes import (
     SAME,
+    Modes,
     first_inverse,
     is_known,
     leads_to_known,
@@ -25,45 +26,12 @@ _ROUGHEST, _LITTLE_NOISE = 0.12, 0.3
 _NEGLIGIBLE = 15.0
 
 
-class Modes(NamedTuple):
-    """The distinct modes of a posterior, best first.
-
-    Attributes
-    ----------
-    points : ndarray of shape (modes, size)
-        Where they are, in phi.
-    heights : ndarray of shape (modes,)
-        The log density there.
-    hessians : ndarray of shape (modes, size, size)
-        Minus its second derivatives there; NaN where they aren't known.
-    """
-
-    points: Floats
-    heights: Floats
-    hessians: Floats
-
-
 class _End(NamedTuple):
     """Where a first climb ended: the place, the inverse of minus the Hessian as far as it is known, the log density."""
 
     phi: Floats
     inverse: Floats
     height: float
-
-
-class HyperPosterior(Protocol):
-    """The unnormalised posterior of phi = (log sigma, log theta_1, …): likelihood times prior, Jacobian included."""
-
-    priors: Priors
-
-    def log_densities(self, points: Floats) -> Floats:
-        """Return the log density at every point, one per row; minus infinity where it can't be computed."""
-
-    def log_density_and_gradient(self, phi: Floats) -> tuple[float, Floats]:
-        """Return the log density and its gradient."""
-
-    def find_modes(self) -> Modes:
-        """Return all modes that a search from fixed starts finds."""
 
 
 class LowRankPosterior:

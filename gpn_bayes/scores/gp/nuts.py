@@ -22,7 +22,7 @@ from pytensor.link.numba.dispatch.basic import get_numba_type, numba_funcify, nu
 
 from gpn_bayes._util.extras import installed_by
 from gpn_bayes._util.types import Floats, Ints
-from gpn_bayes.scores.gp.low_rank import HyperPosterior, Modes
+from gpn_bayes.scores.gp.modes import HyperPosterior, Modes
 
 with installed_by("nuts"):
     import nutpie

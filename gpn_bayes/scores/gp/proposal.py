@@ -7,11 +7,23 @@ import numpy as np
 
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.kernels import gp_importance
-from gpn_bayes.scores.gp.low_rank import HyperPosterior, Modes
-from gpn_bayes.scores.gp.mixtures import adapted_mixture, laplace_mixture
+from gpn_bayes.kernels.gp_importance import PRIOR_SHARE, Mixture, fitted_mixture
+from gpn_bayes.kernels.priors import Priors
+from gpn_bayes.scores.gp.modes import HyperPosterior, Modes
 
 # Draws before a proposal has been fitted.
 PILOT = 200
+# Every mode has a component as wide as its Hessian says and one this many times as wide.
+_WIDER, _WIDER_SHARE = 2.5, 0.35
+# What goes to components that are as wide as the prior along one coordinate, and this many times as wide as the best
+# mode (as a variance) along the others: where data say little of a length scale, its posterior has a long shoulder.
+_SHOULDER_SHARE, _SHOULDER_WIDER = 0.3, 1.5
+# What the modes share equally, so that none is left without draws.
+_EQUAL = 0.2
+# A posterior that is flatter than this at its mode is drawn from as if it had this curvature.
+_LEAST_CURVATURE = 0.25
+# The share of the first proposal that stays in the adapted one: a fit to few draws can be too narrow.
+_FIRST_STAYS = 0.3
 
 
 class Draws(NamedTuple):
@@ -70,7 +82,7 @@ class Proposal:
         weights = _bounded(np.concatenate([drawn.log_weights for drawn in self._rounds]))
         return points, weights * (weights.sum() / (weights**2).sum())
 
-    def draw_from(self, mixture: gp_importance.Mixture, count: int) -> Draws:
+    def draw_from(self, mixture: Mixture, count: int) -> Draws:
         """Draw from any mixture, without a lesson for the fit."""
         points, components = gp_importance.draw_points(mixture, self.posterior.priors, count, self._rng)
         densities = gp_importance.component_densities(points, mixture, self.posterior.priors)
@@ -86,3 +98,77 @@ def _bounded(log_weights: Floats) -> Floats:
         return np.ones(len(log_weights))
     weights = np.exp(log_weights - top)
     return np.minimum(weights, weights.mean() * math.sqrt(len(weights)))
+
+
+def prior_moments(priors: Priors) -> Floats:
+    """Return mean and standard deviation of every coordinate's prior: (size, 2)."""
+    chances = np.diff(priors.cumulative, axis=1)
+    centres = priors.lowest + priors.step * (np.arange(chances.shape[1]) + 0.5)
+    means = chances @ centres
+    deviations = np.sqrt(chances @ centres**2 - means**2)
+    return np.column_stack([means, deviations])[priors.kinds]
+
+
+def laplace_mixture(modes: Modes, priors: Priors) -> Mixture:
+    """Return the proposal that the modes, their heights and minus Hessians suggest.
+
+    Every mode has two components, one as wide as the Hessian says and one wider, for skewness; the best one has one
+    more for every coordinate but log sigma, with the prior's centre and width along it, for shoulders. Without a mode,
+    the centre of the prior stands for one.
+    """
+    moments = prior_moments(priors)
+    size = len(moments)
+    if not len(modes.points):
+        modes = Modes(moments[None, :, 0], np.zeros(1), np.full((1, size, size), np.nan))
+    roots = np.array([np.linalg.cholesky(_repaired_inverse(hessian)) for hessian in modes.hessians])
+    masses = modes.heights + np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
+    masses = np.exp(masses - masses.max())
+    at_modes = (1.0 - _EQUAL) * masses / masses.sum() + _EQUAL / len(masses)
+    shares = np.concatenate(
+        [
+            (1.0 - _SHOULDER_SHARE) * (1.0 - _WIDER_SHARE) * at_modes,
+            (1.0 - _SHOULDER_SHARE) * _WIDER_SHARE * at_modes,
+            np.full(size - 1, _SHOULDER_SHARE / (size - 1)),
+        ]
+    )
+    centres, along = _shoulders(modes.points[0], roots[0], moments)
+    return Mixture(
+        np.concatenate([modes.points, modes.points, centres]),
+        np.concatenate([roots, _WIDER * roots, along]),
+        (1.0 - PRIOR_SHARE) * shares,
+    )
+
+
+def _repaired_inverse(hessian: Floats) -> Floats:
+    """Return the inverse of a minus Hessian that may not be positive definite, or not even finite."""
+    if not np.isfinite(hessian).all():
+        return np.eye(len(hessian))
+    values, vectors = np.linalg.eigh(hessian)
+    return (vectors / np.maximum(values, _LEAST_CURVATURE)) @ vectors.T
+
+
+def _shoulders(mode: Floats, root: Floats, moments: Floats) -> tuple[Floats, Floats]:
+    """Return centres and roots of the components that reach as far as the prior, a coordinate at a time."""
+    size = len(mode)
+    centres = np.repeat(mode[None], size - 1, axis=0)
+    scales = np.repeat(_SHOULDER_WIDER * (root @ root.T)[None], size - 1, axis=0)
+    for i in range(1, size):
+        centres[i - 1, i] = moments[i, 0]
+        scales[i - 1, i, :] = scales[i - 1, :, i] = 0.0
+        scales[i - 1, i, i] = moments[i, 1] ** 2
+    return centres, np.linalg.cholesky(scales)
+
+
+def adapted_mixture(points: Floats, weights: Floats, first: Mixture, priors: Priors) -> Mixture:
+    """Return a fit of `first` to weighted draws, followed by `first` itself with a smaller share."""
+    fitted = fitted_mixture(points, weights, first, priors)
+    return Mixture(
+        np.concatenate([fitted.centres, first.centres]),
+        np.concatenate([fitted.roots, first.roots]),
+        np.concatenate([(1.0 - _FIRST_STAYS) * fitted.shares, _FIRST_STAYS * first.shares]),
+    )
+
+
+def without_prior(mixture: Mixture) -> Mixture:
+    """Return a mixture of the t components alone."""
+    return Mixture(mixture.centres, mixture.roots, mixture.shares / mixture.shares.sum())

@@ -23,7 +23,8 @@ from gpn_bayes.scores.gp.components import noise
 from gpn_bayes.scores.gp.dense import LARGEST_DENSE, DensePosterior
 from gpn_bayes.scores.gp.importance import importance_estimate
 from gpn_bayes.scores.gp.laplace import laplace_estimate
-from gpn_bayes.scores.gp.low_rank import HyperPosterior, LowRankPosterior, Modes
+from gpn_bayes.scores.gp.low_rank import LowRankPosterior
+from gpn_bayes.scores.gp.modes import HyperPosterior, Modes
 from gpn_bayes.scores.gp.priors import KERNELS, HyperPriors
 
 ESTIMATORS = ("importance", "bridge", "laplace")

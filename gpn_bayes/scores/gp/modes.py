@@ -1,10 +1,11 @@
-"""Where a search for the modes of a Gaussian process' hyperparameters starts, and which of its ends are the same.
+"""The posterior of a node's hyperparameters, as the estimators of its integral see it, and the search for its modes.
 
 Posteriors of length scales often have two modes, a rough relation with little noise and a smooth one with more. So a
 search starts from several length scales and keeps every distinct end.
 """
 
 import itertools
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -19,6 +20,39 @@ START_SIGMA = 0.6
 ROUGH, NEAR, FINE, SAME = 0.05, 0.25, 1e-10, 0.05
 # Beyond this many rows, gains are worth less: the density is steeper, and a low-rank likelihood less smooth.
 _MANY_ROWS = 1000
+
+
+class Modes(NamedTuple):
+    """The distinct modes of a posterior, best first.
+
+    Attributes
+    ----------
+    points : ndarray of shape (modes, size)
+        Where they are, in phi.
+    heights : ndarray of shape (modes,)
+        The log density there.
+    hessians : ndarray of shape (modes, size, size)
+        Minus its second derivatives there; NaN where they aren't known.
+    """
+
+    points: Floats
+    heights: Floats
+    hessians: Floats
+
+
+class HyperPosterior(Protocol):
+    """The unnormalised posterior of phi = (log sigma, log theta_1, …): likelihood times prior, Jacobian included."""
+
+    priors: Priors
+
+    def log_densities(self, points: Floats) -> Floats:
+        """Return the log density at every point, one per row; minus infinity where it can't be computed."""
+
+    def log_density_and_gradient(self, phi: Floats) -> tuple[float, Floats]:
+        """Return the log density and its gradient."""
+
+    def find_modes(self) -> Modes:
+        """Return all modes that a search from fixed starts finds."""
 
 
 def starts_of_search(parents: int) -> Floats:
