@@ -10,11 +10,10 @@ import numpy as np
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.checks import check_choice
 from gpn_bayes._util.extras import installed_by
-from gpn_bayes._util.types import Bools, Floats
+from gpn_bayes._util.types import Floats
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.kernels.gp import LOWEST_THETA
-from gpn_bayes.kernels.gp_modes import HIGHEST_LOG_SIGMA, LOWEST_LOG_SIGMA, LOWEST_LOG_THETA
-from gpn_bayes.kernels.priors import log_prior
+from gpn_bayes.kernels.gp_modes import LOWEST_LOG_THETA
 from gpn_bayes.scores.assumptions import ADDITIVE, CURVED, EVEN_NOISE, PAIRWISE, SMOOTH
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
 from gpn_bayes.scores.gp.basis import MANY_ROWS, Basis
@@ -26,6 +25,7 @@ from gpn_bayes.scores.gp.laplace import laplace_estimate
 from gpn_bayes.scores.gp.low_rank import LowRankPosterior
 from gpn_bayes.scores.gp.modes import HyperPosterior, Modes
 from gpn_bayes.scores.gp.priors import KERNELS, HyperPriors
+from gpn_bayes.scores.gp.without_parents import log_evidence_without_parents
 
 ESTIMATORS = ("importance", "bridge", "laplace")
 POSTERIORS = ("independence", "nuts")
@@ -257,7 +257,8 @@ class GPScorer(Scorer):
 
     def _score(self, node: int, parents: tuple[int, ...]) -> Row:
         if not parents:
-            return self._without_parents(node), 0.0, float("nan"), "exact"
+            value = log_evidence_without_parents(self.values[:, node], self.score.priors)
+            return value, 0.0, float("nan"), "exact"
         posterior, modes = self.hyper_posterior(node, parents)
         if self.score.estimator == "laplace":
             value, status = laplace_estimate(modes)
@@ -299,35 +300,6 @@ class GPScorer(Scorer):
     def _refuse_many_rows(self, what: str) -> None:
         if len(self.values) > LARGEST_DENSE:
             raise ValueError(f"{what} at most {LARGEST_DENSE} rows; received {len(self.values)}")
-
-    def _without_parents(self, node: int) -> float:
-        """Integrate over log sigma alone; the trapezoidal rule is exact to rounding on a smooth peak."""
-        coarse = np.linspace(LOWEST_LOG_SIGMA, HIGHEST_LOG_SIGMA, 4001)
-        high = coarse[_above_floor(self._log_density_without_parents(node, coarse))]
-        step = coarse[1] - coarse[0]
-        grid = np.linspace(max(high[0] - step, coarse[0]), min(high[-1] + step, coarse[-1]), 4001)
-        log_density = self._log_density_without_parents(node, grid)
-        top = log_density.max()
-        return float(top + np.log(np.trapezoid(np.exp(log_density - top), grid)))
-
-    def _log_density_without_parents(self, node: int, log_sigma: Floats) -> Floats:
-        """Return log N(y; mu_0, s^2 1 1' + sigma^2 I) plus the log prior, at every log sigma."""
-        mean, sd = self.score.priors.mu
-        y = self.values[:, node] - mean
-        n_rows, noise = len(y), np.exp(2 * log_sigma)
-        with_mean = noise + n_rows * sd**2
-        squares = y @ y - (sd * y.sum()) ** 2 / with_mean
-        log_density = -0.5 * (
-            (n_rows - 1) * 2 * log_sigma + np.log(with_mean) + squares / noise + n_rows * np.log(2 * np.pi)
-        )
-        priors = self.score.priors.for_parents(0)
-        with_prior: Floats = log_density + np.array([log_prior(np.array([value]), priors) for value in log_sigma])
-        return with_prior
-
-
-def _above_floor(log_density: Floats) -> Bools:
-    """Tell where a density is more than nothing, next to its highest value."""
-    return log_density > log_density.max() - 45.0
 
 
 def _stopped_at_edge(modes: Modes) -> bool:
