@@ -305,7 +305,7 @@ def test_a_missing_package_names_the_extra(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr("gpn_bayes.federated.processes.setup_files.write_parties", missing)
     code, _, told = call(capsys, "federate", "certs", "--out", tmp_path, "--clients", "a,b,c")
     assert (code, told) == (2, 'error: grpc must be installed; use pip install "gpn_bayes[federated]"\n')
-    monkeypatch.setattr("gpn_bayes.federated.import_module", missing)
+    monkeypatch.setattr("gpn_bayes._util.lazy.import_module", missing)
     # Other tests may have looked the name up, and left it there.
     monkeypatch.delitem(vars(gpn.federated), "secure_statistics", raising=False)
     with pytest.raises(ImportError, match=r'^grpc must be installed; use pip install "gpn_bayes\[federated\]"$'):

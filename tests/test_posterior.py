@@ -368,5 +368,5 @@ def test_larger_exact_posteriors_know_edges_exactly_and_the_rest_by_draws():
 
 def test_repr():
     assert repr(make([[0, 1], [2, 3]], score="BGe()")) == (
-        "<GraphPosterior: 4 variables, 2 x 2 DAGs, partition sampler, score BGe()>"
+        "<GraphPosterior: 4 variables, 2 x 2 DAGs, partition sampler, score BGe>"
     )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gpn_bayes._util.files import write_whole
-from gpn_bayes._util.types import DiGraph
 from gpn_bayes.cli import inputs, methods, screen
 from gpn_bayes.cli.folder import check_free
 from gpn_bayes.cli.options import (
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
+    from gpn_bayes._util.types import DiGraph
     from gpn_bayes.data import Dataset, SufficientStatistics
     from gpn_bayes.estimators.base import GraphEstimator
 
