@@ -102,7 +102,7 @@ def test_a_collider_leaves_no_direction_open():
 
 
 @pytest.mark.parametrize(
-    ("score", "clear"),
+    ("score", "told"),
     [
         ("bge", ["linear function", "constant variance", "Markov equivalence class"]),
         (gpn.scores.BIC(kind="gaussian"), ["linear function", "constant variance", "Markov equivalence class"]),

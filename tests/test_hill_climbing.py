@@ -191,7 +191,7 @@ def test_it_begins_where_it_is_told_to():
 
 
 @pytest.mark.parametrize(
-    ("start", "clear"),
+    ("start", "told"),
     [
         ([("x1", "x2")], "the start must hold the required edges; it lacks x0 -> x1"),
         ([("x0", "x1"), ("x2", "x3")], "the start must hold no forbidden edge; it has x2 -> x3"),
@@ -211,7 +211,7 @@ def test_starts_that_do_not_fit(start, told):
 
 
 @pytest.mark.parametrize(
-    ("setting", "clear"),
+    ("setting", "told"),
     [
         ({"tabu": -1}, "tabu must be a whole number, 0 or more; received -1"),
         ({"patience": 1.5}, "patience must be a whole number, 0 or more; received 1.5"),

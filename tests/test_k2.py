@@ -79,7 +79,7 @@ def test_order_by_index_is_that_by_name():
 
 
 @pytest.mark.parametrize(
-    ("order", "clear"),
+    ("order", "told"),
     [
         (["x0", "x1"], "an order must list every variable once; 'x2' is missing"),
         (["x0", "x1", "x2", "x1"], "an order must list every variable once; 'x1' appears more than once"),

@@ -238,7 +238,7 @@ def test_an_interruption_keeps_the_best_so_far(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("setting", "clear"),
+    ("setting", "told"),
     [
         ({"variant": "aobs"}, "variant must be one of obs, asobs; received 'aobs': did you mean 'asobs'?"),
         ({"moves": ("swap",)}, "moves must be one of insertion, swap; received ('swap',)"),

@@ -348,7 +348,7 @@ def test_progress_is_shown_when_asked_for(capsys, progress_at_once):
 
 
 @pytest.mark.parametrize(
-    ("settings", "clear"),
+    ("settings", "told"),
     [
         ({"episodes": 0}, "episodes must be a whole number, 1 or more; received 0"),
         ({"episodes": 2.5}, "episodes must be a whole number, 1 or more; received 2.5"),

@@ -114,7 +114,7 @@ def test_the_box_answers_edges_and_paths(page, demo):
 
 
 @pytest.mark.parametrize(
-    ("question", "clear"),
+    ("question", "told"),
     [
         ("erk -> nobody", "No variable is called “nobody”."),
         ("erk", "A question reads: a -> b, a ~> b, a - b or a < b."),

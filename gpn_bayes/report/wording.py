@@ -45,7 +45,7 @@ def answers(
     names : sequence of str
         The variables.
     settings : dict, optional
-        Those of the run: where its prior or its candidates favour edges, they may be what tells directions.
+        Those of the run: where its prior or its candidates favour edges, they may determine directions.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def answers(
     Examples
     --------
     >>> [answer["text"] for answer in answers(np.array([[0.0, 0.97], [0.02, 0.0]]), ["a", "b"])]
-    ['1 of 1 pair of variables is joined with a probability of 0.9 or more.', 'The data tell its direction:']
+    ['1 of 1 pair of variables is joined with a probability of 0.9 or more.', 'The data determine its direction:']
     """
     found = sorted(links(probabilities, OPEN), key=lambda link: -link.probability)
     sure = [link for link in found if link.probability >= JOINED]
@@ -129,7 +129,7 @@ def _favours_edges(settings: dict[str, Any]) -> bool:
 
 
 def _directions(sure: list[Link], p: np.ndarray, names: Sequence[str], who: str) -> list[dict[str, Any]]:
-    """Say of the joined pairs which way they go, and who tells."""
+    """Say of the joined pairs which way they go, and what determines it."""
     openings = {
         "clear": (f"{who} determine its direction:", f"{who} determine the direction of {{}}:"),
         "likelier": ("One direction is likelier than the other:", "One direction is likelier for {}:"),
