@@ -139,14 +139,14 @@ def _sum_one_by_one(
     rows, starts = groups.rows[depth], groups.starts[depth]
     total = 0.0
     for group in range(groups.groups[depth]):
-        found, count = 0, np.int64(0)
+        n_touched, count = 0, np.int64(0)
         for t in range(starts[group], starts[group + 1]):
             level = column[rows[t]]
-            scratch.touched[found] = level
-            found += scratch.totals[level] == 0
+            scratch.touched[n_touched] = level
+            n_touched += scratch.totals[level] == 0
             scratch.totals[level] += weights[rows[t]]
             count += np.int64(weights[rows[t]])
-        for i in range(found):
+        for i in range(n_touched):
             level = scratch.touched[i]
             total += _cell(terms, scratch.totals[level])
             scratch.totals[level] = 0
@@ -220,7 +220,7 @@ def count_scores(table: Counted, node: int, sets: NDArray[np.int16], given: Coun
 
 @compiled
 def subsets_up_to(n: int, size: int, count: int) -> NDArray[np.int16]:
-    """Return all subsets of at most so many of n, padded with -1, those that begin alike after each other.
+    """Return all subsets of n with up to a given size, padded with -1, those that begin alike after each other.
 
     Parameters
     ----------

@@ -121,14 +121,14 @@ def cpdags(adjacency: Adjacency) -> Adjacency:
 @compiled
 def _component(mask: int, neighbours: Ints) -> int:
     """Return the members of `mask` that are connected, inside it, with its lowest member."""
-    found = mask & -mask
-    fresh = found
-    while fresh and found != mask:
+    lowest_bit = mask & -mask
+    fresh = lowest_bit
+    while fresh and lowest_bit != mask:
         bit = fresh & -fresh
-        linked = neighbours[popcount(bit - 1)] & mask & ~found
-        found |= linked
+        linked = neighbours[popcount(bit - 1)] & mask & ~lowest_bit
+        lowest_bit |= linked
         fresh = (fresh ^ bit) | linked
-    return found
+    return lowest_bit
 
 
 @compiled

@@ -44,8 +44,10 @@ class Moments(NamedTuple):
         U_i'U_j.
     with_one, with_y : ndarray of shape (m,)
         U_i'1 and U_i'y, y being the standardised node minus the prior mean of mu.
-    sizes : ndarray of shape (4,)
-        The number of rows, y'y, 1'y, and the prior standard deviation s of mu.
+    n_rows, y_squares, y_sum : float
+        The number of rows, y'y and 1'y.
+    mean_sd : float
+        The prior standard deviation s of mu.
     """
 
     cells: Ints
@@ -54,7 +56,10 @@ class Moments(NamedTuple):
     gram: Floats
     with_one: Floats
     with_y: Floats
-    sizes: Floats
+    n_rows: float
+    y_squares: float
+    y_sum: float
+    mean_sd: float
 
 
 class Workspace(NamedTuple):
@@ -180,7 +185,7 @@ def _cross_all(moments: Moments, work: Workspace, size: int, half: bool | np.boo
             _cross(i, j, moments, work)
         for a in range(moments.starts[i], moments.starts[i] + work.spans[i, 0]):
             work.crossed[a, mean : size + 2 * TILE_COLUMNS] = 0.0
-            work.crossed[a, mean] = moments.sizes[3] * moments.with_one[a]
+            work.crossed[a, mean] = moments.mean_sd * moments.with_one[a]
             work.crossed[a, size] = moments.with_y[a]
 
 
@@ -194,13 +199,12 @@ def _assemble(moments: Moments, work: Workspace, size: int, width: int, noise: f
         for c in range(0, m, TILE_ROWS):
             for d in range(c // TILE_COLUMNS * TILE_COLUMNS, width - begin, TILE_COLUMNS):
                 write_tile(out, work.factors[i], right, c, d, c, m)
-    n_rows, total, mean_sd = moments.sizes[0], moments.sizes[2], moments.sizes[3]
     mean = work.spans[parents, 1]
     for c in range(mean, size):
         work.system[c, c:width] = 0.0
         work.system[c, c] = 1.0
-    work.system[mean, mean] = n_rows * mean_sd * mean_sd
-    work.system[mean, size] = mean_sd * total
+    work.system[mean, mean] = moments.n_rows * moments.mean_sd * moments.mean_sd
+    work.system[mean, size] = moments.mean_sd * moments.y_sum
     for c in range(mean + 1):
         work.system[c, c] += noise
 
@@ -221,10 +225,10 @@ def _evaluate(log_sigma: float, log_thetas: Floats, moments: Moments, work: Work
     _cross_all(moments, work, size, half)
     _assemble(moments, work, size, width, noise)
     log_det = factor(work.system, work.roots, size, width)
-    left: float = moments.sizes[1]
+    left = moments.y_squares
     for c in range(mean + 1):
         left -= work.system[c, size] * work.system[c, size]
-    n_rows = moments.sizes[0]
+    n_rows = moments.n_rows
     value: float = -0.5 * ((n_rows - mean - 1) * 2.0 * log_sigma + log_det + left / noise + n_rows * _LOG_2PI)
     return value
 
@@ -247,12 +251,12 @@ def log_likelihood_and_gradient(
     noise = np.exp(2.0 * log_sigma)
     _invert(work, columns)
     # alpha = C^-1 y; alpha'alpha follows from y'y and S alone.
-    alpha_squares, trace = moments.sizes[1], 0.0
+    alpha_squares, trace = moments.y_squares, 0.0
     size = padded(columns, TILE_ROWS)
     for c in range(columns):
         alpha_squares -= work.system[c, size] * work.system[c, size] + noise * work.solved[c] * work.solved[c]
         trace += work.inverse[c, c]
-    gradient[0] = alpha_squares / noise - (moments.sizes[0] - columns) - noise * trace
+    gradient[0] = alpha_squares / noise - (moments.n_rows - columns) - noise * trace
     for i in range(parents):
         gradient[i + 1] = _theta_gradient(i, noise, moments, work, size)
     return value

@@ -17,7 +17,7 @@ from scipy.linalg import lapack
 from gpn_bayes.kernels.arrays import Floats
 from gpn_bayes.kernels.compiled import compiled, fused
 
-# Kernels are computed for so many pairs of rows at a time, so that they stay in the processor's cache.
+# Kernels are computed for this many pairs of rows at a time, so that they stay in the processor's cache.
 _PAIRS_AT_ONCE = 2**15
 _LOG_2PI = np.log(2 * np.pi)
 

@@ -17,7 +17,7 @@ from gpn_bayes.kernels.priors import Priors, draw_prior, log_drawn_density
 _FREEDOM = 5.0
 # The prior's share, and what a fitted proposal's components share equally, so that none is left without draws.
 PRIOR_SHARE, FITTED_EQUAL = 0.1, 0.05
-# A component's first scale and centre count like so many draws per dimension when it's fitted.
+# A component's first scale and centre count like this number of draws per dimension when it's fitted.
 _SCALE_DRAWS, _CENTRE_DRAWS = 2.0, 1.0
 _EM_STEPS = 8
 

@@ -83,7 +83,7 @@ def climb(
             return -np.inf
         if step == 0 or new_value >= value + 1e-4 * length * promise:
             if step > 0:
-                _update_inverse(inverse, phi, new_phi, gradient, new_gradient)
+                update_inverse(inverse, phi, new_phi, gradient, new_gradient)
             value = new_value
             for a in range(size):
                 phi[a] = new_phi[a]
@@ -118,9 +118,9 @@ def _direction(inverse: Floats, gradient: Floats, direction: Floats) -> float:
     return promise
 
 
-@inner
-def _update_inverse(inverse: Floats, phi: Floats, new_phi: Floats, gradient: Floats, new_gradient: Floats) -> None:
-    """BFGS: make the inverse map the last change of gradient to the last step."""
+@compiled
+def update_inverse(inverse: Floats, phi: Floats, new_phi: Floats, gradient: Floats, new_gradient: Floats) -> None:
+    """BFGS: make the inverse, in place, map the last change of gradient to the last step."""
     size = len(phi)
     moved, image = np.empty(size), np.empty(size)
     curvature = bent_image = 0.0

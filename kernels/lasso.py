@@ -15,7 +15,7 @@ _MOST_ROUNDS = 50
 
 
 class LassoSpace(NamedTuple):
-    """Room to work in, for problems of at most so many predictors."""
+    """Room to work in, for problems of a limited number of predictors."""
 
     active: Ints
     signs: Floats
@@ -25,7 +25,7 @@ class LassoSpace(NamedTuple):
 
 
 def lasso_space(most: int) -> LassoSpace:
-    """Return the room that problems of at most so many predictors need."""
+    """Return the room that problems of up to `most` predictors need."""
     return LassoSpace(
         np.empty(most, np.int64), np.empty(most), np.empty(most), np.empty((most, most)), np.empty(most, np.bool_)
     )

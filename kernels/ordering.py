@@ -49,7 +49,7 @@ def total_score(sets: ParentSets, rows: Ints) -> float:
 
 @inner
 def _pick(rng: np.random.Generator, count: int) -> int:
-    """Return one of so many indices; the generator's own integers take seconds to compile."""
+    """Return a random index below a count; the generator's own integers take seconds to compile."""
     return int(rng.random() * count)
 
 
@@ -254,7 +254,7 @@ def random_order(rng: np.random.Generator, sets: ParentSets, state: OrderState) 
 
 @compiled
 def perturb(rng: np.random.Generator, sets: ParentSets, state: OrderState, moves: int) -> None:
-    """Move so many nodes to random places; moves that leave a node without a set are undone."""
+    """Move a number of nodes to random places; moves that leave a node without a set are undone."""
     n = len(state.order)
     for _ in range(moves):
         place, target = _pick(rng, n), _pick(rng, n)

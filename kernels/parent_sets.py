@@ -35,8 +35,8 @@ class ParentSets(NamedTuple):
 @compiled
 def contains(nodes: Words, node: int) -> bool:
     """Tell whether a node is in a set of nodes."""
-    found: bool = (nodes[node >> 6] >> np.uint64(node & 63)) & np.uint64(1) == np.uint64(1)
-    return found
+    holds: bool = (nodes[node >> 6] >> np.uint64(node & 63)) & np.uint64(1) == np.uint64(1)
+    return holds
 
 
 @compiled

@@ -194,7 +194,7 @@ def extend(rules: Rules, levels: Levels, node: int) -> tuple[NDArray[np.int16], 
             if rules.required[parent, child]:
                 simple[child] = False
     closed = _closed_parents(rules, levels, node, simple)
-    found = np.empty((64, size + 1), levels.sets.dtype)
+    kept = np.empty((64, size + 1), levels.sets.dtype)
     best = np.empty(64)
     count = 0
     members = np.empty(size + 1, levels.sets.dtype)
@@ -211,9 +211,9 @@ def extend(rules: Rules, levels: Levels, node: int) -> tuple[NDArray[np.int16], 
             if not is_open or below + _penalty(rules, node, members) > 0.0:
                 continue
             if count == len(best):
-                found = np.concatenate((found, found))
+                kept = np.concatenate((kept, kept))
                 best = np.concatenate((best, best))
-            found[count] = members
+            kept[count] = members
             best[count] = below
             count += 1
-    return found[:count].copy(), best[:count].copy()
+    return kept[:count].copy(), best[:count].copy()

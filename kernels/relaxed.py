@@ -26,16 +26,16 @@ def _meets(first: Words, second: Words) -> bool:
 @compiled
 def rows_avoiding(sets: ParentSets, cluster: Words) -> NDArray[np.int32]:
     """Return the rows of the parent sets of a cluster's nodes that have no member in the cluster."""
-    found = np.empty(len(sets.scores), np.int32)
+    rows = np.empty(len(sets.scores), np.int32)
     count = 0
     for node in range(len(sets.starts) - 1):
         if not contains(cluster, node):
             continue
         for row in range(sets.starts[node], sets.starts[node + 1]):
             if not _meets(sets.words[row], cluster):
-                found[count] = row
+                rows[count] = row
                 count += 1
-    return found[:count].copy()
+    return rows[:count].copy()
 
 
 @inner

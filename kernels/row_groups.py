@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from gpn_bayes.kernels.arrays import Ints
 from gpn_bayes.kernels.compiled import inner
 
-# Counts by group and level are kept in one array while it has at most so many entries a row: going through it is quick,
-# and free of branches. Where there would be more, each group is counted by itself.
+# Counts by group and level are kept in one array while it has at most this many entries per row: going through it is
+# quick, and free of branches. Where there would be more, each group is counted by itself.
 _ENTRIES_PER_ROW = 4
 _LEAST_ENTRIES = 64
 
@@ -93,7 +93,7 @@ def new_groups(n_rows: int, depths: int) -> RowGroups:
 
 @inner
 def new_scratch(n_rows: int, most_levels: int | np.int64) -> Scratch:
-    """Return room for counts of a table whose variables have at most so many levels."""
+    """Return room for counts of a table whose variables have at most `most_levels` levels."""
     entries = max(_ENTRIES_PER_ROW * n_rows + _LEAST_ENTRIES, most_levels)
     return Scratch(
         np.zeros(entries, np.uint32),
@@ -113,7 +113,7 @@ def active_rows(groups: RowGroups, depth: int) -> np.int64:
 
 @inner
 def fits(groups: RowGroups, depth: int, levels: int) -> bool:
-    """Tell whether counts of so many levels in every group are few enough to keep in one array."""
+    """Tell whether counts of this number of levels in every group are few enough to keep in one array."""
     return bool(groups.groups[depth] * levels <= _ENTRIES_PER_ROW * active_rows(groups, depth) + _LEAST_ENTRIES)
 
 
@@ -200,14 +200,14 @@ def _divide_one_by_one(
     end, count, singles = np.int64(0), 0, groups.singles[depth]
     starts_below[0] = 0
     for group in range(groups.groups[depth]):
-        found = 0
+        n_touched = 0
         for t in range(starts[group], starts[group + 1]):
             level = column[rows[t]]
-            scratch.touched[found] = level
-            found += sizes[level] == 0
+            scratch.touched[n_touched] = level
+            n_touched += sizes[level] == 0
             sizes[level] += 1
             totals[level] += weights[rows[t]]
-        for i in range(found):
+        for i in range(n_touched):
             level = scratch.touched[i]
             if totals[level] == 1:
                 singles += 1

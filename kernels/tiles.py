@@ -2,7 +2,8 @@
 
 What costs time is sum_k left[k, i] right[k, j]. A tile of such sums, four rows by eight columns, stays in the
 processor's registers while k runs; compilers don't find this form in loops over arrays, so it is spelled out for LLVM.
-Matrices must have room for whole tiles. What lies beyond their true size may hold any finite number, unless told.
+Matrices must have room for whole tiles. What lies beyond their true size may hold any finite number, unless stated
+otherwise.
 """
 
 from collections.abc import Callable

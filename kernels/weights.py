@@ -7,9 +7,9 @@ import numpy as np
 from gpn_bayes.kernels.arrays import Floats
 from gpn_bayes.kernels.compiled import compiled, inner
 
-# The prior of the tail's shape counts like so many weights at this value (Vehtari et al. 2024).
+# The prior of the tail's shape counts like this many weights at this value (Vehtari et al. 2024).
 _PRIOR_WEIGHTS, _PRIOR_SHAPE = 10.0, 0.5
-# Zhang & Stephens' grid: its prior stretches to so many times the first quartile.
+# Zhang & Stephens' grid: its prior stretches to this many times the first quartile.
 _QUARTILES, _GRID = 3.0, 30
 
 

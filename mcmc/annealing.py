@@ -9,8 +9,8 @@ import numpy as np
 from gpn_bayes.kernels.arrays import Floats
 from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.mcmc.choices import choose
-from gpn_bayes.mcmc.guests import redraw_guests_of_order
 from gpn_bayes.mcmc.order import OrderState, copy_order, log_weights_of_places, relocate
+from gpn_bayes.mcmc.outside_candidates import redraw_outside_candidates_of_order
 from gpn_bayes.mcmc.tables import ScoreTables
 
 # Levels of beta, and moves of each node at each level.
@@ -31,7 +31,7 @@ def anneal(
     lowest = min(1.0, 1.0 / _spread(rng, script, tables, state))
     for level in range(levels):
         beta = lowest ** (1.0 - (level + 1) / levels)
-        redraw_guests_of_order(rng, script, tables, state, beta)
+        redraw_outside_candidates_of_order(rng, script, tables, state, beta)
         copy_order(state, new)
         for _ in range(sweeps * n):
             relocate(rng, script, tables, state, new, beta)

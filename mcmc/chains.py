@@ -5,10 +5,10 @@ import numpy as np
 from gpn_bayes.kernels.arrays import Floats, Ints, Words
 from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.mcmc import order as orders
-from gpn_bayes.mcmc.dag_moves import longest_paths, propose_dag, restore_guests
+from gpn_bayes.mcmc.dag_moves import longest_paths, propose_dag, restore_outside_candidates
 from gpn_bayes.mcmc.draw_dag import store_parents
-from gpn_bayes.mcmc.guests import redraw_guests_of_order, redraw_guests_of_partition
 from gpn_bayes.mcmc.order import OrderState, copy_order, draw_from_order, new_order, propose_order
+from gpn_bayes.mcmc.outside_candidates import redraw_outside_candidates_of_order, redraw_outside_candidates_of_partition
 from gpn_bayes.mcmc.partition import (
     BLOCK,
     PartitionState,
@@ -72,15 +72,15 @@ def draw_dag(
     if length == 0:
         return
     _copy(parents, new_parents)
-    guests = np.empty(4, np.int64)
+    changed = np.empty(4, np.int64)
     for _ in range(length):
         move = _pick_move(rng, shares)
-        log_ratio = propose_dag(rng, script, tables, parents, new_parents, move, guests)
+        log_ratio = propose_dag(rng, script, tables, parents, new_parents, move, changed)
         counters[_N_PARTITION_MOVES + move, 0] += 1
         if accept(rng, log_ratio):
             counters[_N_PARTITION_MOVES + move, 1] += _copy(new_parents, parents)
         else:
-            restore_guests(tables, guests)
+            restore_outside_candidates(tables, changed)
             _copy(parents, new_parents)
     set_blocks(tables, state, longest_paths(tables, parents))
 
@@ -97,8 +97,8 @@ def steps_over_partitions(
     beta: float,
     counters: Ints,
 ) -> None:
-    """Redraw the guests, then take some steps over partitions; the target is the score to the power `beta`."""
-    redraw_guests_of_partition(rng, script, tables, state, beta)
+    """Redraw the changed, then take some steps over partitions; the target is the score to the power `beta`."""
+    redraw_outside_candidates_of_partition(rng, script, tables, state, beta)
     copy_partition(state, new)
     for _ in range(steps):
         move = _pick_move(rng, shares)
@@ -189,7 +189,7 @@ def run_order(
     parents = np.empty(len(state.score), np.int64)
     shares = mix.cumsum()
     for draw in range(len(log_scores)):
-        redraw_guests_of_order(rng, script, tables, state, 1.0)
+        redraw_outside_candidates_of_order(rng, script, tables, state, 1.0)
         copy_order(state, new)
         for _ in range(thin):
             move = _pick_move(rng, shares)

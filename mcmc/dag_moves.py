@@ -17,30 +17,30 @@ from gpn_bayes.kernels.subsets import popcount
 from gpn_bayes.mcmc.choices import choose
 from gpn_bayes.mcmc.draw_dag import draw_parents
 from gpn_bayes.mcmc.order import INSIDE, ORDER, OrderState, new_order, relocate
-from gpn_bayes.mcmc.outsider_moves import can_be_parent, draw_free, log_sum, log_weights_of_outsiders
+from gpn_bayes.mcmc.outside_sets import can_be_parent, draw_free, log_sum, log_weights_of_outside_sets
 from gpn_bayes.mcmc.tables import (
     ScoreTables,
     bit_of,
     candidate,
-    guest_place,
     heir,
     log_score,
     n_candidates,
     n_heirs,
-    set_guest,
+    outside_place,
+    set_outside_candidate,
 )
 
 TOGGLE, RESAMPLE, REVERSE, REORDER = range(4)
-# No node: any parents will do, or no guest was changed.
+# No node: any parents will do, or no outside candidate was changed.
 NO_ONE = -1
 
 
 @compiled
-def restore_guests(tables: ScoreTables, guests: Ints) -> None:
-    """Undo what a refused move did to the guests."""
-    for pair in range(0, len(guests), 2):
-        if guests[pair] != NO_ONE and guests[pair + 1] >= 0:
-            set_guest(tables, guests[pair], guests[pair + 1])
+def restore_outside_candidates(tables: ScoreTables, changed: Ints) -> None:
+    """Undo what a refused move did to the outside candidates."""
+    for pair in range(0, len(changed), 2):
+        if changed[pair] != NO_ONE and changed[pair + 1] >= 0:
+            set_outside_candidate(tables, changed[pair], changed[pair + 1])
 
 
 @compiled
@@ -113,7 +113,7 @@ def _resample_parents(rng: np.random.Generator, script: Floats, tables: ScoreTab
     """Give a node a parent set in proportion to its score, among those that close no cycle (Gibbs)."""
     node = choose(rng, script, len(parents))
     below = _mark_descendants(tables, parents, node)
-    log_weights = log_weights_of_outsiders(tables, node, below, NO_ONE)
+    log_weights = log_weights_of_outside_sets(tables, node, below, NO_ONE)
     new[node] = draw_free(rng, script, tables, node, below, NO_ONE, log_weights)
     return 0.0
 
@@ -125,7 +125,7 @@ def _reverse_edge(
     tables: ScoreTables,
     parents: Ints,
     new: Ints,
-    guests: Ints,
+    changed: Ints,
 ) -> float:
     """Reverse an edge i -> j and give both ends new parents (Grzegorczyk & Husmeier 2008).
 
@@ -142,18 +142,18 @@ def _reverse_edge(
     new[i] = 0
     new[j] = 0
     below_i = _mark_descendants(tables, new, i)
-    weights_of_i = log_weights_of_outsiders(tables, i, below_i, j)
+    weights_of_i = log_weights_of_outside_sets(tables, i, below_i, j)
     log_z_i = log_sum(weights_of_i)
     if log_z_i == -np.inf:
         return -np.inf
-    log_back_j = log_sum(log_weights_of_outsiders(tables, j, _mark_descendants(tables, new, j), i))
+    log_back_j = log_sum(log_weights_of_outside_sets(tables, j, _mark_descendants(tables, new, j), i))
     new[j] = parents[j]
-    log_back_i = log_sum(log_weights_of_outsiders(tables, i, _mark_descendants(tables, new, i), NO_ONE))
+    log_back_i = log_sum(log_weights_of_outside_sets(tables, i, _mark_descendants(tables, new, i), NO_ONE))
     new[j] = 0
-    guests[0], guests[1], guests[2], guests[3] = i, guest_place(tables, i), j, guest_place(tables, j)
+    changed[0], changed[1], changed[2], changed[3] = i, outside_place(tables, i), j, outside_place(tables, j)
     new[i] = draw_free(rng, script, tables, i, below_i, j, weights_of_i)
     below_j = _mark_descendants(tables, new, j)
-    weights_of_j = log_weights_of_outsiders(tables, j, below_j, NO_ONE)
+    weights_of_j = log_weights_of_outside_sets(tables, j, below_j, NO_ONE)
     log_z_j = log_sum(weights_of_j)
     if log_z_j == -np.inf:
         return -np.inf
@@ -265,17 +265,18 @@ def propose_dag(
     parents: Ints,
     new: Ints,
     move: int,
-    guests: Ints,
+    changed: Ints,
 ) -> float:
     """Propose a move from `parents` into `new` (a copy of it); return the log acceptance ratio.
 
-    A move that may be refused notes in `guests` whose guests it changed and what they were, for `restore_guests`.
+    A move that may be refused notes in `changed` whose outside candidates it changed and what they were, for
+    `restore_outside_candidates`.
     """
-    guests[0] = guests[2] = NO_ONE
+    changed[0] = changed[2] = NO_ONE
     if move == TOGGLE:
         return _toggle_edge(rng, script, tables, parents, new)
     if move == RESAMPLE:
         return _resample_parents(rng, script, tables, parents, new)
     if move == REVERSE:
-        return _reverse_edge(rng, script, tables, parents, new, guests)
+        return _reverse_edge(rng, script, tables, parents, new, changed)
     return _reorder(rng, script, tables, parents, new)

@@ -9,10 +9,10 @@ from gpn_bayes.mcmc.sums import log_sum_inside, log_sum_meeting_with, log_sum_me
 from gpn_bayes.mcmc.tables import (
     ScoreTables,
     candidate,
-    guest_place,
     log_score,
     n_candidates,
     n_core,
+    outside_place,
     ranked_mask,
 )
 
@@ -53,8 +53,8 @@ def draw_parents(
     k = n_core(tables, node)
     if not inside >> k:
         return draw_among(rng, script, tables, node, inside, needed, log_total, False)
-    # First whether the guest is a parent, then the others.
-    place = guest_place(tables, node)
+    # First whether the outside candidate is a parent, then the others.
+    place = outside_place(tables, node)
     log_weights = np.empty(2)
     if needed == 0:
         log_weights[0] = log_sum_inside(tables, node, inside & ~(1 << k))
@@ -62,12 +62,12 @@ def draw_parents(
     else:
         log_weights[0] = log_sum_meeting_without(tables, node, inside, needed)
         log_weights[1] = log_sum_meeting_with(tables, node, place, inside, needed, needed >> k)
-    with_guest = choose_weighted(rng, script, log_weights) == 1
-    if with_guest and needed >> k:
+    with_outside = choose_weighted(rng, script, log_weights) == 1
+    if with_outside and needed >> k:
         needed = 0
     low = (1 << k) - 1
-    log_total = log_weights[1] if with_guest else log_weights[0]
-    return draw_among(rng, script, tables, node, inside & low, needed & low, log_total, with_guest)
+    log_total = log_weights[1] if with_outside else log_weights[0]
+    return draw_among(rng, script, tables, node, inside & low, needed & low, log_total, with_outside)
 
 
 @compiled
@@ -79,14 +79,14 @@ def draw_among(
     inside: int,
     needed: int,
     log_total: float,
-    with_guest: bool,
+    with_outside: bool,
 ) -> int:
-    """Draw a parent set among those without the guest, or those with it; `inside` and `needed` don't hold it."""
+    """Draw a parent set without the outside candidate, or one with it; `inside` and `needed` don't hold it."""
     scripted = is_scripted(script)
     wanted = prescribed(script) if scripted else -1
     target = 0.0 if scripted else rng.random()
     few = _popcount_at_most(inside, _FEW)
-    guest = int(with_guest) << n_core(tables, node)
+    outside_bit = int(with_outside) << n_core(tables, node)
     reached = 0.0
     options = 0
     chosen = -1
@@ -96,16 +96,16 @@ def draw_among(
     rank = 0
     last_rank = (1 << n_core(tables, node)) - 1
     while True:
-        mask = subset if few else ranked_mask(tables, node, rank, with_guest)
+        mask = subset if few else ranked_mask(tables, node, rank, with_outside)
         if (mask & ~inside) == 0 and (needed == 0 or mask & needed):
-            probability = np.exp(log_score(tables, node, mask | guest) - log_total)
+            probability = np.exp(log_score(tables, node, mask | outside_bit) - log_total)
             if probability > 0.0:
                 if not scripted or options == wanted:
-                    chosen, chosen_probability = mask | guest, probability
+                    chosen, chosen_probability = mask | outside_bit, probability
                 options += 1
                 reached += probability
                 if not scripted and target < reached:
-                    return mask | guest
+                    return mask | outside_bit
         if few:
             if subset == 0:
                 break

@@ -4,7 +4,7 @@ import numpy as np
 
 from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.kernels.subsets import log_add, without_bit
-from gpn_bayes.mcmc.tables import ScoreTables, guest_place, guest_stretches, n_core, own_stretches
+from gpn_bayes.mcmc.tables import ScoreTables, n_core, outside_place, outside_stretches, own_stretches
 
 # A difference of two subset sums is used while it keeps this share of the larger one.
 _SAFE_SHARE_TABULATED = 0.1
@@ -16,29 +16,29 @@ def log_sum_inside(tables: ScoreTables, node: int, inside: int) -> float:
     """Return the log sum of S over all parent sets inside a set."""
     k = n_core(tables, node)
     low = inside & ((1 << k) - 1)
-    without_guest: float = tables.values[own_stretches(tables, node)[1] + low]
+    without_outside: float = tables.values[own_stretches(tables, node)[1] + low]
     if not inside >> k:
-        return without_guest
-    return log_add(without_guest, log_sum_with(tables, node, guest_place(tables, node), inside))
+        return without_outside
+    return log_add(without_outside, log_sum_with(tables, node, outside_place(tables, node), inside))
 
 
 @compiled
 def log_sum_with(tables: ScoreTables, node: int, place: int, inside: int) -> float:
-    """Return the log sum of S over the sets of an outsider and candidates inside a set."""
+    """Return the log sum of S over the sets of an outside node and candidates inside a set."""
     low = inside & ((1 << n_core(tables, node)) - 1)
-    log_sum: float = tables.values[guest_stretches(tables, node, place)[1] + low]
+    log_sum: float = tables.values[outside_stretches(tables, node, place)[1] + low]
     return log_sum
 
 
 @compiled
 def log_sum_meeting(tables: ScoreTables, node: int, inside: int, needed: int) -> float:
     """Return the log sum of S over the parent sets inside a set that meet `needed` (a part of it)."""
-    without_guest = log_sum_meeting_without(tables, node, inside, needed)
+    without_outside = log_sum_meeting_without(tables, node, inside, needed)
     k = n_core(tables, node)
     if not inside >> k:
-        return without_guest
-    place = guest_place(tables, node)
-    return log_add(without_guest, log_sum_meeting_with(tables, node, place, inside, needed, needed >> k))
+        return without_outside
+    place = outside_place(tables, node)
+    return log_add(without_outside, log_sum_meeting_with(tables, node, place, inside, needed, needed >> k))
 
 
 @compiled
@@ -49,12 +49,12 @@ def log_sum_meeting_without(tables: ScoreTables, node: int, inside: int, needed:
 
 @compiled
 def log_sum_meeting_with(
-    tables: ScoreTables, node: int, place: int, inside: int, needed: int, outsider_needed: int
+    tables: ScoreTables, node: int, place: int, inside: int, needed: int, outside_needed: int
 ) -> float:
-    """Return the log sum over the sets of an outsider and candidates; it may itself be one of the needed."""
-    if outsider_needed:
+    """Return the log sum over the sets of an outside node and candidates; it may itself be one of the needed."""
+    if outside_needed:
         return log_sum_with(tables, node, place, inside)
-    return _meeting(tables, guest_stretches(tables, node, place), n_core(tables, node), inside, needed)
+    return _meeting(tables, outside_stretches(tables, node, place), n_core(tables, node), inside, needed)
 
 
 @compiled

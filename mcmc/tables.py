@@ -1,9 +1,10 @@
 """Score tables: log S(node | parents) for all subsets of each node's candidates, and their sums.
 
 A node may also have one parent from outside its candidates. Then it has one local bit more, whose meaning changes: at
-any time the bit stands for one of the outside nodes, its guest, and `gpn_bayes.mcmc.guests` redraws the guest. A DAG
-without a parent from outside goes with each of the m possible guests and one with such a parent only with this one, so
-the scores of the latter are taken m times: then every DAG has its share of the states, whichever guests it has.
+any time the bit stands for one of the outside nodes, its outside candidate, and `gpn_bayes.mcmc.outside_candidates`
+redraws it. A DAG without a parent from outside goes with each of the m possible outside candidates and one with such a
+parent only with this one, so the scores of the latter are taken m times: then every DAG has its share of the states,
+whichever outside candidates it has.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,8 @@ from gpn_bayes.kernels.subsets import MAX_CANDIDATES, subset_sums, sums_containi
 MAX_TABULATED = 14
 
 # Columns of `ScoreTables.layout`; after them come four groups of n columns.
-_SIZE, _CORE, _SCORES, _SUMS, _CONTAINING, _HEIRS, _OUTSIDERS, _GUEST, _GUEST_SCORES, _GUEST_RANKS, _GROUPS = range(11)
+_SIZE, _CORE, _SCORES, _SUMS, _CONTAINING, _HEIRS = range(6)
+_N_OUTSIDE, _OUTSIDE_PLACE, _OUTSIDE_SCORES, _OUTSIDE_RANKS, _GROUPS = range(6, 11)
 
 
 class ScoreTables(NamedTuple):
@@ -34,16 +36,16 @@ class ScoreTables(NamedTuple):
     layout : ndarray of int64, shape (n, 10 + 4 n)
         For each node: the number of its local bits, and how many k of them are candidates for good; where its 2^k
         scores, its 2^k sums and its k 2^(k-1) sums over "sets that contain m" begin in `values`; the number of its
-        heirs; the number of outsiders, which of them is the guest, and where the first outsider's scores begin in
-        `values` and in `ranked`; its candidates, the guest last; the local bit of every node among them, or -1; its
-        heirs (the nodes that have it as a candidate or a guest); its outsiders. The guests make it part of a chain's
-        state: each chain has its own.
+        heirs; the number of outside nodes, which of them is the outside candidate, and where the first outside node's
+        scores begin in `values` and in `ranked`; its candidates, the outside candidate last; the local bit of every
+        node among them, or -1; its heirs (the nodes that have it as a candidate or an outside candidate); its outside
+        nodes. The outside candidates make it part of a chain's state: each chain has its own.
     values : ndarray of float64
         First all scores, prior included, minus infinity for sets that aren't allowed; then all sums of
-        scores over the subsets of a set; then the sums over the subsets that contain m; then for each outsider the
-        scores of the sets with it and their sums over subsets, times the number of outsiders. All logs.
+        scores over the subsets of a set; then the sums over the subsets that contain m; then for each outside node the
+        scores of the sets with it and their sums over subsets, times the number of outside nodes. All logs.
     ranked : ndarray of int32
-        The masks of each node by falling score, laid out as the scores; then those of each outsider.
+        The masks of each node by falling score, laid out as the scores; then those of each outside node.
     """
 
     layout: Ints
@@ -54,8 +56,8 @@ class ScoreTables(NamedTuple):
 def build_tables(
     candidates: Sequence[Sequence[int]],
     scores: Sequence[Floats],
-    outsiders: Sequence[Sequence[int]] | None = None,
-    guest_scores: Sequence[Floats] | None = None,
+    outside: Sequence[Sequence[int]] | None = None,
+    outside_scores: Sequence[Floats] | None = None,
 ) -> ScoreTables:
     """Build the samplers' tables from each node's candidates and the scores of all their subsets.
 
@@ -65,40 +67,40 @@ def build_tables(
         Candidate parents of each node.
     scores : sequence of ndarray
         For each node 2^k log scores in local bitmask order.
-    outsiders : sequence of sequences of int, optional
+    outside : sequence of sequences of int, optional
         The nodes of which each node may have one as a further parent.
-    guest_scores : sequence of ndarray, optional
-        For each node an array of (outsiders, 2^k): the scores of the sets with each of them.
+    outside_scores : sequence of ndarray, optional
+        For each node an array of (outside nodes, 2^k): the scores of the sets with each of them.
     """
     n = len(candidates)
-    outsiders = [[] for _ in candidates] if outsiders is None else outsiders
-    guest_scores = [np.empty((0, len(table))) for table in scores] if guest_scores is None else guest_scores
-    _check_tables(candidates, scores, outsiders, guest_scores)
+    outside = [[] for _ in candidates] if outside is None else outside
+    outside_scores = [np.empty((0, len(table))) for table in scores] if outside_scores is None else outside_scores
+    _check_tables(candidates, scores, outside, outside_scores)
     core = np.array([len(chosen) for chosen in candidates], dtype=np.int64)
-    guests = np.array([len(others) for others in outsiders], dtype=np.int64)
+    outside_counts = np.array([len(others) for others in outside], dtype=np.int64)
     tabulated = np.where(core <= MAX_TABULATED, core * (1 << np.maximum(core - 1, 0)), 0)
     total = int((1 << core).sum())
     layout = np.full((n, _GROUPS + 4 * n), -1, dtype=np.int64)
-    layout[:, _SIZE] = core + (guests > 0)
+    layout[:, _SIZE] = core + (outside_counts > 0)
     layout[:, _CORE] = core
     layout[:, _SCORES] = _starts(1 << core)
     layout[:, _SUMS] = layout[:, _SCORES] + total
     layout[:, _CONTAINING] = 2 * total + _starts(tabulated)
-    layout[:, _OUTSIDERS] = guests
-    layout[:, _GUEST_SCORES] = 2 * total + int(tabulated.sum()) + _starts(2 * guests << core)
-    layout[:, _GUEST_RANKS] = total + _starts(guests << core)
-    _list_neighbours(layout, candidates, outsiders)
-    values = np.empty(2 * total + int(tabulated.sum()) + 2 * int((guests << core).sum()))
-    ranked = np.empty(total + int((guests << core).sum()), dtype=np.int32)
+    layout[:, _N_OUTSIDE] = outside_counts
+    layout[:, _OUTSIDE_SCORES] = 2 * total + int(tabulated.sum()) + _starts(2 * outside_counts << core)
+    layout[:, _OUTSIDE_RANKS] = total + _starts(outside_counts << core)
+    _list_neighbours(layout, candidates, outside)
+    values = np.empty(2 * total + int(tabulated.sum()) + 2 * int((outside_counts << core).sum()))
+    ranked = np.empty(total + int((outside_counts << core).sum()), dtype=np.int32)
     for begin, table in zip(layout[:, _SCORES], scores, strict=True):
         values[begin : begin + len(table)] = table
         ranked[begin : begin + len(table)] = np.argsort(-np.asarray(table), kind="stable")
-    for i, table in enumerate(guest_scores):
+    for i, table in enumerate(outside_scores):
         size = 1 << core[i]
         for place, row in enumerate(table):
-            begin = layout[i, _GUEST_SCORES] + 2 * size * place
+            begin = layout[i, _OUTSIDE_SCORES] + 2 * size * place
             values[begin : begin + size] = row + np.log(len(table))
-            begin = layout[i, _GUEST_RANKS] + size * place
+            begin = layout[i, _OUTSIDE_RANKS] + size * place
             ranked[begin : begin + size] = np.argsort(-row, kind="stable")
     tables = ScoreTables(layout, values, ranked)
     _fill_sums(tables)
@@ -113,26 +115,32 @@ def _starts(lengths: Ints) -> Ints:
 def _check_tables(
     candidates: Sequence[Sequence[int]],
     scores: Sequence[Floats],
-    outsiders: Sequence[Sequence[int]],
-    guest_scores: Sequence[Floats],
+    outside: Sequence[Sequence[int]],
+    outside_scores: Sequence[Floats],
 ) -> None:
     n = len(candidates)
     largest = max((len(chosen) for chosen in candidates), default=0)
     if largest > MAX_CANDIDATES:
         raise ValueError(f"at most {MAX_CANDIDATES} candidates a node are supported; received {largest}")
-    for what, given in (("table of scores", scores), ("list of outsiders", outsiders), ("guest table", guest_scores)):
+    for what, given in (
+        ("table of scores", scores),
+        ("list of outside nodes", outside),
+        ("table of outside scores", outside_scores),
+    ):
         if len(given) != n:
             raise ValueError(f"every node needs a {what}; received {len(given)} for {n} nodes")
-    for i, (chosen, others) in enumerate(zip(candidates, outsiders, strict=True)):
+    for i, (chosen, others) in enumerate(zip(candidates, outside, strict=True)):
         _check_candidates(i, [int(j) for j in chosen] + [int(j) for j in others], n)
         size = 1 << len(chosen)
         if len(scores[i]) != size:
             raise ValueError(f"node {i} with {len(chosen)} candidates needs {size} scores; got {len(scores[i])}")
-        if guest_scores[i].shape != (len(others), size):
-            raise ValueError(f"node {i} needs guest scores of shape {(len(others), size)}; got {guest_scores[i].shape}")
+        if outside_scores[i].shape != (len(others), size):
+            raise ValueError(
+                f"node {i} needs outside scores of shape {(len(others), size)}; got {outside_scores[i].shape}"
+            )
         if not np.isfinite(scores[i]).any():
             raise ValueError(f"node {i} must have a finite score for some parent set")
-        if any(np.isnan(table).any() or np.isposinf(table).any() for table in (scores[i], guest_scores[i])):
+        if any(np.isnan(table).any() or np.isposinf(table).any() for table in (scores[i], outside_scores[i])):
             raise ValueError(f"node {i} must have no score that is NaN or plus infinity")
 
 
@@ -144,18 +152,18 @@ def _check_candidates(node: int, chosen: list[int], n: int) -> None:
         )
 
 
-def _list_neighbours(layout: Ints, candidates: Sequence[Sequence[int]], outsiders: Sequence[Sequence[int]]) -> None:
-    """Write who is a candidate of whom, and who is outside, into a layout; the first outsider is the guest."""
+def _list_neighbours(layout: Ints, candidates: Sequence[Sequence[int]], outside: Sequence[Sequence[int]]) -> None:
+    """Write candidates and outside nodes into a layout; the first outside node is the outside candidate."""
     n = len(candidates)
     layout[:, _HEIRS] = 0
-    for i, (chosen, others) in enumerate(zip(candidates, outsiders, strict=True)):
+    for i, (chosen, others) in enumerate(zip(candidates, outside, strict=True)):
         layout[i, _GROUPS + 3 * n : _GROUPS + 3 * n + len(others)] = others
         for bit, j in enumerate([*chosen, *others[:1]]):
             layout[i, _GROUPS + bit] = j
             layout[i, _GROUPS + n + j] = bit
             layout[j, _GROUPS + 2 * n + layout[j, _HEIRS]] = i
             layout[j, _HEIRS] += 1
-        layout[i, _GUEST] = 0 if len(others) else -1
+        layout[i, _OUTSIDE_PLACE] = 0 if len(others) else -1
 
 
 @compiled
@@ -172,14 +180,14 @@ def _fill_sums(tables: ScoreTables) -> None:
             for m in range(k):
                 begin = tables.layout[i, _CONTAINING] + m * half
                 values[begin : begin + half] = sums_containing(own, m)
-        for place in range(tables.layout[i, _OUTSIDERS]):
-            begin = tables.layout[i, _GUEST_SCORES] + 2 * size * place
+        for place in range(tables.layout[i, _N_OUTSIDE]):
+            begin = tables.layout[i, _OUTSIDE_SCORES] + 2 * size * place
             values[begin + size : begin + 2 * size] = subset_sums(values[begin : begin + size])
 
 
 @compiled
 def n_candidates(tables: ScoreTables, node: int) -> int:
-    """Return the number of candidates of a node, its guest included."""
+    """Return the number of candidates of a node, its outside candidate included."""
     count: int = tables.layout[node, _SIZE]
     return count
 
@@ -214,45 +222,45 @@ def heir(tables: ScoreTables, node: int, index: int) -> int:
 
 @compiled
 def n_core(tables: ScoreTables, node: int) -> int:
-    """Return the number of candidates of a node that are so for good: the guest's bit, if there is a guest."""
+    """Return the number of permanent candidates of a node: the bit of the outside candidate, if there is one."""
     count: int = tables.layout[node, _CORE]
     return count
 
 
 @compiled
-def n_outsiders(tables: ScoreTables, node: int) -> int:
-    """Return how many nodes a node may have as a guest."""
-    count: int = tables.layout[node, _OUTSIDERS]
+def n_outside(tables: ScoreTables, node: int) -> int:
+    """Return how many nodes a node may have as an outside candidate."""
+    count: int = tables.layout[node, _N_OUTSIDE]
     return count
 
 
 @compiled
-def outsider(tables: ScoreTables, node: int, place: int) -> int:
-    """Return one of the nodes that a node may have as a guest."""
+def outside_node(tables: ScoreTables, node: int, place: int) -> int:
+    """Return one of the nodes that a node may have as an outside candidate."""
     parent: int = tables.layout[node, _GROUPS + 3 * len(tables.layout) + place]
     return parent
 
 
 @compiled
-def guest_place(tables: ScoreTables, node: int) -> int:
-    """Return which outsider is the guest; -1 if there are none."""
-    place: int = tables.layout[node, _GUEST]
+def outside_place(tables: ScoreTables, node: int) -> int:
+    """Return which outside node is the outside candidate; -1 if there are none."""
+    place: int = tables.layout[node, _OUTSIDE_PLACE]
     return place
 
 
 @compiled
-def set_guest(tables: ScoreTables, node: int, place: int) -> None:
-    """Make another outsider the guest of a node."""
+def set_outside_candidate(tables: ScoreTables, node: int, place: int) -> None:
+    """Make another outside node the outside candidate of a node."""
     n = len(tables.layout)
     bit = n_core(tables, node)
-    old, new = candidate(tables, node, bit), outsider(tables, node, place)
+    old, new = candidate(tables, node, bit), outside_node(tables, node, place)
     if old == new:
         return
-    tables.layout[node, _GUEST] = place
+    tables.layout[node, _OUTSIDE_PLACE] = place
     tables.layout[node, _GROUPS + bit] = new
     tables.layout[node, _GROUPS + n + old] = -1
     tables.layout[node, _GROUPS + n + new] = bit
-    # Heirs stay sorted, so that tables with the same guests are the same and a resumed run repeats itself.
+    # Heirs stay sorted, so that tables with the same outside candidates are the same and a resumed run repeats itself.
     heirs = tables.layout[old, _GROUPS + 2 * n : _GROUPS + 3 * n]
     tables.layout[old, _HEIRS] -= 1
     for h in range(tables.layout[old, _HEIRS]):
@@ -268,20 +276,20 @@ def set_guest(tables: ScoreTables, node: int, place: int) -> None:
 
 
 def own_copy(tables: ScoreTables) -> ScoreTables:
-    """Return tables with guests of their own and the same scores."""
+    """Return tables with outside candidates of their own and the same scores."""
     return tables._replace(layout=tables.layout.copy())
 
 
-def guest_places(tables: ScoreTables) -> Ints:
-    """Return which outsider is the guest of each node; -1 where there are none."""
-    return tables.layout[:, _GUEST].copy()
+def outside_places(tables: ScoreTables) -> Ints:
+    """Return which outside node is the outside candidate of each node; -1 where there are none."""
+    return tables.layout[:, _OUTSIDE_PLACE].copy()
 
 
-def set_guests(tables: ScoreTables, places: Ints) -> None:
-    """Give every node the guest that `guest_places` told."""
+def set_outside_candidates(tables: ScoreTables, places: Ints) -> None:
+    """Give every node the outside candidate that `outside_places` returned."""
     for node, place in enumerate(places):
         if place >= 0:
-            set_guest(tables, node, place)
+            set_outside_candidate(tables, node, place)
 
 
 @compiled
@@ -299,31 +307,31 @@ def own_stretches(tables: ScoreTables, node: int) -> tuple[int, int, int, int]:
 
 
 @compiled
-def guest_stretches(tables: ScoreTables, node: int, place: int) -> tuple[int, int, int, int]:
-    """Return the same for the sets with an outsider; they have no sums "containing m"."""
+def outside_stretches(tables: ScoreTables, node: int, place: int) -> tuple[int, int, int, int]:
+    """Return the same for the sets with an outside node; they have no sums "containing m"."""
     k = tables.layout[node, _CORE]
-    scores = tables.layout[node, _GUEST_SCORES] + (place * 2 << k)
-    return scores, scores + (1 << k), tables.layout[node, _GUEST_RANKS] + (place << k), -1
+    scores = tables.layout[node, _OUTSIDE_SCORES] + (place * 2 << k)
+    return scores, scores + (1 << k), tables.layout[node, _OUTSIDE_RANKS] + (place << k), -1
 
 
 @compiled
 def log_score(tables: ScoreTables, node: int, mask: int) -> float:
-    """Return log S(node | parents), prior included; with a parent from outside, times the number of outsiders."""
+    """Return log S(node | parents), prior included; with a parent from outside, times the number of outside nodes."""
     k = tables.layout[node, _CORE]
     score: float
     if mask >> k:
-        score = tables.values[guest_stretches(tables, node, guest_place(tables, node))[0] + mask - (1 << k)]
+        score = tables.values[outside_stretches(tables, node, outside_place(tables, node))[0] + mask - (1 << k)]
     else:
         score = tables.values[tables.layout[node, _SCORES] + mask]
     return score
 
 
 @compiled
-def ranked_mask(tables: ScoreTables, node: int, rank: int, with_guest: bool) -> int:
-    """Return the mask of a given rank, best first, of the parent sets without the guest or, less it, those with it."""
+def ranked_mask(tables: ScoreTables, node: int, rank: int, with_outside: bool) -> int:
+    """Return the mask of a given rank, best first, among parent sets without the outside candidate or those with it."""
     mask: int
-    if with_guest:
-        mask = tables.ranked[guest_stretches(tables, node, guest_place(tables, node))[2] + rank]
+    if with_outside:
+        mask = tables.ranked[outside_stretches(tables, node, outside_place(tables, node))[2] + rank]
     else:
         mask = tables.ranked[tables.layout[node, _SCORES] + rank]
     return mask
@@ -336,5 +344,5 @@ def log_score_of(tables: ScoreTables, parents: Ints) -> float:
     for i in range(len(parents)):
         total += log_score(tables, i, parents[i])
         if parents[i] >> n_core(tables, i):
-            total -= np.log(n_outsiders(tables, i))
+            total -= np.log(n_outside(tables, i))
     return total

@@ -1,8 +1,8 @@
 """Metropolis-coupled chains: copies under flattened scores, which cross what the chain itself can't.
 
-Copy t has the target score^beta_t over partitions (and guests), beta_0 = 1 > beta_1 > …; neighbours exchange their
-states by Metropolis-Hastings. Only copy 0 is drawn from, and only it walks over DAGs: to flatten the score of a
-partition isn't to flatten the scores of its DAGs.
+Copy t has the target score^beta_t over partitions (and outside candidates), beta_0 = 1 > beta_1 > …; neighbours
+exchange their states by Metropolis-Hastings. Only copy 0 is drawn from, and only it walks over DAGs: to flatten the
+score of a partition isn't to flatten the scores of its DAGs.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from gpn_bayes.mcmc.draw_dag import store_parents
 from gpn_bayes.mcmc.partition import PartitionState
 from gpn_bayes.mcmc.tables import ScoreTables, log_score_of
 
-# Exchanges are tried so many times before each draw.
+# Exchanges are tried this many times before each draw.
 EXCHANGES = 10
 # What tuning aims at: the share of exchanges that succeed.
 _TARGET_RATE = 0.3
@@ -28,7 +28,7 @@ class Ladder(NamedTuple):
     Attributes
     ----------
     layouts : ndarray of int64, shape (copies, n, columns)
-        `ScoreTables.layout` of each, since the guests are part of its state.
+        `ScoreTables.layout` of each, since the outside candidates are part of its state.
     ints, scores : ndarray
         `PartitionState` of each.
     betas : ndarray of float64, shape (copies,)

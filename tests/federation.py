@@ -98,8 +98,8 @@ class Parties:
         coordinator, *homes = write_parties(folder, clients, variables, f"127.0.0.1:{self.port}")
         self.homes = dict(zip(clients, homes, strict=True))
         self.coordinator_file = coordinator / "coordinator.toml"
-        told = {"heartbeat_seconds": 0.5, "deadline_seconds": 5.0, "patience_seconds": 30.0} | limits
-        tail = "".join(f"{name} = {value}\n" for name, value in told.items())
+        times = {"heartbeat_seconds": 0.5, "deadline_seconds": 5.0, "patience_seconds": 30.0} | limits
+        tail = "".join(f"{name} = {value}\n" for name, value in times.items())
         for file in (self.coordinator_file, *(home / "client.toml" for home in homes)):
             text = file.read_text().replace('"statistics"', f'"{program}"').replace("0.0.0.0", "127.0.0.1")
             file.write_text(f"{text}\n[limits]\n{tail}")
@@ -163,10 +163,10 @@ def changed(message, **changes):
 
 def check_log(caplog, *reasons):
     """Check that each refusal was logged, and no numbers or keys with it."""
-    told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    logged = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     for reason in reasons:
-        assert any(reason in line for line in told), reason
-    for line in told:
+        assert any(reason in line for line in logged), reason
+    for line in logged:
         assert len(line) < 400 and "velocity" not in line and "[[" not in line
 
 

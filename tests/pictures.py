@@ -7,7 +7,7 @@ from gpn_bayes.posterior import GraphPosterior
 
 
 def drawn(names, probabilities, chains=2, draws=20, score="BGe(alpha_mu=1.0)"):
-    """Return a posterior whose chains all have an edge in the first so many of their draws."""
+    """Return a posterior whose chains all have an edge in the first draws, as many as given for each."""
     probabilities = np.asarray(probabilities, dtype=float)
     times = np.round(probabilities * draws).astype(int)
     dags = (np.arange(draws)[None, :, None, None] < times).repeat(chains, axis=0).astype(np.int8)

@@ -35,8 +35,8 @@ def options():
 
 
 def test_every_option_that_is_advised_exists(options):
-    told = [in_both(text) for found in WORST for text in found.warnings()]
-    advised = {name for text in told for name in re.findall(r"--[a-z-]+", text)}
+    message = [in_both(text) for found in WORST for text in found.warnings()]
+    advised = {name for text in message for name in re.findall(r"--[a-z-]+", text)}
     assert advised == {"--sampler", "--order-bias", "--reweight"}
     assert advised <= options
 
@@ -68,28 +68,28 @@ def test_every_setting_of_a_table_is_an_option(command):
     ],
 )
 def test_settings_of_tables_become_options_that_are_read_back(name, value, option):
-    told = f"use {argument(name, value)} here"
-    assert in_options(told) == f"use {option} here"
-    assert in_both(told) == f"use {argument(name, value)} (command line: {option}) here"
+    message = f"use {argument(name, value)} here"
+    assert in_options(message) == f"use {option} here"
+    assert in_both(message) == f"use {argument(name, value)} (command line: {option}) here"
     typed = shlex.split(option)[1]
     read = inputs._settings({name: typed})[name]
     assert read == value
 
 
 def test_both_forms_are_named_once_each():
-    told = WORST[0].warnings()[-1]
-    assert in_both(told).endswith(
+    message = WORST[0].warnings()[-1]
+    assert in_both(message).endswith(
         "Use sampler='partition' (command line: --sampler partition), or order_bias='correct' (command line: "
         "--order-bias correct) for up to 20 variables."
     )
-    assert in_options(told).endswith("Use --sampler partition, or --order-bias correct for up to 20 variables.")
+    assert in_options(message).endswith("Use --sampler partition, or --order-bias correct for up to 20 variables.")
     assert in_both("draw more (R-hat 1.2): a -> b") == "draw more (R-hat 1.2): a -> b"
 
 
 def test_reports_of_python_name_both(tmp_path):
     post = made_posterior("abc", [(0, 1, 0.5)], sampler="order", order_bias="kept")
-    told = read_numbers(post.report(tmp_path / "report.html"))["trust"]["warnings"]
-    assert any("Use sampler='partition' (command line: --sampler partition), or" in text for text in told)
+    message = read_numbers(post.report(tmp_path / "report.html"))["trust"]["warnings"]
+    assert any("Use sampler='partition' (command line: --sampler partition), or" in text for text in message)
     assert "Use sampler='partition', or" in str(post.diagnostics())
 
 

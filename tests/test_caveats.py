@@ -64,19 +64,19 @@ def page_text(path) -> str:
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_a_fault_of_the_data_is_told_beside_sampling_that_is_fine(example, tmp_path, capsys):
-    make, kind, told = EXAMPLES[example]
+    make, kind, sentences = EXAMPLES[example]
     post = quick(make(), score="bge")
     found = post.diagnostics()
     assert found.ok and found.heading == "Computed exactly, without sampling error."
     assert found.data_verdict == "flagged" and found.data_flags[0].kind == kind
-    assert f"\n- {told}" in str(found)
+    assert f"\n- {sentences}" in str(found)
     shown, messages = run(make(), tmp_path, capsys)
     assert "Computed exactly, without sampling error." in shown
-    assert "Checks of the data raised 1 flag. - " + told in shown
-    assert messages.startswith(f"note: {told}")
+    assert "Checks of the data raised 1 flag. - " + sentences in shown
+    assert messages.startswith(f"note: {sentences}")
     page = page_text(tmp_path / "out" / "report.html")
     assert page.count("Computed exactly, without sampling error.") == 2
-    assert page.count("Checks of the data raised 1 flag.") == 2 and told in page
+    assert page.count("Checks of the data raised 1 flag.") == 2 and sentences in page
     assert "relied on" not in page
     assert read_numbers(tmp_path / "out" / "report.html")["trust"]["data_verdict"] == "caution"
 
@@ -86,13 +86,15 @@ def test_directions_that_linear_data_cannot_tell(tmp_path, capsys):
     post = quick(clean(), score="bge")
     found = post.diagnostics()
     assert found.ok and found.data_verdict == "clear" and found.data_flags == ()
-    told = "Directions within a Markov equivalence class are not identifiable from the data: networks that join the"
+    sentences = (
+        "Directions within a Markov equivalence class are not identifiable from the data: networks that join the"
+    )
     here = "In the best network drawn, this leaves open the direction of a - b, b - c."
-    assert f"\n- {told}" in str(found) and f"\n- {here}" in str(found)
+    assert f"\n- {sentences}" in str(found) and f"\n- {here}" in str(found)
     shown, messages = run(clean(), tmp_path, capsys)
-    assert told in shown and here in shown and messages == ""
+    assert sentences in shown and here in shown and messages == ""
     page = page_text(tmp_path / "out" / "report.html")
-    assert told in page and here in page and "Checks of the data found nothing unusual." in page
+    assert sentences in page and here in page and "Checks of the data found nothing unusual." in page
     assert read_numbers(tmp_path / "out" / "report.html")["trust"]["data_verdict"] == "neutral"
 
 
@@ -102,7 +104,7 @@ def test_a_collider_leaves_no_direction_open():
 
 
 @pytest.mark.parametrize(
-    ("score", "told"),
+    ("score", "sentences"),
     [
         ("bge", ["linear function", "constant variance", "Markov equivalence class"]),
         (gpn.scores.BIC(kind="gaussian"), ["linear function", "constant variance", "Markov equivalence class"]),
@@ -118,11 +120,11 @@ def test_a_collider_leaves_no_direction_open():
     ],
     ids=["bge", "bic", "gp", "interaction", "lasso"],
 )
-def test_what_scores_of_numbers_assume(score, told):
+def test_what_scores_of_numbers_assume(score, sentences):
     assumed = quick(clean()[["a", "b"]].head(60), score=score, draws=20).diagnostics().assumptions
     assert assumed[:3] == NETWORK_ASSUMPTIONS
     own = [text for text in assumed[3:] if not text.startswith("In the best network")]
-    assert len(own) == len(told) and all(word in text for word, text in zip(told, own, strict=True))
+    assert len(own) == len(sentences) and all(word in text for word, text in zip(sentences, own, strict=True))
 
 
 @pytest.mark.parametrize(("score", "equivalent"), [("bdeu", True), ("bic", True), ("k2", False)])

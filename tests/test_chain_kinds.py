@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpn_bayes.sampling.chain_kinds import MOVES, new_chains
-from tests.guest_worlds import World
+from tests.outside_worlds import World
 
 WORLD = World([[1], [0], [0, 1], [2]])
 REQUIRED = np.zeros((4, 4), dtype=bool)

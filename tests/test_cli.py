@@ -362,8 +362,8 @@ def test_compare_limits_what_it_shows(results, capsys):
     shown = call(capsys, "compare", results["exact"], results["partition"], "--threshold", 0, "--top", 3)[1]
     assert shown.count(" -> ") == 3
     differences = sorted((abs(float(found)) for found in re.findall(r"[+-]\d\.\d{3}", shown)), reverse=True)
-    told = re.search(r"27 more edges differ by at most (\d\.\d{3}); --top 0 --threshold 0 shows all", shown)
-    assert float(told[1]) <= differences[-1]
+    shown_limit = re.search(r"27 more edges differ by at most (\d\.\d{3}); --top 0 --threshold 0 shows all", shown)
+    assert float(shown_limit[1]) <= differences[-1]
 
 
 def test_compare_refuses_other_variables(results, frame, tmp_path, capsys):

@@ -102,9 +102,9 @@ def test_the_screen_shows_edges_score_and_evidence(tmp_path, capsys, monkeypatch
     learner = gpn.estimators.K2("bic", order=NAMES, max_parents=3).fit(ASIA)
     rows = re.findall(r"^(\w+) -> (\w+) +(-?[\d.]+) +(neutral|positive|strong|very strong) *$", shown, re.M)
     assert {row[:2] for row in rows} == set(learner.graph_.edges)
-    for parent, child, worth, told in rows:
+    for parent, child, worth, message in rows:
         expected = learner.weights_[NAMES.index(parent), NAMES.index(child)]
-        assert float(worth) == pytest.approx(expected, abs=6e-4) and told == gpn.metrics.evidence(expected)
+        assert float(worth) == pytest.approx(expected, abs=6e-4) and message == gpn.metrics.evidence(expected)
     total = rf"^score {learner.log_score_:.3f}, {len(rows)} edges, \d+\.\d seconds$"
     assert re.search(total, shown, re.M)
     assert "The worth of an edge is the loss in score without it." in shown
@@ -122,8 +122,8 @@ def test_the_screen_tells_a_proof_and_undirected_edges(tmp_path, capsys):
     counts = edges["type"].value_counts()
     for sign, kind in (("->", "directed"), ("-", "undirected")):
         assert len(re.findall(rf"^\w+ {sign} \w+ *$", shown, re.M)) == counts[kind]
-    told = f"{len(edges)} edges ({counts['directed']} directed, {counts['undirected']} undirected), "
-    assert f"\n{told}" in shown
+    message = f"{len(edges)} edges ({counts['directed']} directed, {counts['undirected']} undirected), "
+    assert f"\n{message}" in shown
     assert "evidence" not in shown and identity["log_score"] is None
 
 

@@ -34,7 +34,7 @@ def test_weighted_and_direct_runs_are_those_of_sample(noisy, tmp_path, capsys):
         post = gpn.load(out / "posterior.nc")
         expected = quick(table(NULL), score=Noisy(error=0.1), reweight=reweight, draws=100, chains=4, random_seed=1)
         assert post.edge_probabilities().equals(expected.edge_probabilities())
-        assert ("weighted from the rough score" in " ".join(shown.split())) == (text == "auto")
+        assert ("weighted from the proposal score" in " ".join(shown.split())) == (text == "auto")
         assert ("Computed exactly" in shown) == (text == "none")
     answers = call(capsys, "query", tmp_path / "none", "v1 -> v2", "v1 - v2")[1].splitlines()
     assert all(line.endswith("error of the scores") for line in answers)

@@ -125,7 +125,7 @@ def test_chains_that_converged_are_said_to_agree():
 
 def test_what_too_few_draws_leave_open_is_said():
     settings = {"sampler": "partition", "converged": False, "reweight": None}
-    told = "\nChance may explain the gap, but would hide one as large: draw well over 800 of each chain."
+    message = "\nChance may explain the gap, but would hide one as large: draw well over 800 of each chain."
 
     def warned(parents, log_scores):
         (text,) = run_warnings(GraphPosterior(tuple("abcdefghij"), parents, log_scores, settings=settings), 500)
@@ -133,7 +133,7 @@ def test_what_too_few_draws_leave_open_is_said():
         return text
 
     rng = np.random.default_rng(1)
-    assert warned(*independent(rng, 4, 500)).endswith(told)
-    assert told not in warned(*independent(rng, 4, 500, gap=0.4))
-    assert told not in warned(*independent(rng, 4, 500, likely=0.001))
+    assert warned(*independent(rng, 4, 500)).endswith(message)
+    assert message not in warned(*independent(rng, 4, 500, gap=0.4))
+    assert message not in warned(*independent(rng, 4, 500, likely=0.001))
     assert warned(*sticky(np.random.default_rng(1), 4, 4000, stay=0.5)).endswith("as large: draw more, or thin more.")

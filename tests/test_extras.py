@@ -47,9 +47,9 @@ def test_parquet_files_name_their_extra(parquet, tmp_path, capsys, monkeypatch):
     assert Dataset.read(parquet).names == ("a", "b")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     message = 'pyarrow must be installed; use pip install "gpn_bayes[parquet]"'
-    with pytest.raises(MissingPackage) as told:
+    with pytest.raises(MissingPackage) as refusal_text:
         Dataset.read(parquet)
-    assert str(told.value) == message
+    assert str(refusal_text.value) == message
     assert call(capsys, "run", parquet, "--out", tmp_path / "out")[::2] == (2, f"error: {message}\n")
 
 
@@ -58,8 +58,8 @@ def test_nuts_names_its_extra_before_any_score(monkeypatch):
     by_nuts = scores.GP(estimator="bridge", posterior="nuts")
     assert by_nuts.bind(table).names == ("v1", "v2")
     monkeypatch.setitem(sys.modules, "nutpie", None)
-    with pytest.raises(MissingPackage) as told:
+    with pytest.raises(MissingPackage) as refusal_text:
         by_nuts.bind(table)
-    assert str(told.value) == 'nutpie must be installed; use pip install "gpn_bayes[nuts]"'
+    assert str(refusal_text.value) == 'nutpie must be installed; use pip install "gpn_bayes[nuts]"'
     # Nothing else needs it.
     assert np.isfinite(scores.GP(estimator="bridge").bind(table).local("v1", ["v2"]))

@@ -25,7 +25,7 @@ class Told(GraphEstimator):
         return self
 
 
-def told(*weights):
+def clients_with(*weights):
     """Return a client's table per matrix of weights; the last row keeps columns from being constant."""
     return [np.vstack([matrix, np.arange(1.0, len(matrix) + 1)]) for matrix in weights]
 
@@ -43,8 +43,8 @@ def tables():
 
 
 def test_more_than_half_must_agree():
-    two_of_four = told(edges(2, e01=1.0), edges(2, e01=1.0), edges(2), edges(2))
-    three_of_four = told(edges(2, e01=1.0), edges(2, e01=1.0), edges(2, e01=1.0), edges(2, e10=1.0))
+    two_of_four = clients_with(edges(2, e01=1.0), edges(2, e01=1.0), edges(2), edges(2))
+    three_of_four = clients_with(edges(2, e01=1.0), edges(2, e01=1.0), edges(2, e01=1.0), edges(2, e10=1.0))
     assert not Voting(Told()).fit(two_of_four).adjacency_.any()
     vote = Voting(Told()).fit(three_of_four)
     assert vote.adjacency_.tolist() == [[0, 1], [0, 0]]
@@ -54,7 +54,7 @@ def test_more_than_half_must_agree():
 
 def test_a_vote_may_be_cyclic_and_says_so():
     """Each of three clients has two of the three edges of a cycle."""
-    clients = told(edges(3, e01=1.0, e12=1.0), edges(3, e12=1.0, e20=1.0), edges(3, e20=1.0, e01=1.0))
+    clients = clients_with(edges(3, e01=1.0, e12=1.0), edges(3, e12=1.0, e20=1.0), edges(3, e20=1.0, e01=1.0))
     vote = Voting(Told()).fit(clients)
     assert sorted(vote.graph_.edges) == [("v1", "v2"), ("v2", "v3"), ("v3", "v1")]
     assert not vote.acyclic_
@@ -63,7 +63,7 @@ def test_a_vote_may_be_cyclic_and_says_so():
 
 
 def test_averages_are_cut_and_may_be_cyclic():
-    clients = told(edges(2, e01=0.8), edges(2, e10=-0.9))
+    clients = clients_with(edges(2, e01=0.8), edges(2, e10=-0.9))
     average = Averaging(Told(), threshold=0.3).fit(clients)
     assert average.raw_weights_ == pytest.approx(np.array([[0, 0.4], [-0.45, 0]]))
     assert average.adjacency_.tolist() == [[0, 1], [1, 0]]
@@ -74,7 +74,7 @@ def test_averages_are_cut_and_may_be_cyclic():
 
 
 def test_the_best_client_is_the_nearest():
-    clients = told(edges(3, e01=1.0), edges(3, e01=1.0, e12=1.0), edges(3))
+    clients = clients_with(edges(3, e01=1.0), edges(3, e01=1.0, e12=1.0), edges(3))
     best = Best(Told()).fit(clients, np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]]))
     assert best.client_ == 1
     assert best.distances_.tolist() == [1, 0, 2]

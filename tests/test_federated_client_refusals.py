@@ -44,10 +44,10 @@ def new_parties(folder):
 
 def play(parties, instructions):
     """Let client c follow a script; return what the coordinator heard."""
-    host, told = Script(instructions), parties.coordinator()
-    credentials = told.credentials
+    host, config = Script(instructions), parties.coordinator()
+    credentials = config.credentials
     server = Server(
-        host, told.listen, credentials.identity, credentials.authority, credentials.fingerprints, told.limits
+        host, config.listen, credentials.identity, credentials.authority, credentials.fingerprints, config.limits
     )  # fmt: skip
     try:
         take_part(parties.client("c"), read_part(PARTS["c"]))

@@ -49,8 +49,8 @@ def of_rounds(channel):
 def covariance(answer, asked, multipliers):
     """Return what S_k must be, from one client's answer and what went before."""
     weights = answer["target"] - multipliers / asked["rho"]
-    told = asked["rho"] * (asked["shared"] - weights) - multipliers
-    return told @ np.linalg.inv(weights - np.eye(D)), weights
+    sentence = asked["rho"] * (asked["shared"] - weights) - multipliers
+    return sentence @ np.linalg.inv(weights - np.eye(D)), weights
 
 
 @pytest.fixture(scope="module")
@@ -143,5 +143,10 @@ def test_the_sum_of_one_round_does_not(masked, secrets):
 
 def test_users_are_told():
     text = FederatedNOTEARS.__doc__
-    for told in ("hides rows; it doesn't hide covariances", "secure_statistics", "least squares", "nothing is proved"):
-        assert told in " ".join(text.split())
+    for sentence in (
+        "hides rows; it doesn't hide covariances",
+        "secure_statistics",
+        "least squares",
+        "nothing is proved",
+    ):
+        assert sentence in " ".join(text.split())

@@ -180,9 +180,9 @@ def test_a_column_may_rest_in_one_client(chain):
     ],
 )  # fmt: skip
 def test_settings_are_checked(chain, settings, message):
-    with pytest.raises(ValueError) as told:
+    with pytest.raises(ValueError) as refusal_text:
         FederatedNOTEARS(**settings).fit(split(chain, 3))
-    assert str(told.value) == message
+    assert str(refusal_text.value) == message
 
 
 def test_tables_are_checked(chain):

@@ -78,9 +78,9 @@ class Run:
     def finish(self) -> dict[str, np.ndarray]:
         """Wait for the end of all, and return the results."""
         for name, process in self.processes.items():
-            _, told = process.communicate(timeout=TIME_LIMIT)
-            assert process.returncode == 0, f"{name}: {told}"
-            assert "Traceback" not in told
+            _, message = process.communicate(timeout=TIME_LIMIT)
+            assert process.returncode == 0, f"{name}: {message}"
+            assert "Traceback" not in message
         with np.load(self.store.with_name(f"{self.program}.npz")) as results:
             return dict(results)
 

@@ -55,11 +55,11 @@ def new_parties(folder, **limits):
 
 
 def dial(parties, name, identity=None, **limits):
-    told = parties.client(name)
-    credentials = told.credentials
+    config = parties.client(name)
+    credentials = config.credentials
     return Dialler(
-        told.coordinator, identity or credentials.identity, credentials.authority, told.coordinator_name,
-        replace(told.limits, **limits),
+        config.coordinator, identity or credentials.identity, credentials.authority, config.coordinator_name,
+        replace(config.limits, **limits),
     )  # fmt: skip
 
 
@@ -256,10 +256,10 @@ def test_an_answer_before_the_first_task(tmp_path):
 
 def test_an_internal_failure_tells_nobody_what_it_holds(tmp_path, caplog):
     parties = new_parties(tmp_path)
-    host, told = Script([lambda script: 1 / 0]), parties.coordinator()
-    credentials = told.credentials
+    host, config = Script([lambda script: 1 / 0]), parties.coordinator()
+    credentials = config.credentials
     server = Server(
-        host, told.listen, credentials.identity, credentials.authority, credentials.fingerprints, told.limits
+        host, config.listen, credentials.identity, credentials.authority, credentials.fingerprints, config.limits
     )
     ours = dial(parties, "c")
     check_refused(ours.next, messages.Poll(), "^the coordinator refused Next: the coordinator failed; see its log$")

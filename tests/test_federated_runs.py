@@ -45,7 +45,7 @@ def check_statistics(path):
 
 
 def test_statistics_from_the_command_line(tmp_path, capsys):
-    code, shown, told = call(
+    code, shown, errors = call(
         capsys,
         "federate",
         "certs",
@@ -56,15 +56,15 @@ def test_statistics_from_the_command_line(tmp_path, capsys):
         "--variables",
         ",".join(COLUMNS),
     )
-    assert code == 0 and "coordinator, a, b, c" in shown and told == ""
+    assert code == 0 and "coordinator, a, b, c" in shown and errors == ""
     parties = Parties(tmp_path / "run", NAMES, COLUMNS, "statistics")
     with parties.coordinator_file.open("a") as file:
         file.write('[posterior]\nsampler = "exact"\ndraws = 10\nchains = 1\n')
     # A client may have further columns, in any order.
     shuffled = PARTS | {"b": PARTS["b"].assign(extra=1.0)[["extra", *COLUMNS[::-1]]]}
     with clients_in_threads(parties, shuffled):
-        code, shown, told = call(capsys, "federate", "coordinator", "--config", parties.coordinator_file, "--quiet")
-    assert code == 0 and told == ""
+        code, shown, errors = call(capsys, "federate", "coordinator", "--config", parties.coordinator_file, "--quiet")
+    assert code == 0 and errors == ""
     assert "statistics.npz, posterior.nc, edges.csv" in shown
     out = parties.coordinator_file.parent / "results"
     check_statistics(out / "statistics.npz")
@@ -83,11 +83,11 @@ def test_a_client_from_the_command_line(tmp_path, capsys):
     PARTS["c"].to_csv(tmp_path / "rows.csv", index=False)
     edit(client_file(parties, "c"), f"127.0.0.1:{parties.port}", "nowhere:1")
     with clients_in_threads(parties, {name: PARTS[name] for name in "ab"}):
-        code, shown, told = call(
+        code, shown, errors = call(
             capsys, "federate", "client", "--data", tmp_path / "rows.csv", "--coordinator", f"127.0.0.1:{parties.port}",
             "--cert", parties.homes["c"] / "certificate.pem", "--state", tmp_path / "mine.sqlite", "--quiet",
         )  # fmt: skip
-    assert (code, shown, told) == (0, "", "the run is over\n")
+    assert (code, shown, errors) == (0, "", "the run is over\n")
     assert (tmp_path / "mine.sqlite").exists()
     check_statistics(coordinator.result())
 
@@ -109,8 +109,8 @@ def test_a_table_is_summed_once_unless_its_user_says_otherwise(tmp_path, caplog)
         expected = f"^a table's statistics are summed once: two sums that .* was part of run {run} .--again allows it"
         with pytest.raises(ValueError, match=expected):
             take_part(parties.client(name), read_part(PARTS[name]))
-    told = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    assert any(line.startswith("client 'a' refuses: a table's statistics are summed once") for line in told)
+    errors = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert any(line.startswith("client 'a' refuses: a table's statistics are summed once") for line in errors)
     clients = [Background(take_part, parties.client(name), read_part(PARTS[name]), True) for name in ("a", "b")]
     second = gpn.SufficientStatistics.load(coordinator.result())
     for client in clients:
@@ -135,21 +135,21 @@ def test_many_rounds_are_those_in_memory(tmp_path, secure):
 
 def test_a_client_that_is_lost_for_too_long(tmp_path, capsys, caplog):
     parties = Parties(tmp_path, NAMES, COLUMNS, "descent", "rounds = 3", patience_seconds=1.0, silence_seconds=0.2)
-    code, shown, told = call(capsys, "federate", "coordinator", "--config", parties.coordinator_file, "--quiet")
+    code, shown, errors = call(capsys, "federate", "coordinator", "--config", parties.coordinator_file, "--quiet")
     assert code == 1 and shown == ""
-    assert told.splitlines()[-1].startswith("error: client 'a' must join; nothing was heard from it for ")
-    assert "start it and this run again, or a new run without it" in told
+    assert errors.splitlines()[-1].startswith("error: client 'a' must join; nothing was heard from it for ")
+    assert "start it and this run again, or a new run without it" in errors
     assert "waiting for client 'a' to join; nothing heard from it" in caplog.text
 
 
 def test_a_coordinator_that_is_lost_for_too_long(tmp_path, capsys):
     parties = Parties(tmp_path, NAMES, COLUMNS, "descent", "rounds = 3", patience_seconds=0.3)
     PARTS["a"].to_csv(tmp_path / "rows.csv", index=False)
-    code, _, told = call(
+    code, _, errors = call(
         capsys, "federate", "client", "--config", client_file(parties, "a"), "--data", tmp_path / "rows.csv", "--quiet"
     )
     assert code == 1
-    assert "must be reachable; it wasn't for 0.3 seconds" in told.splitlines()[-1]
+    assert "must be reachable; it wasn't for 0.3 seconds" in errors.splitlines()[-1]
 
 
 def test_a_client_at_work_is_not_taken_for_lost(tmp_path, monkeypatch):
@@ -283,18 +283,18 @@ def test_a_client_must_know_itself(tmp_path):
     ],
 )
 def test_the_command_line_refuses_in_one_line(tmp_path, capsys, arguments, message):
-    code, shown, told = call(capsys, "federate", *(argument.format(tmp_path) for argument in arguments))
+    code, shown, errors = call(capsys, "federate", *(argument.format(tmp_path) for argument in arguments))
     assert code == 2 and shown == ""
-    assert told.startswith("error: ") and told.count("\n") == 1 and message in told
+    assert errors.startswith("error: ") and errors.count("\n") == 1 and message in errors
     assert list(tmp_path.iterdir()) == []
 
 
 def test_parties_are_not_overwritten(tmp_path, capsys):
     arguments = ("federate", "certs", "--out", tmp_path, "--clients", "a,b,c")
-    code, _, told = call(capsys, *arguments)
-    assert code == 0 and told == "fill in 'variables' in coordinator.toml: the columns to use\n"
-    code, _, told = call(capsys, *arguments)
-    assert code == 2 and "nothing is overwritten" in told
+    code, _, errors = call(capsys, *arguments)
+    assert code == 0 and errors == "fill in 'variables' in coordinator.toml: the columns to use\n"
+    code, _, errors = call(capsys, *arguments)
+    assert code == 2 and "nothing is overwritten" in errors
     assert not list(tmp_path.rglob("*authority*key*"))
 
 
@@ -303,8 +303,8 @@ def test_a_missing_package_names_the_extra(monkeypatch, tmp_path, capsys):
         raise ModuleNotFoundError("No module named 'grpc'", name="grpc")
 
     monkeypatch.setattr("gpn_bayes.federated.processes.setup_files.write_parties", missing)
-    code, _, told = call(capsys, "federate", "certs", "--out", tmp_path, "--clients", "a,b,c")
-    assert (code, told) == (2, 'error: grpc must be installed; use pip install "gpn_bayes[federated]"\n')
+    code, _, errors = call(capsys, "federate", "certs", "--out", tmp_path, "--clients", "a,b,c")
+    assert (code, errors) == (2, 'error: grpc must be installed; use pip install "gpn_bayes[federated]"\n')
     monkeypatch.setattr("gpn_bayes._util.lazy.import_module", missing)
     # Other tests may have looked the name up, and left it there.
     monkeypatch.delitem(vars(gpn.federated), "secure_statistics", raising=False)

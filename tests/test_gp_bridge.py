@@ -5,9 +5,8 @@ import time
 
 import numpy as np
 import pytest
-from arviz_stats.base import array_stats
 
-from gpn_bayes.kernels.markov import effective_size, independence_chain
+from gpn_bayes.kernels.markov import independence_chain
 from gpn_bayes.scores.gp.bridge import bridge_estimate, bridge_of_ratios
 from gpn_bayes.scores.gp.importance import importance_estimate
 from tests.hyper_posteriors import KNOWN, KnownPosterior, estimates_of_reference, reference_posterior
@@ -165,37 +164,6 @@ def test_correlated_draws_count_for_less_and_give_a_larger_error():
 def test_no_density_no_estimate():
     assert bridge_of_ratios(np.array([[0.0, -np.inf]]), np.zeros(2))[:2] == (-np.inf, np.inf)
     assert bridge_of_ratios(np.zeros((1, 2)), np.full(2, -np.inf))[:2] == (-np.inf, np.inf)
-
-
-def autoregression(correlation, shape, rng):
-    series = np.empty(shape)
-    series[:, 0] = rng.normal(size=shape[0])
-    for s in range(1, shape[1]):
-        noise = rng.normal(size=shape[0])
-        series[:, s] = correlation * series[:, s - 1] + np.sqrt(1 - correlation**2) * noise
-    return series
-
-
-@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.9])
-@pytest.mark.parametrize("chains", [1, 3])
-def test_the_effective_size_is_arvizs(correlation, chains):
-    rng = np.random.default_rng(5)
-    sizes = []
-    for _ in range(20):
-        series = autoregression(correlation, (chains, 1000), rng)
-        sizes.append(
-            (effective_size(series), float(array_stats.ess(series, chain_axis=0, draw_axis=1, method="identity")))
-        )
-    ours, arvizs = np.array(sizes).T
-    # ArviZ counts more draws than there are where they happen to be negatively correlated; we don't.
-    np.testing.assert_allclose(ours, np.minimum(arvizs, chains * 1000), rtol=0.06)
-    assert ours.mean() == pytest.approx(chains * 1000 * (1 - correlation) / (1 + correlation), rel=0.2)
-    assert effective_size(np.ones((chains, 10))) == 10 * chains
-
-
-def test_chains_apart_count_for_little():
-    series = np.random.default_rng(6).normal(size=(2, 200))
-    assert effective_size(series + [[0.0], [3.0]]) < 0.1 * effective_size(series)
 
 
 def test_the_independence_chain_visits_proposals_in_proportion_to_their_weights():

@@ -191,7 +191,7 @@ def test_it_begins_where_it_is_told_to():
 
 
 @pytest.mark.parametrize(
-    ("start", "told"),
+    ("start", "message"),
     [
         ([("x1", "x2")], "the start must hold the required edges; it lacks x0 -> x1"),
         ([("x0", "x1"), ("x2", "x3")], "the start must hold no forbidden edge; it has x2 -> x3"),
@@ -203,15 +203,15 @@ def test_it_begins_where_it_is_told_to():
         ([("x0", "y")], "every node must be one of the variables; 'y' is not"),
     ],
 )
-def test_starts_that_do_not_fit(start, told):
+def test_starts_that_do_not_fit(start, message):
     learner = HillClimbing("bge", start=start, max_parents=2, required=[("x0", "x1")], forbidden=[("x2", "x3")])
     with pytest.raises(ValueError) as caught:
         learner.fit(linear_table(5))
-    assert str(caught.value) == told
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(
-    ("setting", "told"),
+    ("setting", "message"),
     [
         ({"tabu": -1}, "tabu must be a whole number, 0 or more; received -1"),
         ({"patience": 1.5}, "patience must be a whole number, 0 or more; received 1.5"),
@@ -220,10 +220,10 @@ def test_starts_that_do_not_fit(start, told):
         ({"max_parents": -2}, "max_parents must be a whole number, 0 or more; received -2"),
     ],
 )
-def test_settings_that_do_not_fit(setting, told):
+def test_settings_that_do_not_fit(setting, message):
     with pytest.raises(ValueError) as caught:
         HillClimbing("bge", **setting).fit(linear_table(3))
-    assert str(caught.value) == told
+    assert str(caught.value) == message
 
 
 class NeverAlone(Score):

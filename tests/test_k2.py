@@ -79,7 +79,7 @@ def test_order_by_index_is_that_by_name():
 
 
 @pytest.mark.parametrize(
-    ("order", "told"),
+    ("order", "message"),
     [
         (["x0", "x1"], "an order must list every variable once; 'x2' is missing"),
         (["x0", "x1", "x2", "x1"], "an order must list every variable once; 'x1' appears more than once"),
@@ -93,10 +93,10 @@ def test_order_by_index_is_that_by_name():
         ),
     ],
 )
-def test_orders_that_do_not_fit(order, told):
+def test_orders_that_do_not_fit(order, message):
     with pytest.raises(ValueError) as caught:
         K2("bge", order=order, required=[("x0", "x1")]).fit(linear_table(3))
-    assert str(caught.value) == told
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize("count", [0, -1, 2.5, True, "ten"])

@@ -66,7 +66,7 @@ def test_one_parent_from_outside_gives_exactly_the_posterior_over_that_space(tem
     expected = enumerated(CORE, plus_one=True)
     post = quick(candidates=CORE, plus_one=True, expand=False, draws=3000, thin=400, temperatures=temperatures)
     assert_edges_match(post, expected)
-    # The space matters: neither the one without outsiders nor the whole one would pass.
+    # The space matters: neither the one without outside nodes nor the whole one would pass.
     for other in (enumerated(CORE, plus_one=False), enumerated(dict.fromkeys(NAMES, NAMES), plus_one=True)):
         with pytest.raises(AssertionError):
             assert_edges_match(post, other)
@@ -88,9 +88,11 @@ def test_a_slow_score_looks_up_what_a_closed_form_computes(tmp_path):
 def test_parents_of_high_probability_are_taken_into_the_space():
     few = NO_ONE | {NAMES[0]: [NAMES[1]]}
     post = quick(candidates=few, plus_one=True, draws=300, tune=200)
-    told = post.settings["candidates"]
-    assert told["rounds"][0]["added"] > 0 and told["rounds"][-1]["added"] == 0
-    assert sum(told["sizes"]) == 1 + sum(done["added"] - done["dropped"] for done in told["rounds"])
+    candidates_report = post.settings["candidates"]
+    assert candidates_report["rounds"][0]["added"] > 0 and candidates_report["rounds"][-1]["added"] == 0
+    assert sum(candidates_report["sizes"]) == 1 + sum(
+        done["added"] - done["dropped"] for done in candidates_report["rounds"]
+    )
     rigid = quick(candidates=few, plus_one=True, expand=False, draws=300, tune=200)
     assert rigid.settings["candidates"]["rounds"] == []
     assert post.log_score.max() > rigid.log_score.max() + 5
@@ -109,7 +111,7 @@ def test_forbidden_parents_stay_outside_and_required_ones_inside():
 
 
 @pytest.mark.parametrize("settings", [{}, {"temperatures": 3}, {"sampler": "order"}, {"until": "converged"}])
-def test_runs_with_guests_and_ladders_resume_to_the_same_result(settings, tmp_path, monkeypatch):
+def test_runs_with_outside_and_ladders_resume_to_the_same_result(settings, tmp_path, monkeypatch):
     settings = {"candidates": CORE, "plus_one": True, "draws": 600, "tune": 100, "chains": 2, "thin": 200} | settings
     # From a cache as well: single scores and whole tables differ in the last digit.
     whole = quick(cache=tmp_path / "whole.sqlite", **settings)
@@ -185,7 +187,7 @@ def test_exchange_rates_are_told_and_tuned_towards_their_aim():
     assert len(rates) == 3 and all(0.1 < rate < 0.6 for rate in rates)
 
 
-def test_a_small_network_with_outsiders_is_not_drawn_exactly():
+def test_a_small_network_with_outside_nodes_is_not_drawn_exactly():
     """An estimate seeds the space, and what it left out may come back: no sampler need be named for that."""
     rng = np.random.default_rng(1)
     values = rng.normal(size=(100, 4))
@@ -236,7 +238,7 @@ def test_what_cannot_be_is_refused(settings, message):
     assert message in str(refusal.value) and "\n" not in str(refusal.value)
 
 
-def test_too_many_sets_with_an_outsider_are_refused_or_kept_small():
+def test_too_many_sets_with_an_outside_node_are_refused_or_kept_small():
     prior = GraphPrior([f"x{i}" for i in range(200)])
     rng = np.random.default_rng(1)
     scorer = gpn.scores.BGe().bind(pd.DataFrame(rng.normal(size=(300, 200))).add_prefix("x"))
@@ -270,7 +272,7 @@ def test_tables_of_nodes_that_did_not_change_are_kept(monkeypatch):
     assert len(first.values) < len(second.values)
 
 
-def test_gp_scores_take_a_search_space_and_its_outsiders(tmp_path):
+def test_gp_scores_take_a_search_space_and_its_outside_nodes(tmp_path):
     dag = nx.DiGraph([("x0", "x1"), ("x2", "x1")])
     dag.add_nodes_from([f"x{i}" for i in range(6)])
     data = gpn.simulate.fourier(dag, 80, lam=1.0, random_seed=5)

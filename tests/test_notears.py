@@ -206,11 +206,11 @@ def test_an_answer_that_hinges_on_scale_is_told():
         UserWarning, match="^the estimate depends on the units of the variables: with every column scaled"
     ):
         learner = NOTEARS(LAMBDA1, rounds=5, random_state=1).fit(values)
-    told = learner.diagnostics_
-    assert told["hinges_on_scale"]
-    assert told["varsortability"] > 0.9
-    assert told["shd_standardised"] == metrics.shd(learner.adjacency_, told["standardised_adjacency"])
-    assert metrics.shd(told["standardised_adjacency"], truth) > 2 * metrics.shd(learner.adjacency_, truth)
+    reported = learner.diagnostics_
+    assert reported["hinges_on_scale"]
+    assert reported["varsortability"] > 0.9
+    assert reported["shd_standardised"] == metrics.shd(learner.adjacency_, reported["standardised_adjacency"])
+    assert metrics.shd(reported["standardised_adjacency"], truth) > 2 * metrics.shd(learner.adjacency_, truth)
 
 
 def test_an_answer_that_does_not_is_left_alone(table):
@@ -370,9 +370,9 @@ def test_progress_is_shown(table, capsys, progress_at_once):
     ],
 )
 def test_bad_settings_are_told(table, settings, message):
-    with pytest.raises(ValueError) as told:
+    with pytest.raises(ValueError) as error:
         NOTEARS(**settings).fit(table)
-    assert str(told.value) == message
+    assert str(error.value) == message
 
 
 def test_bad_data_are_told(table):

@@ -238,7 +238,7 @@ def test_an_interruption_keeps_the_best_so_far(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("setting", "told"),
+    ("setting", "message"),
     [
         ({"variant": "aobs"}, "variant must be one of obs, asobs; received 'aobs': did you mean 'asobs'?"),
         ({"moves": ("swap",)}, "moves must be one of insertion, swap; received ('swap',)"),
@@ -252,10 +252,10 @@ def test_an_interruption_keeps_the_best_so_far(monkeypatch):
         ({"max_parents": 1.5}, "max_parents must be a whole number, 0 or more; received 1.5"),
     ],
 )
-def test_settings_that_do_not_fit(setting, told):
+def test_settings_that_do_not_fit(setting, message):
     with pytest.raises(ValueError) as caught:
         OrderingSearch("bge", **setting).fit(linear_table(3))
-    assert str(caught.value) == told
+    assert str(caught.value) == message
 
 
 def test_the_same_seed_gives_the_same_search():

@@ -137,10 +137,10 @@ class TestContradictoryTests:
 
     @pytest.mark.parametrize("rule", COLLIDER_RULES)
     def test_there_is_either_a_class_or_none(self, rule):
-        without, told = 0, 0
+        without, reported = 0, 0
         for seed in range(30):
             found = PC(alpha=0.95, test=contradictory(seed), colliders=rule).fit(self.table)
-            told += bool(found.conflicts_ or found.ambiguous_ or found.undecided_)
+            reported += bool(found.conflicts_ or found.ambiguous_ or found.undecided_)
             if found.dag_ is None:
                 without += 1
                 with pytest.raises(ValueError, match="^only DAGs have a score; no DAG agrees with the edges and coll"):
@@ -148,7 +148,7 @@ class TestContradictoryTests:
             else:
                 assert (graphs.cpdag(graphs.as_adjacency(found.dag_, list("abcdef"))) == found.cpdag_).all()
         assert 0 < without < 30
-        assert told > 5
+        assert reported > 5
 
     def test_the_order_of_the_columns_does_not_matter(self):
         rng = np.random.default_rng(4)

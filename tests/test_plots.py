@@ -80,8 +80,8 @@ def test_an_arrow_against_the_order_has_its_head_on_the_right_end():
 def test_what_is_left_out_is_counted():
     post = drawn(NAMES, chain_of(1.0, 0.5, 0.2))
     assert not any("not drawn" in text for text in legend_of(post.plot_network()))
-    told = legend_of(post.plot_network(threshold=0.6))[0]
-    assert told.endswith("2 more pairs, below 0.6, not drawn")
+    legend = legend_of(post.plot_network(threshold=0.6))[0]
+    assert legend.endswith("2 more pairs, below 0.6, not drawn")
     with pytest.raises(ValueError, match="^threshold must lie between 0 and 1; received 2$"):
         post.plot_network(threshold=2)
 

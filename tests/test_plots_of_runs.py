@@ -88,8 +88,8 @@ def test_comparisons_show_both_where_they_agree():
 
 def test_comparisons_count_known_edges_that_are_not_shown():
     post = drawn(NAMES, chain_of(1.0, 0.5, 0.2))
-    told = post.plot_comparison(post, truth=[("a", "b"), ("d", "a"), ("d", "b")], edges=3).get_xlabel()
-    assert told == "edge probability\n9 more edges differ by 0 at most\n2 of these in the known network"
+    label = post.plot_comparison(post, truth=[("a", "b"), ("d", "a"), ("d", "b")], edges=3).get_xlabel()
+    assert label == "edge probability\n9 more edges differ by 0 at most\n2 of these in the known network"
     assert post.plot_comparison(post, edges=11).get_xlabel().endswith("\n1 more edge differs by 0 at most")
     counted = gpn.bootstrap(gpn.estimators.PC(), gpn.simulate.linear(chain_of(1, 1, 1), 50, random_seed=1), n=3)
     named = drawn(counted.names, chain_of(1.0, 0.5, 0.2))

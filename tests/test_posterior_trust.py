@@ -46,8 +46,8 @@ def test_error_is_that_of_independent_weighted_draws():
         weights = np.exp(rng.normal(0, 0.8, f.shape)) * np.where(f, 0.5, 1.0)
         found.append(weighted_moments(f[..., None], weights, 1.0))
     values = np.array([moments.value[0] for moments in found])
-    told = np.array([moments.mcse[0] for moments in found])
-    assert values.std() == pytest.approx(np.sqrt((told**2).mean()), rel=0.15)
+    diagnosed = np.array([moments.mcse[0] for moments in found])
+    assert values.std() == pytest.approx(np.sqrt((diagnosed**2).mean()), rel=0.15)
     # The effective size is well below the 400 draws, since the weights differ.
     assert 100 < np.median([moments.ess[0] for moments in found]) < 330
 
@@ -176,11 +176,11 @@ def test_chains_that_agree():
 
 @pytest.mark.parametrize("changes", [{"r_hat": 1.2}, {"largest_gap": 0.4}])
 def test_chains_that_do_not_agree(changes):
-    told = diagnostics_of(**changes)
-    assert not told.ok
-    assert str(told).startswith("Sampling has not converged. 4 chains don't agree; ")
-    assert "The chains disagree (R-hat" in str(told)
-    assert "a -> b" in told.warnings()[0]
+    diagnosed = diagnostics_of(**changes)
+    assert not diagnosed.ok
+    assert str(diagnosed).startswith("Sampling has not converged. 4 chains don't agree; ")
+    assert "The chains disagree (R-hat" in str(diagnosed)
+    assert "a -> b" in diagnosed.warnings()[0]
 
 
 def test_chains_that_disagree_are_found_in_draws():
@@ -205,9 +205,9 @@ def test_chains_that_never_move_agree_or_not():
 
 
 def test_one_chain():
-    told = diagnostics_of(chains=1, draws=2000, r_hat=np.nan)
-    assert not told.ok
-    assert str(told) == (
+    diagnosed = diagnostics_of(chains=1, draws=2000, r_hat=np.nan)
+    assert not diagnosed.ok
+    assert str(diagnosed) == (
         "Sampling may not have converged. 1 chain of 2000 draws; 3000 effective draws of the log score.\n"
         "One chain can't be compared with others; run at least two."
     )
@@ -221,12 +221,12 @@ def test_few_effective_draws():
 
 
 def test_exact_diagnostics():
-    told = diagnostics_of(sampler="exact", chains=1, r_hat=np.nan, ess=100.0, largest_gap=0.3)
-    assert told.ok
-    assert str(told) == (
+    diagnosed = diagnostics_of(sampler="exact", chains=1, r_hat=np.nan, ess=100.0, largest_gap=0.3)
+    assert diagnosed.ok
+    assert str(diagnosed) == (
         "Computed exactly, without sampling error. Edge probabilities sum over all networks; 8000 independent draws."
     )
-    imprecise = dataclasses.replace(told, poor_scores=3)
+    imprecise = dataclasses.replace(diagnosed, poor_scores=3)
     assert (imprecise.verdict, imprecise.heading) == ("caution", "Computed exactly, from imprecise scores.")
 
 
@@ -234,25 +234,25 @@ def test_weights_from_another_score():
     weighted = diagnostics_of(reweighted="yes", weight_ess=5000.0, pareto_k=0.3, score_error=0.02)
     assert weighted.ok
     assert str(weighted).endswith(
-        "log score; weighted from the rough score to the accurate one, worth 5000 draws (Pareto k 0.30); "
+        "log score; weighted from the proposal score to the target score, worth 5000 draws (Pareto k 0.30); "
         "95% of the scores have errors of up to 0.02."
     )
     few = dataclasses.replace(weighted, pareto_k=np.nan, sampler="exact")
     assert str(few) == (
-        "Sampling has converged. 8000 independent draws; weighted from the rough score to the accurate one, worth 5000 "
-        "draws (too few distinct draws for a Pareto k); 95% of the scores have errors of up to 0.02."
+        "Sampling has converged. 8000 independent draws; weighted from the proposal score to the target score, worth "
+        "5000 draws (too few distinct draws for a Pareto k); 95% of the scores have errors of up to 0.02."
     )
     cut = dataclasses.replace(few, reweighted="interrupted")
     assert (cut.verdict, cut.heading) == ("poor", "Sampling was interrupted.")
     for poor in ({"pareto_k": 0.9}, {"pareto_k": np.inf}, {"weight_ess": 35.0}):
-        (told,) = dataclasses.replace(weighted, **poor).warnings()
-        assert told.startswith("The draws' weights can't be relied on (worth") and "Use reweight=None" in told
+        (diagnosed,) = dataclasses.replace(weighted, **poor).warnings()
+        assert diagnosed.startswith("The draws' weights can't be relied on (worth") and "Use reweight=None" in diagnosed
     # Few draws can't carry a tail that many can.
     assert weight_warnings(0.6, 8000, 8000) == []
     assert weight_warnings(0.6, 100, 100) == [
         "The draws' weights can't be relied on (worth 100 of 100 draws; Pareto k 0.60, should be below 0.50): the "
-        "score they were drawn under is too rough. Use reweight=None to draw under the accurate score itself, or draw "
-        "more."
+        "score they were drawn under is too far from the target. Use reweight=None to draw under the target score "
+        "itself, or draw more."
     ]
 
 
@@ -262,12 +262,12 @@ def test_few_weights_make_gaps_between_chains_likely():
 
 
 def test_order_bias_and_few_weights():
-    told = diagnostics_of(sampler="order", order_bias=True)
-    assert not told.ok
-    assert "order_bias='correct'" in str(told)
-    assert told.heading == "Sampling has converged, with reservations."
-    told = diagnostics_of(sampler="order", weight_ess=400.0)
-    assert told.warnings() == [
+    diagnosed = diagnostics_of(sampler="order", order_bias=True)
+    assert not diagnosed.ok
+    assert "order_bias='correct'" in str(diagnosed)
+    assert diagnosed.heading == "Sampling has converged, with reservations."
+    diagnosed = diagnostics_of(sampler="order", weight_ess=400.0)
+    assert diagnosed.warnings() == [
         "Few draws carry the weight (5% effective): use sampler='partition', which needs no correction."
     ]
     assert diagnostics_of(weight_ess=400.0).warnings() == ["Few draws carry the weight (5% effective): draw more."]
@@ -277,9 +277,9 @@ def test_order_bias_and_few_weights():
 
 def test_a_run_that_waited_in_vain_for_its_chains():
     """Where chance alone may have kept them apart too."""
-    told = diagnostics_of(converged=False)
-    assert (told.verdict, told.heading) == ("caution", "Sampling may not have converged.")
-    assert "The run reached its greatest length before its chains agreed" in told.warnings()[0]
+    diagnosed = diagnostics_of(converged=False)
+    assert (diagnosed.verdict, diagnosed.heading) == ("caution", "Sampling may not have converged.")
+    assert "The run reached its greatest length before its chains agreed" in diagnosed.warnings()[0]
     assert diagnostics_of(converged=True).ok
 
 

@@ -57,9 +57,9 @@ def as_a_user(folder: Path) -> dict[str, str]:
 def run(given: list[Block], folder: Path, small: bool = True) -> subprocess.CompletedProcess:
     """Run blocks in a process group of their own, so that whatever they leave in the background ends with them."""
     command = [*STRICT_PYTHON, "-P", str(RUNNER), *["small"] * small]
-    with (folder / "told.txt").open("w+") as told:
+    with (folder / "told.txt").open("w+") as output:
         process = subprocess.Popen(
-            command, cwd=folder, env=as_a_user(folder), stdin=subprocess.PIPE, stdout=told, stderr=subprocess.STDOUT,
+            command, cwd=folder, env=as_a_user(folder), stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT,
             text=True, start_new_session=True,
         )  # fmt: skip
         try:
@@ -67,8 +67,8 @@ def run(given: list[Block], folder: Path, small: bool = True) -> subprocess.Comp
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-        told.seek(0)
-        return subprocess.CompletedProcess(command, process.returncode, told.read())
+        output.seek(0)
+        return subprocess.CompletedProcess(command, process.returncode, output.read())
 
 
 # What a page promises to leave behind.

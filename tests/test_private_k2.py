@@ -384,9 +384,9 @@ def test_the_point_of_the_test_is_no_point():
     ],
 )
 def test_tables_that_are_refused(frame, key, message):
-    with pytest.raises(ValueError) as told:
+    with pytest.raises(ValueError) as refusal_text:
         read_table(pd.DataFrame(frame), key)
-    assert str(told.value) == message
+    assert str(refusal_text.value) == message
 
 
 def test_what_is_no_table():
@@ -412,6 +412,6 @@ def test_printing_a_table_shows_no_value():
     ],
 )
 def test_settings_that_are_refused(changed, message):
-    with pytest.raises(ValueError) as told:
+    with pytest.raises(ValueError) as refusal_text:
         settings(**{"order": ("a", "b"), **changed}).check()
-    assert str(told.value) == message
+    assert str(refusal_text.value) == message

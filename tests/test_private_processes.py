@@ -78,9 +78,9 @@ def test_the_public_name():
 def test_what_one_can_see_before(first, second, order, further, message):
     table = pd.DataFrame({"a": [0, 1, 0], "b": [1, 0, 0], "c": [0, 1, 1], "n": [1, 2, 3]})
     learner = PrivateK2(list(order), **further)
-    with pytest.raises(ValueError) as told:
+    with pytest.raises(ValueError) as errors:
         learner.fit_pair(table[list(first)], table[list(second)])
-    assert message in str(told.value)
+    assert message in str(errors.value)
     assert not hasattr(learner, "graph_")
 
 
@@ -135,7 +135,7 @@ def test_ctrl_c_leaves_no_process(joined, started, monkeypatch):
 
 def test_a_second_party_that_does_not_start(joined, monkeypatch):
     codes, order = joined
-    monkeypatch.setattr(second_party, "instructions", lambda *told: "{}")
+    monkeypatch.setattr(second_party, "instructions", lambda *errors: "{}")
     with pytest.raises(ConnectionError, match="^the second party's process must start; it ended: KeyError: 'columns'$"):
         PrivateK2(order, key_bits=2048).fit_pair(codes.iloc[:, :2], codes.iloc[:, 2:])
 
@@ -183,10 +183,10 @@ def start_listening(arguments):
 def end_of(process):
     """Return how a party ended: its exit code, and what it printed."""
     try:
-        shown, told = process.communicate(timeout=SECONDS)
+        shown, errors = process.communicate(timeout=SECONDS)
     finally:
         process.kill()
-    return process.returncode, shown, told
+    return process.returncode, shown, errors
 
 
 def test_two_command_lines(joined, files, tmp_path, capsys):
@@ -202,13 +202,13 @@ def test_two_command_lines(joined, files, tmp_path, capsys):
     expected = plain_k2(codes, order, 3, whole_number_score(60, "exact"))[0]
     found = set(tables[0].itertuples(index=False, name=None))
     assert found == {(parent, child) for child, parents in expected.items() for parent in parents}
-    told = json.loads((tmp_path / "listen_out" / "private_k2.json").read_text())
+    errors = json.loads((tmp_path / "listen_out" / "private_k2.json").read_text())
     others = json.loads((tmp_path / "connect_out" / "private_k2.json").read_text())
-    assert told["settings"] == others["settings"]
-    assert told["settings"]["order"] == order
-    assert told["variables"] == others["variables"] == list(codes.columns)
-    assert told["costs"]["scores"]["bytes_sent"] == others["costs"]["scores"]["bytes_received"] > 0
-    everything = listened[1] + listened[2] + connecting[1] + connecting[2] + json.dumps(told)
+    assert errors["settings"] == others["settings"]
+    assert errors["settings"]["order"] == order
+    assert errors["variables"] == others["variables"] == list(codes.columns)
+    assert errors["costs"]["scores"]["bytes_sent"] == others["costs"]["scores"]["bytes_received"] > 0
+    everything = listened[1] + listened[2] + connecting[1] + connecting[2] + json.dumps(errors)
     assert "patient" not in everything
     code, _, refused = call(capsys, *arguments["listen"], "--address", f"{HOST}:0")
     assert code == 2
@@ -223,14 +223,14 @@ def peer(port, credentials, action):
 
 def refusal(arguments, action):
     """Run a party that listens against an odd one; return its exit code, its last line, and what the other met."""
-    (told, (_, second)) = arguments
-    process, port = start_listening(told["listen"])
+    (errors, (_, second)) = arguments
+    process, port = start_listening(errors["listen"])
     with ThreadPoolExecutor(1) as pool:
         other = pool.submit(peer, port, second, action)
         code, shown, messages = end_of(process)
         met = other.exception(SECONDS)
     assert "edge" not in shown
-    assert not Path(str(told["listen"][told["listen"].index("--out") + 1])).exists()
+    assert not Path(str(errors["listen"][errors["listen"].index("--out") + 1])).exists()
     assert "patient" not in messages
     assert "Traceback" not in messages
     return code, messages.splitlines()[-1], met
@@ -243,10 +243,10 @@ def agreed(link, joined):
 
 
 def test_a_party_that_hangs_up(joined, files):
-    code, told, met = refusal(files, lambda link: agreed(link, joined))
+    code, errors, met = refusal(files, lambda link: agreed(link, joined))
     assert code == 1
-    assert told.startswith("error: a message of kind 'key ")
-    assert "; the connection " in told
+    assert errors.startswith("error: a message of kind 'key ")
+    assert "; the connection " in errors
     assert met is None
 
 
@@ -256,9 +256,9 @@ def test_a_party_that_sends_garbage(joined, files):
         link._stream.sendall(os.urandom(1000))
         link.receive("anything")
 
-    code, told, met = refusal(files, chatter)
+    code, errors, met = refusal(files, chatter)
     assert code == 1
-    assert told.startswith("error: a message of kind 'key nonce' ")
+    assert errors.startswith("error: a message of kind 'key nonce' ")
     assert isinstance(met, WireError)
 
 
@@ -267,9 +267,9 @@ def test_a_message_that_is_cut_off(joined, files):
         agreed(link, joined)
         link._stream.sendall(header_bytes("key nonce", 32) + bytes(10))
 
-    code, told, _ = refusal(files, cut)
+    code, errors, _ = refusal(files, cut)
     assert code == 1
-    assert told.startswith("error: a message of kind 'key nonce' must have 32 bytes; the connection ")
+    assert errors.startswith("error: a message of kind 'key nonce' must have 32 bytes; the connection ")
 
 
 def other_party(joined, change=None, **further):
@@ -294,8 +294,8 @@ def other_party(joined, change=None, **further):
     ids=["settings", "keys"],
 )
 def test_parties_that_do_not_fit(joined, files, change, further, rule):
-    code, told, met = refusal(files, other_party(joined, change, **further))
-    assert (code, told) == (2, f"error: {rule}")
+    code, errors, met = refusal(files, other_party(joined, change, **further))
+    assert (code, errors) == (2, f"error: {rule}")
     assert type(met) is ValueError
     assert str(met).partition(";")[0] == rule.partition(";")[0]
 
@@ -315,10 +315,10 @@ def test_ctrl_c_ends_both(joined, files):
 
     with ThreadPoolExecutor(1) as pool:
         other = pool.submit(peer, port, second, silent)
-        code, _, told = end_of(process)
+        code, _, errors = end_of(process)
         assert str(other.exception(SECONDS)) == "the other party ended the run: it was interrupted"
     assert code == 130
-    assert told.splitlines()[-1].startswith("interrupted; nothing was written")
+    assert errors.splitlines()[-1].startswith("interrupted; nothing was written")
 
 
 def test_a_stranger_is_refused(files, tmp_path):
@@ -328,10 +328,10 @@ def test_a_stranger_is_refused(files, tmp_path):
     started = time.monotonic()
     with pytest.raises(WireError, match="^the other party's certificate must be the expected one; it isn't"):
         peer(port, stranger, lambda link: None)
-    code, _, told = end_of(process)
+    code, _, errors = end_of(process)
     assert time.monotonic() - started < SECONDS
     assert code == 1
-    assert told.splitlines()[-1].startswith(
+    assert errors.splitlines()[-1].startswith(
         "error: the other party must call within 2 s; it didn't; a caller was refused"
     )
 
@@ -352,9 +352,9 @@ def test_what_is_told_before_anyone_is_called(files, capsys, changed, message):
     arguments = [*files[0]["connect"], "--address", f"{HOST}:1"]
     for option, value in changed.items():
         arguments[arguments.index(option) + 1] = value
-    code, shown, told = call(capsys, *arguments)
+    code, shown, errors = call(capsys, *arguments)
     assert (code, shown) == (2, "")
-    assert told == f"error: {message}\n"
+    assert errors == f"error: {message}\n"
 
 
 def test_a_column_that_is_not_binary(files, tmp_path, capsys):
@@ -362,25 +362,25 @@ def test_a_column_that_is_not_binary(files, tmp_path, capsys):
     table = pd.read_csv(data)
     name = table.columns[1]
     table.assign(**{name: np.arange(60)}).to_csv(data, index=False)
-    code, _, told = call(capsys, *files[0]["connect"], "--address", f"{HOST}:1")
-    assert (code, told) == (2, f"error: every column must have two different values; column {name!r} has 60\n")
+    code, _, errors = call(capsys, *files[0]["connect"], "--address", f"{HOST}:1")
+    assert (code, errors) == (2, f"error: every column must have two different values; column {name!r} has 60\n")
 
 
 def test_certificates(tmp_path, capsys):
     out = tmp_path / "certificates"
-    code, _, told = call(capsys, "private-k2", "certs", "--out", out)
+    code, _, errors = call(capsys, "private-k2", "certs", "--out", out)
     assert code == 0
-    assert [line.partition(":")[0] for line in told.splitlines()] == ["listen", "connect"]
+    assert [line.partition(":")[0] for line in errors.splitlines()] == ["listen", "connect"]
     assert (out / "listen" / "peer.pem").read_bytes() == (out / "connect" / "certificate.pem").read_bytes()
     assert (out / "connect" / "key.pem").stat().st_mode & 0o077 == 0
-    code, _, told = call(capsys, "private-k2", "certs", "--out", out, "--role", "connect")
+    code, _, errors = call(capsys, "private-k2", "certs", "--out", out, "--role", "connect")
     assert code == 2
-    assert "nothing is overwritten" in told
-    code, _, told = call(capsys, "private-k2", "certs", "--out", out / "mine", "--role", "listen")
+    assert "nothing is overwritten" in errors
+    code, _, errors = call(capsys, "private-k2", "certs", "--out", out / "mine", "--role", "listen")
     assert code == 0
     assert sorted(path.name for path in (out / "mine" / "listen").iterdir()) == ["certificate.pem", "key.pem"]
-    code, _, told = call(capsys, "private-k2", "certs", "--out", out, "--role", "mediator")
-    assert (code, told) == (2, "error: --role must be listen or connect; received 'mediator'\n")
+    code, _, errors = call(capsys, "private-k2", "certs", "--out", out, "--role", "mediator")
+    assert (code, errors) == (2, "error: --role must be listen or connect; received 'mediator'\n")
 
 
 @pytest.mark.parametrize("package", ["gmpy2", "nacl", "cryptography"])

@@ -32,8 +32,8 @@ SETTINGS = LearningSettings((16, 16), 500, 50, 40, 0.003, 1.0)
 
 def discrete(name):
     """Return the rows of a reference network, and the BIC that knows all of its levels."""
-    told = json.loads((REFERENCE / "discrete" / f"{name}_results.json").read_text())
-    return pd.read_csv(REFERENCE / "discrete" / f"{name}_1000_codes.csv"), BIC(cardinalities=told["card"])
+    reference = json.loads((REFERENCE / "discrete" / f"{name}_results.json").read_text())
+    return pd.read_csv(REFERENCE / "discrete" / f"{name}_1000_codes.csv"), BIC(cardinalities=reference["card"])
 
 
 def linear_graph(required=(), sets=potentially_optimal_sets):
@@ -234,13 +234,13 @@ def test_an_unseen_state_follows_q_and_a_seen_one_its_counts():
 def test_epsilon_falls_along_a_line_to_the_middle():
     _, graph = linear_graph()
     explorer = EpsilonGreedy(0.9, 0.1, 8, np.random.default_rng(1))
-    told = []
+    epsilons = []
     for _ in range(8):
         walk = graph.walk()
         while not walk.ended:
             walk.place(explorer.choose(walk, lambda walk: np.arange(5.0)))
-        told.append(explorer.epsilon)
-    assert told == pytest.approx([0.9, 0.7, 0.5, 0.3, 0.1, 0.1, 0.1, 0.1])
+        epsilons.append(explorer.epsilon)
+    assert epsilons == pytest.approx([0.9, 0.7, 0.5, 0.3, 0.1, 0.1, 0.1, 0.1])
 
 
 @pytest.mark.parametrize(("epsilon", "share"), [(0.0, 1.0), (0.5, 0.5 + 0.5 / 5)])
@@ -348,7 +348,7 @@ def test_progress_is_shown_when_asked_for(capsys, progress_at_once):
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "expected_message"),
     [
         ({"episodes": 0}, "episodes must be a whole number, 1 or more; received 0"),
         ({"episodes": 2.5}, "episodes must be a whole number, 1 or more; received 2.5"),
@@ -368,10 +368,10 @@ def test_progress_is_shown_when_asked_for(capsys, progress_at_once):
         ({"epsilon": (0.1,)}, "epsilon must be two probabilities, first and last; received (0.1,)"),
     ],
 )
-def test_settings_that_cannot_be(settings, told):
+def test_settings_that_cannot_be(settings, expected_message):
     with pytest.raises(ValueError) as error:
         RBNets(**QUICK | settings).fit(LINEAR)
-    assert str(error.value) == told
+    assert str(error.value) == expected_message
 
 
 def test_a_batch_may_be_larger_than_the_buffer():

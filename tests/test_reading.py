@@ -82,9 +82,9 @@ def test_objects_that_mix_numbers_and_text_are_refused_with_the_cell():
 
 def test_texts_with_a_number_among_them_are_refused_as_in_a_file(tmp_path):
     path = write(tmp_path, "x,y\n1,2.172\n2,<0.1\n3,0.5\n")
-    told = [refusal(path), refusal(pd.read_csv(path))]
-    assert told[0].replace("line 3", "row 1") == told[1]
-    assert "'<0.1' in row 1" in told[1]
+    refusal_text = [refusal(path), refusal(pd.read_csv(path))]
+    assert refusal_text[0].replace("line 3", "row 1") == refusal_text[1]
+    assert "'<0.1' in row 1" in refusal_text[1]
 
 
 def test_numbers_as_text_are_refused_unless_they_are_whole():
@@ -145,8 +145,8 @@ def test_other_texts_are_no_numbers(text):
 
 def test_a_separator_that_can_be_either_needs_the_option(tmp_path):
     path = write(tmp_path, "a;b,c\nx;y,z\nu;v,w\nx;v,w\n")
-    told = refusal(path)
-    assert told == (
+    refusal_text = refusal(path)
+    assert refusal_text == (
         "a table's fields must be separated by one character; received commas and semicolons: choose by "
         "Dataset.read(data, sep=',') or Dataset.read(data, sep=';')"
     )
@@ -172,8 +172,8 @@ def test_sheets_are_chosen_by_name_or_number(tmp_path):
     assert refusal(path, sheet="third").startswith(
         "sheet must be one of 'first', 'second', or its number; received 'th"
     )
-    told = refusal(write(tmp_path, "PK\x03\x04 and no more", "broken.xlsx"))
-    assert told.startswith("broken.xlsx can't be read as an Excel file: ")
+    refusal_text = refusal(write(tmp_path, "PK\x03\x04 and no more", "broken.xlsx"))
+    assert refusal_text.startswith("broken.xlsx can't be read as an Excel file: ")
     renamed = path.rename(tmp_path / "book.csv")
     assert Dataset.read(renamed).notes == ("read book.csv: sheet 'first', the first of 2; 3 rows, 2 columns",)
 
@@ -214,9 +214,9 @@ def test_discretising_cuts_measurements_alone(frame):
 
 def test_ties_that_cannot_be_cut_are_told_of_the_mean(frame):
     frame["dose"] = [0.0] * 9 + [1.5, 2.5, 3.5]
-    told = refusal(frame, discretise=3)
-    assert told.startswith("each of the 3 levels must hold a row; column 'dose' has too many equal values: ")
-    assert "Dataset.read(data, discretise='mean') cuts at the mean" in told
+    refusal_text = refusal(frame, discretise=3)
+    assert refusal_text.startswith("each of the 3 levels must hold a row; column 'dose' has too many equal values: ")
+    assert "Dataset.read(data, discretise='mean') cuts at the mean" in refusal_text
     assert Dataset.read(frame, discretise="mean").values[:, 0].sum() == 3
 
 

@@ -101,11 +101,11 @@ def test_the_slider_changes_the_number_of_edges(page, demo):
 def test_the_box_answers_edges_and_paths(page, demo):
     post = gpn.load(demo / "posterior.nc")
     edge, path = post.edge_probability("erk", "akt"), post.path_probability("erk", "akt")
-    told = ask(page, "erk -> akt")
-    assert "There is an edge erk → akt" in told and f"{edge.value:.3f}" in told and "exact" in told
-    told = ask(page, "erk ~> akt")
-    assert "A directed path leads from erk to akt" in told
-    assert f"{path.value:.3f} ± {path.mcse:.3f}" in " ".join(told.split())
+    answer = ask(page, "erk -> akt")
+    assert "There is an edge erk → akt" in answer and f"{edge.value:.3f}" in answer and "exact" in answer
+    answer = ask(page, "erk ~> akt")
+    assert "A directed path leads from erk to akt" in answer
+    assert f"{path.value:.3f} ± {path.mcse:.3f}" in " ".join(answer.split())
     assert ask(page, "erk → akt") == ask(page, "erk -> akt")  # as the page itself writes edges
     p = post.edge_probabilities()
     a, b = next((a, b) for a in p.index for b in p.columns if a < b and 0.05 < p.loc[a, b] + p.loc[b, a] < 0.9)
@@ -114,7 +114,7 @@ def test_the_box_answers_edges_and_paths(page, demo):
 
 
 @pytest.mark.parametrize(
-    ("question", "told"),
+    ("question", "answer"),
     [
         ("erk -> nobody", "No variable is called “nobody”."),
         ("erk", "A question reads: a -> b, a ~> b, a - b or a < b."),
@@ -122,8 +122,8 @@ def test_the_box_answers_edges_and_paths(page, demo):
         ("erk < akt < raf", "Orders of more than two variables need the draws"),
     ],
 )
-def test_what_is_no_question_is_told(page, question, told):
-    assert told in ask(page, question)
+def test_what_is_no_question_is_told(page, question, answer):
+    assert answer in ask(page, question)
     assert "refused" in one(page, "#answer").get_attribute("class")
 
 
@@ -252,8 +252,8 @@ def test_awkward_names_do_no_harm(browser, tmp_path):
     page = opened(browser, post.report(tmp_path / "report.html"))
     assert page.get_log("browser") == []
     assert sorted(set(texts(page, "#edges tbody td:nth-child(1)"))) == sorted(AWKWARD)
-    told = ask(page, f"{AWKWARD[0]} -> {AWKWARD[1]}")
-    assert "There is an edge <b>raf</b> → mek & co" in told and "1.000 in all draws" in told
+    answer = ask(page, f"{AWKWARD[0]} -> {AWKWARD[1]}")
+    assert "There is an edge <b>raf</b> → mek & co" in answer and "1.000 in all draws" in answer
     one(page, "#more").click()
     rows = list(csv.DictReader(io.StringIO(downloaded(page))))
     assert {(row["parent"], row["child"]) for row in rows} == {(a, b) for a in AWKWARD for b in AWKWARD if a != b}

@@ -17,8 +17,8 @@ from tests.reports import AWKWARD, made_posterior
 def test_answers_tell_directions_and_what_is_open():
     p = np.zeros((4, 4))
     p[0, 1], p[1, 2], p[2, 1], p[2, 3] = 0.98, 0.5, 0.46, 0.4
-    told = wording.answers(p, ["a", "b", "c", "d"])
-    assert [own["text"] for own in told] == [
+    answers = wording.answers(p, ["a", "b", "c", "d"])
+    assert [own["text"] for own in answers] == [
         "2 of 6 pairs of variables are joined with a probability of 0.9 or more; 1 lies between 0.1 and 0.9; "
         "the other 3 below 0.1.",
         "The data determine the direction of 1 of these:",
@@ -26,13 +26,13 @@ def test_answers_tell_directions_and_what_is_open():
         "Open whether they are joined:",
         "A network drawn from the posterior has 2.3 edges on average.",
     ]
-    assert [own["links"] for own in told][1:4] == [["a → b 0.98"], ["b – c 0.96"], ["c – d 0.40"]]
+    assert [own["links"] for own in answers][1:4] == [["a → b 0.98"], ["b – c 0.96"], ["c – d 0.40"]]
 
 
 def test_an_arrow_stands_with_the_probability_of_its_edge():
     """Not with that of the pair."""
-    told = wording.answers(np.array([[0, 0.64], [0.31, 0]]), "ab")
-    assert told[1] == {"text": "One direction is likelier than the other:", "links": ["a → b 0.64"], "more": 0}
+    answers = wording.answers(np.array([[0, 0.64], [0.31, 0]]), "ab")
+    assert answers[1] == {"text": "One direction is likelier than the other:", "links": ["a → b 0.64"], "more": 0}
 
 
 @pytest.mark.parametrize(
@@ -58,11 +58,11 @@ def test_who_tells_directions(knowledge, who):
 
 
 def test_answers_where_nothing_is_joined():
-    told = wording.answers(np.array([[0, 0.03, 0], [0.01, 0, 0], [0, 0, 0]]), ["a", "b", "c"])
-    assert told[0]["text"] == (
+    answers = wording.answers(np.array([[0, 0.03, 0], [0.01, 0, 0], [0, 0, 0]]), ["a", "b", "c"])
+    assert answers[0]["text"] == (
         "None of 3 pairs of variables are joined with a probability of 0.9 or more; all lie below 0.1."
     )
-    assert told[1] == {"text": "The pair that comes closest:", "links": ["a – b 0.04"], "more": 0}
+    assert answers[1] == {"text": "The pair that comes closest:", "links": ["a – b 0.04"], "more": 0}
     alone, last = wording.answers(np.zeros((2, 2)), ["a", "b"])
     assert (
         alone["text"] == "None of 1 pair of variables is joined with a probability of 0.9 or more; it lies below 0.1."
@@ -120,8 +120,8 @@ def test_verdicts_of_weights():
 def test_errors_that_are_unknown_are_counted_in_nowhere():
     post = made_posterior("abc", [(0, 1, 0.5)], shape=(4, 500))
     post.score_errors = np.array([np.nan])
-    told = {own["name"]: own for own in trust.trust_of(post)["figures"]}["Errors of the scores"]
-    assert (told["value"], told["meaning"]) == ("unknown", "approximations; reported errors don't include this")
+    figure = {own["name"]: own for own in trust.trust_of(post)["figures"]}["Errors of the scores"]
+    assert (figure["value"], figure["meaning"]) == ("unknown", "approximations; reported errors don't include this")
 
 
 def test_a_log_score_that_never_changed():
@@ -176,12 +176,12 @@ def test_settings_in_words():
     assert tiers["prior"] == "uniform; tiers b < a, c < d; forbidden a → c"
     assert settings["max parents"] == "none" and settings["random seed"] == "3"
     prior = gpn.scores.GraphPrior(list(data.columns), edge_penalty=2.0, edge_probabilities=np.full((4, 4), 0.2))
-    told = dict(origin_of(quick(data, prior=prior))["settings"])["prior"]
-    assert told == "uniform; with edge probabilities of its own; edge penalty 2"
+    shown_prior = dict(origin_of(quick(data, prior=prior))["settings"])["prior"]
+    assert shown_prior == "uniform; with edge probabilities of its own; edge penalty 2"
 
 
 def test_what_was_drawn_without_a_seed_is_told():
     data, _ = exact_posterior()
-    told = "<p>Drawn without a seed: another run draws other networks.</p>"
-    assert told in page_of(content.content_of(quick(data, random_seed=None)))
-    assert told not in page_of(content.content_of(quick(data)))
+    sentence = "<p>Drawn without a seed: another run draws other networks.</p>"
+    assert sentence in page_of(content.content_of(quick(data, random_seed=None)))
+    assert sentence not in page_of(content.content_of(quick(data)))

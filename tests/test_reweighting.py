@@ -1,4 +1,4 @@
-"""Weights from a rough score to an accurate one: against enumeration, with errors that hold, and after Ctrl-C."""
+"""Weights from the proposal score to the target score: against enumeration, with errors that hold, and after Ctrl-C."""
 
 import dataclasses
 import os
@@ -206,7 +206,7 @@ def test_diagnostics_of_good_weights():
     assert found["weight_share"] == found.weight_share == pytest.approx(found.weight_ess / 4000)
     assert 0.8 < found.weight_share < 1
     assert found.score_error == 0.02 and found.poor_scores == 0
-    assert "weighted from the rough score to the accurate one, worth" in str(found)
+    assert "weighted from the proposal score to the target score, worth" in str(found)
     assert "Exact" not in str(found)
 
 
@@ -223,21 +223,21 @@ def test_poor_weights_are_told_with_what_to_do():
         UserWarning,
         match=r"^The draws' weights can't be relied on \(worth \d+ of 2000 draws; Pareto k .*"
         r"should be below 0\.\d+\): the score .* Use reweight=None to draw under",
-    ) as told:
+    ) as reported:
         post = quick(data, score=Noisy(rough=1.5), max_parents=2, draws=1000)
-    assert len(told) == 1
-    assert str(told[0].message) in post.diagnostics().warnings()
+    assert len(reported) == 1
+    assert str(reported[0].message) in post.diagnostics().warnings()
     assert not post.diagnostics().ok
 
 
 def test_imprecise_scores_are_told():
     for reweight in ("auto", None):
         post = quick(DATA, score=Noisy(error=0.4, rough=0.1, status="imprecise"), reweight=reweight)
-        told = post.diagnostics()
-        assert told.poor_scores == len(drawn_sets(post.parents).keys)
-        assert told.warnings() == [
-            f"{told.poor_scores} scores are less precise than they were meant to be (95% have errors of up to 0.40): "
-            "reported errors include this; try another estimator of the score."
+        reported = post.diagnostics()
+        assert reported.poor_scores == len(drawn_sets(post.parents).keys)
+        assert reported.warnings() == [
+            f"{reported.poor_scores} scores are less precise than they were meant to be (95% have errors of up to 0.40)"
+            ": reported errors include this; try another estimator of the score."
         ]
 
 
@@ -308,7 +308,7 @@ def test_ctrl_c_while_weighting_keeps_draws_and_scores(settings, tmp_path):
                 signal.raise_signal(signal.SIGINT)
             time.sleep(0.1)
 
-    with pytest.warns(UserWarning, match="^Reweighting was interrupted: all answers are those of the rough score"):
+    with pytest.warns(UserWarning, match="^Reweighting was interrupted: all answers are those of the proposal score"):
         part = quick(DATA, score=Noisy(error=0.1, act=press), cache=path, **settings)
     np.testing.assert_array_equal(part.parents, whole.parents)
     np.testing.assert_array_equal(part.log_score, whole.stats["proposal_log_score"])

@@ -134,9 +134,9 @@ REFUSALS = {
 
 @pytest.mark.parametrize(("data", "message"), REFUSALS.values(), ids=REFUSALS)
 def test_refused_in_one_line(data, message):
-    with pytest.raises(ValueError, match=f"^{message}$") as told:
+    with pytest.raises(ValueError, match=f"^{message}$") as refusal_text:
         clone(NOTEARS).fit(data)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(refusal_text.value)
 
 
 def test_arrays_of_objects_are_numbers_where_they_can_be(chain):

@@ -213,8 +213,12 @@ def test_sampling_keeps_to_what_was_named():
     edges = post.edge_probabilities()
     assert edges["v3"].sum() == 0 and edges["v2"].drop("v1").sum() == 0
     assert (edges.drop(columns=["v2", "v3"]) > 0).any().sum() > N / 2
-    told = post.settings["candidates"]
-    assert told["not_named"] == N - 2 and told["not_named_method"] == "pc+greedy" and told["plus_one"] is True
+    found_candidates = post.settings["candidates"]
+    assert (
+        found_candidates["not_named"] == N - 2
+        and found_candidates["not_named_method"] == "pc+greedy"
+        and found_candidates["plus_one"] is True
+    )
 
 
 @pytest.mark.parametrize("k", [1, 3, np.int64(5)])

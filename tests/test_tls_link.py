@@ -31,11 +31,11 @@ def ends(credentials):
 def refused(function, *arguments):
     """Return the text of the error, which must come before the deadline."""
     started = time.monotonic()
-    with pytest.raises(WireError) as told:
+    with pytest.raises(WireError) as message:
         function(*arguments)
     assert time.monotonic() - started < PATIENCE + 2
-    assert "\n" not in str(told.value)
-    return str(told.value)
+    assert "\n" not in str(message.value)
+    return str(message.value)
 
 
 # Messages
@@ -59,15 +59,15 @@ def test_the_longest_message_of_unknown_length(ends, monkeypatch):
     first.send("part", bytes(10))
     assert second.receive("part") == bytes(10)
     first.send("part", bytes(11))
-    told = refused(second.receive, "part")
-    assert told == "a message of kind 'part' must have 10 bytes at most; received one of 11"
+    message = refused(second.receive, "part")
+    assert message == "a message of kind 'part' must have 10 bytes at most; received one of 11"
 
 
 def test_another_kind_or_length(ends):
     first, second = ends
     first.send("chatter", b"secret")
-    told = refused(second.receive, "part")
-    assert told == "a message of kind 'part' was expected; received one of kind 'chatter'"
+    message = refused(second.receive, "part")
+    assert message == "a message of kind 'part' was expected; received one of kind 'chatter'"
     second.send("part", b"secret")
     assert refused(first.receive, "part", 7) == "a message of kind 'part' must have 7 bytes; received one of 6"
 
@@ -94,8 +94,8 @@ def test_a_truncated_message(ends):
     first, second = ends
     first._stream.sendall(header_bytes("part", 100) + bytes(50))
     first.close()
-    told = refused(second.receive, "part", 100)
-    assert told.startswith("a message of kind 'part' must have 100 bytes; the connection ")
+    message = refused(second.receive, "part", 100)
+    assert message.startswith("a message of kind 'part' must have 100 bytes; the connection ")
 
 
 def test_a_message_that_stops_half_way(ends):
@@ -140,8 +140,8 @@ def test_a_party_that_takes_nothing(ends):
     first._patience = 0.3
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(framing, "_SLOWEST", 1e9)
-        told = refused(first.send, "part", bytes(30_000_000))
-    assert told == "a message of kind 'part' couldn't be sent; it timed out"
+        message = refused(first.send, "part", bytes(30_000_000))
+    assert message == "a message of kind 'part' couldn't be sent; it timed out"
 
 
 @pytest.mark.parametrize("kind", ["", "x" * 41])
@@ -249,9 +249,9 @@ def test_the_check_of_the_certificate_itself(credentials):
 
 def test_strangers_are_turned_away_and_the_right_party_gets_through(credentials):
     listener = Listener((HOST, 0), credentials[0])
-    told = []
+    message = []
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(listener.accept, 5, PATIENCE, told.append)
+        waiting = pool.submit(listener.accept, 5, PATIENCE, message.append)
         with socket.create_connection((HOST, listener.port)) as stranger:
             stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
             with suppress(ConnectionResetError):
@@ -260,7 +260,7 @@ def test_strangers_are_turned_away_and_the_right_party_gets_through(credentials)
             second.send("part", b"x")
             assert first.receive("part") == b"x"
     listener.close()
-    assert told == ["a caller was refused: the other party must begin with TLS; it didn't (http request)"]
+    assert message == ["a caller was refused: the other party must begin with TLS; it didn't (http request)"]
 
 
 def test_old_versions_of_tls_are_refused(credentials):

@@ -73,8 +73,8 @@ Method = Callable[[SpaceContext, Wanted], Lists]
 def _skeleton_method(find: Callable[..., Skeleton]) -> Method:
     def method(context: SpaceContext, wanted: Wanted) -> Lists:
         statistics = _statistics(context.data)
-        found = find(statistics.correlation, statistics.n, ALPHA)
-        return strongest(found.strengths, found.adjacent & wanted.allowed, len(wanted.allowed))
+        skeleton = find(statistics.correlation, statistics.n, ALPHA)
+        return strongest(skeleton.strengths, skeleton.adjacent & wanted.allowed, len(wanted.allowed))
 
     return method
 
@@ -133,8 +133,8 @@ def ranked_candidates(methods: Sequence[str], context: SpaceContext, wanted: Wan
         What to look for. Independence tests may find more than the limit; forward selection starts from what is
         required.
     """
-    found = [_METHODS[method](context, wanted) for method in methods]
-    return [_merge(own) for own in zip(*found, strict=True)]
+    lists_by_method = [_METHODS[method](context, wanted) for method in methods]
+    return [_merge(own) for own in zip(*lists_by_method, strict=True)]
 
 
 def _merge(rankings: Sequence[list[int]]) -> list[int]:

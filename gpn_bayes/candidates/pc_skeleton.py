@@ -89,8 +89,8 @@ def pc_skeleton(
     Examples
     --------
     >>> chain = np.array([[1, 0.5, 0.25], [0.5, 1, 0.5], [0.25, 0.5, 1]])
-    >>> found = pc_skeleton(chain, n_rows=1000)
-    >>> found.adjacent.astype(int).tolist(), found.separating_sets
+    >>> skeleton = pc_skeleton(chain, n_rows=1000)
+    >>> skeleton.adjacent.astype(int).tolist(), skeleton.separating_sets
     ([[0, 1, 0], [1, 0, 1], [0, 1, 0]], {(0, 2): (1,)})
     """
     return _climb(_Search(correlation, n_rows, alpha, kept, apart), max_conditioning, max_tests, dual=False)

@@ -39,8 +39,8 @@ def distance_correlations(values: np.ndarray, max_rows: int = MAX_DISTANCE_ROWS)
     Examples
     --------
     >>> x = np.random.default_rng(1).normal(size=500)
-    >>> found = distance_correlations(np.column_stack([x, x**2, np.random.default_rng(2).normal(size=500)]))
-    >>> found.round(1).tolist()
+    >>> correlations = distance_correlations(np.column_stack([x, x**2, np.random.default_rng(2).normal(size=500)]))
+    >>> correlations.round(1).tolist()
     [[1.0, 0.3, -0.0], [0.3, 1.0, -0.0], [-0.0, -0.0, 1.0]]
     """
     if len(values) < 4:

@@ -427,8 +427,8 @@ def _estimated_weights(estimator: Any, names: list[str]) -> np.ndarray:
     for known in [graph.index, graph.columns] if isinstance(graph, pd.DataFrame) else [graphs.graph_names(graph)]:
         odd = set() if known is None else set(known) ^ set(names)
         if odd:
-            told = f"{min(map(repr, odd))} is in only one of the two"
-            raise ValueError(f"an estimator must be over the data's variables; for {label}, {told}")
+            mismatch = f"{min(map(repr, odd))} is in only one of the two"
+            raise ValueError(f"an estimator must be over the data's variables; for {label}, {mismatch}")
     if isinstance(graph, nx.Graph):
         weights = nx.to_numpy_array(graph, nodelist=names)
     else:

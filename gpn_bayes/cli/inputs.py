@@ -280,6 +280,6 @@ def _rows(path: Path, option: str) -> list[list[str]]:
             raise ValueError("the file must hold a table; it is empty")
         for number, row in enumerate(rows, start=1):
             if len(row) != len(rows[0]):
-                found = f"line {number} has {len(row)}, not {len(rows[0])}"
-                raise ValueError(f"every line must have as many fields as the first; {found}")
+                problem = f"line {number} has {len(row)}, not {len(rows[0])}"
+                raise ValueError(f"every line must have as many fields as the first; {problem}")
     return rows

@@ -241,13 +241,13 @@ def _take_part(party: _Party, meet: Callable[[], "TlsLink"]) -> None:
         link = meet()
         met = perf_counter()
         with progress_bar("Private K2", 1.0, not party.quiet) as advance:
-            found = learn_over_tls(link, party.table, party.settings, pool, first=party.first, advance=advance)
+            result = learn_over_tls(link, party.table, party.settings, pool, first=party.first, advance=advance)
     finally:
         if pool is not None:
             pool.close()
-    show_network(found, perf_counter() - met)
+    show_network(result, perf_counter() - met)
     own = {"role": party.role, "settings": asdict(party.settings), "own_variables": list(party.table.columns)}
-    write_network(party.out, found, own, perf_counter() - started)
+    write_network(party.out, result, own, perf_counter() - started)
     screen.show_files(party.out, result_files(party.out))
 
 

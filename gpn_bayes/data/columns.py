@@ -43,10 +43,10 @@ class Source(NamedTuple):
 
     def cells(self, column: NDArray[np.object_], chosen: Bools) -> str:
         """Return in words the values and rows that are chosen by a mask."""
-        found: dict[Any, list[Any]] = {}
+        kinds: dict[Any, list[Any]] = {}
         for place in np.flatnonzero(chosen):
-            found.setdefault(column[place], []).append(self.labels[place])
-        return listed_cells(found, self.word)
+            kinds.setdefault(column[place], []).append(self.labels[place])
+        return listed_cells(kinds, self.word)
 
 
 def read_column(column: pd.Series, source: Source, category: bool = False) -> Column | Problem:
@@ -101,17 +101,17 @@ def _numbers(given: Iterable[Any], values: Floats, dtype: Any, source: Source) -
 
 
 def _categories(column: pd.Series) -> Column:
-    codes, found = pd.factorize(column.astype(str), sort=True)
-    return Column(codes.astype(float), "categorical", tuple(found))
+    codes, levels = pd.factorize(column.astype(str), sort=True)
+    return Column(codes.astype(float), "categorical", tuple(levels))
 
 
 def _objects(column: pd.Series, source: Source) -> Column | Problem:
     """Read objects by what they are, so that a table of objects is the same as the table they came from."""
     cells = column.to_numpy(dtype=object)
-    found = pd.api.types.infer_dtype(cells, skipna=False)
-    if found == "string":
+    kind = pd.api.types.infer_dtype(cells, skipna=False)
+    if kind == "string":
         return _text(column, cells, source)
-    if found == "boolean":
+    if kind == "boolean":
         return Column(cells.astype(float), "integer", (False, True))
     numeric = np.array([_is_number(cell) for cell in cells])
     if numeric.all():

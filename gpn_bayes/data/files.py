@@ -89,7 +89,7 @@ def _refuse(path: Path, of: str, **settings: str | None) -> None:
 
 
 def _read_text(path: Path, sep: str | None, encoding: str | None) -> FileTable:
-    text, found = decode(path, encoding)
+    text, used = decode(path, encoding)
     sep = find_separator(text) if sep is None else sep
     if len(sep) != 1 or sep in '"\r\n':
         raise ValueError(f"sep must be a single character, such as ';'; received {sep!r}")
@@ -98,7 +98,7 @@ def _read_text(path: Path, sep: str | None, encoding: str | None) -> FileTable:
     except ValueError as error:
         raise ValueError(f"{path.name} can't be read as a CSV table: {_first_line(error)}") from None
     recognised = [] if sep == "," else [SEPARATORS.get(sep, f"fields separated by {sep!r}")]
-    recognised += [] if found == "UTF-8" else [found]
+    recognised += [] if used == "UTF-8" else [used]
     return FileTable(read_grid(rows, path.name, "line"), "line", recognised)
 
 

@@ -162,7 +162,7 @@ def data_flags(data: Dataset, numbers: bool) -> tuple[Flag, ...]:
         if not identifier
     ]
     kept = [column for column, identifier in zip(columns, identifiers, strict=True) if not identifier]
-    found = [
+    flags = [
         _sentinel_flag(columns, sentinels, numbers),
         _identifier_flag(columns, identifiers),
         _code_flag(rest),
@@ -171,7 +171,7 @@ def data_flags(data: Dataset, numbers: bool) -> tuple[Flag, ...]:
         *_column_flags(data, kept, numbers),
         _binary_flag(rest),
     ]
-    return tuple(flag for flag in found if flag is not None)
+    return tuple(flag for flag in flags if flag is not None)
 
 
 def grouped(kind: str, seen: Sequence[tuple[str, str]], advice: str) -> Flag | None:
@@ -211,24 +211,24 @@ def _column(data: Dataset, place: int, numbers: bool) -> _Column:
 
 def _sentinels(column: _Column) -> Bools:
     """Tell which distinct values probably stand for missing ones: known to do so, repeated, and unlike the rest."""
-    found = np.zeros(len(column.distinct), dtype=bool)
+    coded = np.zeros(len(column.distinct), dtype=bool)
     if column.is_text or len(column.distinct) < 4:
-        return found
+        return coded
     known = np.isin(column.distinct, _SENTINELS) & (column.counts > 1)
     if not known.any() or known.all():
-        return found
+        return coded
     below, above = int(np.argmin(known)), int(np.argmin(known[::-1]))
     for count in range(below, 0, -1):
-        if _is_far(column, slice(count, len(found) - above), column.distinct[count - 1]):
-            found[:count] = True
+        if _is_far(column, slice(count, len(coded) - above), column.distinct[count - 1]):
+            coded[:count] = True
             break
     for count in range(above, 0, -1):
-        if _is_far(column, slice(found.sum(), len(found) - count), column.distinct[-count]):
-            found[len(found) - count :] = True
+        if _is_far(column, slice(coded.sum(), len(coded) - count), column.distinct[-count]):
+            coded[len(coded) - count :] = True
             break
     most = int(column.counts[~known].max())
     often = _FEWEST_REPEATS if most == 1 else max(_FEWEST_REPEATS, _REPEATS_TO_OTHERS * most)
-    return found | (known & (column.counts >= often))
+    return coded | (known & (column.counts >= often))
 
 
 def _is_far(column: _Column, others: slice, value: float) -> bool:
@@ -267,12 +267,12 @@ def _sentinel_flag(columns: list[_Column], sentinels: list[Bools], numbers: bool
 
 def _identifiers(columns: list[_Column]) -> list[bool]:
     """Tell which columns number or name the rows."""
-    found = [_rises(column) or _is_named_so(column) or _is_unique_text(column) for column in columns]
+    is_id = [_rises(column) or _is_named_so(column) or _is_unique_text(column) for column in columns]
     # Whole numbers without a gap, but in any order; several such columns are ranks.
     dense = [column.unique and column.whole and np.ptp(column.distinct) == len(column.values) - 1 for column in columns]
     if sum(dense) <= 2:
-        found = [own or gapless for own, gapless in zip(found, dense, strict=True)]
-    return found
+        is_id = [own or gapless for own, gapless in zip(is_id, dense, strict=True)]
+    return is_id
 
 
 def _rises(column: _Column) -> bool:
@@ -476,13 +476,13 @@ def _correlated(data: Dataset, columns: list[_Column]) -> list[tuple[list[str], 
 
 def _relabelled(columns: list[_Column]) -> list[tuple[list[str], str]]:
     """Return the columns that divide the rows alike, whatever their levels are called."""
-    found: dict[bytes, list[str]] = {}
+    groups: dict[bytes, list[str]] = {}
     for column in columns:
         # Levels are numbered as they come.
         _, first, places = np.unique(column.values, return_index=True, return_inverse=True)
         rank = np.argsort(np.argsort(first))
-        found.setdefault(rank[places].tobytes(), []).append(column.name)
-    return [(names, "the same categories under different names") for names in found.values() if len(names) > 1]
+        groups.setdefault(rank[places].tobytes(), []).append(column.name)
+    return [(names, "the same categories under different names") for names in groups.values() if len(names) > 1]
 
 
 def _range(values: Floats) -> str:

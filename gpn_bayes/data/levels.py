@@ -36,8 +36,8 @@ def cut(name: str, values: Floats, method: str, levels: int) -> Ints:
     codes = (values > values.mean()).astype(int) if method == "mean" else _quantile_codes(values, levels)
     if len(np.unique(codes)) < levels:
         distinct = len(np.unique(values))
-        found = f"has {distinct} distinct values" if distinct < levels else "has too many equal values"
-        raise ValueError(f"each of the {levels} levels must hold a row; column {name!r} {found}")
+        reason = f"has {distinct} distinct values" if distinct < levels else "has too many equal values"
+        raise ValueError(f"each of the {levels} levels must hold a row; column {name!r} {reason}")
     return codes
 
 

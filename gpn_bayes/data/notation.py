@@ -158,13 +158,13 @@ def _has_marks(cells: NDArray[np.object_]) -> bool:
 
 def _numbers_of(columns: Mapping[str, NDArray[np.object_]]) -> dict[str, list[str]]:
     """Return the distinct texts that are numbers in some notation, of columns that mostly hold such."""
-    found = {}
+    read = {}
     for name, cells in columns.items():
         distinct = [text for text in pd.unique(cells) if isinstance(text, str)]
         numbers = [text for text in distinct if is_number(text)]
         if len(numbers) * 2 >= len(distinct):
-            found[name] = numbers
-    return found
+            read[name] = numbers
+    return read
 
 
 def _decimal_of(

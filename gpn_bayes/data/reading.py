@@ -128,10 +128,10 @@ def read_table(data: Any, settings: ReadSettings, whole: bool) -> CheckedTable:
     columns: list[Column | None] = []
     sound = []
     for place in range(len(table.names)):
-        column, found = _read_one(table, place, absent, settings, whole)
+        column, problems_here = _read_one(table, place, absent, settings, whole)
         columns.append(column)
-        problems += found
-        sound.append(not found)
+        problems += problems_here
+        sound.append(not problems_here)
     if settings.discretise is None:
         problems += _text_beside_numbers(table, columns, sound)
     raise_problems(problems)
@@ -324,12 +324,12 @@ def _read_one(
     column, names = table.columns[place], table.labels
     if gaps.any():
         column, names = column[~gaps].reset_index(drop=True), [names[row] for row in np.flatnonzero(~gaps)]
-    found = read_column(column, Source(name, names, table.word), name in settings.categories)
-    if isinstance(found, Problem):
-        return None, [*problems, found]
-    if whole and len(found.values) > 1 and (np.ptp(found.values) == 0 or found.values.std(ddof=1) == 0):
+    result = read_column(column, Source(name, names, table.word), name in settings.categories)
+    if isinstance(result, Problem):
+        return None, [*problems, result]
+    if whole and len(result.values) > 1 and (np.ptp(result.values) == 0 or result.values.std(ddof=1) == 0):
         problems.append(Problem("every column must vary", f"column {name!r} is constant", _leaving_out(table, name)))
-    return found, problems
+    return result, problems
 
 
 def _leaving_out(table: _Table, name: str) -> str:

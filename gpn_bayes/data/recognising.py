@@ -66,9 +66,9 @@ def decode(path: Path, encoding: str | None) -> tuple[str, str]:
 
 
 def _encoding_of(content: bytes) -> tuple[str, str]:
-    for mark, found in _MARKS.items():
+    for mark, encoding in _MARKS.items():
         if content.startswith(mark):
-            return found
+            return encoding
     try:
         content.decode("utf-8")
     except UnicodeDecodeError:
@@ -123,7 +123,7 @@ def find_separator(text: str) -> str:
         If two do equally well.
     """
     start = "".join(islice(io.StringIO(text, newline=""), _LOOKED_AT))
-    found = {}
+    qualities = {}
     for sep in SEPARATORS:
         rows = [row for row in _records(start, sep, strict=False) if any(row)]
         widths = Counter(map(len, rows))
@@ -131,11 +131,11 @@ def find_separator(text: str) -> str:
         width = max(widths, key=lambda width: (widths[width], width), default=0)
         if width > 1:
             cells = [field for row in rows[1:] for field in row if field]
-            found[sep] = (widths[width] / len(rows), sum(map(is_number, cells)) / max(len(cells), 1))
-    if not found:
+            qualities[sep] = (widths[width] / len(rows), sum(map(is_number, cells)) / max(len(cells), 1))
+    if not qualities:
         return ","
-    best = max(found.values())
-    chosen = [sep for sep in found if found[sep] == best]
+    best = max(qualities.values())
+    chosen = [sep for sep in qualities if qualities[sep] == best]
     if len(chosen) > 1:
         both = " and ".join(SEPARATORS[sep] for sep in chosen[:2])
         ways = " or ".join(argument("sep", sep) for sep in chosen[:2])

@@ -65,9 +65,9 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         >>> HillClimbing(score="bge").get_params()["score"]
         'bge'
         """
-        found: dict[str, Any] = super().get_params(deep)
+        parameters: dict[str, Any] = super().get_params(deep)
         # As an attribute, `score` is the method.
-        return found | {"score": vars(self)["score"]} if "score" in found else found
+        return parameters | {"score": vars(self)["score"]} if "score" in parameters else parameters
 
     @method_and_parameter
     def score(self, X: Any, y: None = None) -> float:  # noqa: N803 (scikit-learn's name)

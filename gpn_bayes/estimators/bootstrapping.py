@@ -221,12 +221,12 @@ def bootstrap(
     with warnings.catch_warnings(), progress_bar("Bootstrap", n, progressbar) as advance:
         # These are counted.
         warnings.filterwarnings("ignore", NO_DAG, UserWarning)
-        found = _fit_all(estimator, data, rngs, cores or os.cpu_count() or 1, advance)
-    if len(found) < n:
-        warnings.warn(f"the bootstrap was interrupted: {len(found)} of {n} resamples are kept", UserWarning, 2)
-    dags = np.stack([one.dag for one in found])
+        fitted = _fit_all(estimator, data, rngs, cores or os.cpu_count() or 1, advance)
+    if len(fitted) < n:
+        warnings.warn(f"the bootstrap was interrupted: {len(fitted)} of {n} resamples are kept", UserWarning, 2)
+    dags = np.stack([one.dag for one in fitted])
     learner = " ".join(repr(estimator).split())
-    return BootstrapResult(data.names, graphs.pack(dags)[None], learner, sum(not one.consistent for one in found))
+    return BootstrapResult(data.names, graphs.pack(dags)[None], learner, sum(not one.consistent for one in fitted))
 
 
 class _Found(NamedTuple):
@@ -266,11 +266,11 @@ def _fit_one(estimator: GraphEstimator, data: Dataset, rng: np.random.Generator)
     rows = _resample(data, rng)
     settings = {"random_state": int(rng.integers(2**31)), "progressbar": False}
     own = {name: value for name, value in settings.items() if name in estimator.get_params(deep=False)}
-    found = clone(estimator).set_params(**own).fit(rows).adjacency_
-    if graphs.is_acyclic(found):
-        return _Found(found, True)
-    dag = equivalence.random_extension(found, rng)
-    return _Found(equivalence.nearest_dag(found, rng), False) if dag is None else _Found(dag, True)
+    adjacency = clone(estimator).set_params(**own).fit(rows).adjacency_
+    if graphs.is_acyclic(adjacency):
+        return _Found(adjacency, True)
+    dag = equivalence.random_extension(adjacency, rng)
+    return _Found(equivalence.nearest_dag(adjacency, rng), False) if dag is None else _Found(dag, True)
 
 
 def _resample(data: Dataset, rng: np.random.Generator) -> Dataset:

@@ -71,8 +71,8 @@ class DYNOTEARS(GraphEstimator):
     >>> from gpn_bayes import simulate
     >>> from gpn_bayes.estimators import DYNOTEARS
     >>> series = simulate.svar(nx.DiGraph([("rain", "flow")]), [[[1, 0], [0, 1]]], [200, 300], random_seed=1)
-    >>> found = DYNOTEARS(lags=1, random_state=1).fit(series)
-    >>> list(found.graph_.edges), sorted(found.lagged_graph_.edges)
+    >>> learner = DYNOTEARS(lags=1, random_state=1).fit(series)
+    >>> list(learner.graph_.edges), sorted(learner.lagged_graph_.edges)
     ([('rain', 'flow')], [('flow[t-1]', 'flow[t]'), ('rain[t-1]', 'rain[t]'), ('rain[t]', 'flow[t]')])
     """
 
@@ -131,14 +131,14 @@ class DYNOTEARS(GraphEstimator):
             check_count(name, getattr(self, name), least=1)
         lagged = read_series(self._check_input(X), int(self.lags), self.series)
         prior = GraphPrior(lagged.names, required=self.required, forbidden=self.forbidden)
-        found = best_orders(
+        orders = best_orders(
             self._problem(lagged, prior), self.starts, np.random.default_rng(self.random_state), self.progressbar
         )
         d = len(lagged.names)
-        self.raw_weights_ = found.weights[:d]
-        self.raw_lagged_weights_ = found.weights[d:].reshape(lagged.lags, d, d)
-        self.objective_, self.objectives_ = float(found.objectives.min()), found.objectives
-        self.interrupted_ = found.interrupted
+        self.raw_weights_ = orders.weights[:d]
+        self.raw_lagged_weights_ = orders.weights[d:].reshape(lagged.lags, d, d)
+        self.objective_, self.objectives_ = float(orders.objectives.min()), orders.objectives
+        self.interrupted_ = orders.interrupted
         self._keep_edges(lagged, prior.required)
         return self
 

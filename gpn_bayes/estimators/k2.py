@@ -54,8 +54,8 @@ class K2(ScoreBasedEstimator):
     >>> from gpn_bayes import datasets
     >>> from gpn_bayes.estimators import K2
     >>> sachs = datasets.sachs(transform="log2")
-    >>> found = K2(score="bge", order=["raf", "mek", *sachs.columns.drop(["raf", "mek"])]).fit(sachs)
-    >>> found.graph_.has_edge("raf", "mek"), found.order_[:2]
+    >>> learner = K2(score="bge", order=["raf", "mek", *sachs.columns.drop(["raf", "mek"])]).fit(sachs)
+    >>> learner.graph_.has_edge("raf", "mek"), learner.order_[:2]
     (True, ['raf', 'mek'])
     """
 

@@ -64,10 +64,10 @@ def best_orders(problem: OrderProblem, starts: int, rng: np.random.Generator, pr
     try:
         with progress_bar("Orders", starts, progressbar) as advance:
             for start in range(starts):
-                found, value = _run(search, first if start == 0 else rng.permutation(d))
+                order, value = _run(search, first if start == 0 else rng.permutation(d))
                 objectives.append(value)
                 if value <= lowest:
-                    best, lowest = found, value
+                    best, lowest = order, value
                 advance(1)
     except KeyboardInterrupt:
         interrupted = True

@@ -52,13 +52,13 @@ def augmented_lagrangian(
     now = Round(start, np.inf)
     alpha, rho = 0.0, 1.0
     while now.h > largest_h and rho < _LARGEST_RHO:
-        found = minimiser(_lagrangian(loss, constraint, alpha, rho), now.x).x
-        h = float(constraint(found)[0])
+        minimum = minimiser(_lagrangian(loss, constraint, alpha, rho), now.x).x
+        h = float(constraint(minimum)[0])
         if h > _SUFFICIENT * now.h:
             rho *= _GROWTH
             continue
         alpha += rho * h
-        now = Round(found, h)
+        now = Round(minimum, h)
         yield now
 
 

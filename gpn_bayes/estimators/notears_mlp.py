@@ -84,8 +84,8 @@ class NOTEARSMLP(GraphEstimator):
     >>> from gpn_bayes import simulate
     >>> from gpn_bayes.estimators import NOTEARSMLP
     >>> dag = nx.DiGraph([("raf", "mek"), ("mek", "erk")])
-    >>> found = NOTEARSMLP(random_state=1).fit(simulate.mlp(dag, n_rows=300, random_seed=2))
-    >>> sorted(found.graph_.edges)
+    >>> learner = NOTEARSMLP(random_state=1).fit(simulate.mlp(dag, n_rows=300, random_seed=2))
+    >>> sorted(learner.graph_.edges)
     [('mek', 'erk'), ('raf', 'mek')]
     """
 
@@ -153,13 +153,13 @@ class NOTEARSMLP(GraphEstimator):
     def _best_start(self, values: Floats, prior: GraphPrior) -> "_Found":
         rng = np.random.default_rng(self.random_state)
         search = _Search(values, prior, self.hidden, self.lambda1, self.lambda2)
-        found: list[_Found] = []
+        results: list[_Found] = []
         with progress_bar("Networks", self.starts, self.progressbar) as advance:
-            while len(found) < self.starts and not any(one.interrupted for one in found):
-                found.append(search.run(rng, _REACH if found else 0.0, shares(advance)))
-        self.objectives_ = np.array([one.objective for one in found])
-        self.interrupted_ = found[-1].interrupted
-        return min(found, key=lambda one: one.objective)
+            while len(results) < self.starts and not any(one.interrupted for one in results):
+                results.append(search.run(rng, _REACH if results else 0.0, shares(advance)))
+        self.objectives_ = np.array([one.objective for one in results])
+        self.interrupted_ = results[-1].interrupted
+        return min(results, key=lambda one: one.objective)
 
 
 class _Found(NamedTuple):

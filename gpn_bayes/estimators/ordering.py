@@ -82,8 +82,8 @@ class OrderingSearch(ScoreBasedEstimator):
     --------
     >>> from gpn_bayes import datasets
     >>> from gpn_bayes.estimators import OrderingSearch
-    >>> found = OrderingSearch(score="bge", random_state=1).fit(datasets.sachs(transform="log2"))
-    >>> found.graph_.number_of_edges(), len(found.order_)
+    >>> learner = OrderingSearch(score="bge", random_state=1).fit(datasets.sachs(transform="log2"))
+    >>> learner.graph_.number_of_edges(), len(learner.order_)
     (6, 11)
     """
 
@@ -224,10 +224,10 @@ class OrderSearch:
                 while idle < patience and time.monotonic() < end:
                     other = _copy(state)
                     perturb(self.rng, self.sets, other, jump)
-                    found = self._improve(other)
-                    idle = 0 if found > score + LEAST_GAIN else idle + 1
-                    if found >= score:  # an equal one too, so that the search can leave a plateau
-                        state, score = other, found
+                    improved = self._improve(other)
+                    idle = 0 if improved > score + LEAST_GAIN else idle + 1
+                    if improved >= score:  # an equal one too, so that the search can leave a plateau
+                        state, score = other, improved
                 advance(1)
                 if time.monotonic() >= end:
                     return

@@ -33,8 +33,8 @@ def gather(scored: Sequence[ScoredSets], n: int) -> ParentSets:
 
     Examples
     --------
-    >>> found = gather([(np.array([[-1], [1]]), np.array([-3.0, -2.0])), (np.array([[-1]]), np.array([-1.0]))], 2)
-    >>> found.starts.tolist(), found.words.ravel().tolist(), found.scores.tolist()
+    >>> sets = gather([(np.array([[-1], [1]]), np.array([-3.0, -2.0])), (np.array([[-1]]), np.array([-1.0]))], 2)
+    >>> sets.starts.tolist(), sets.words.ravel().tolist(), sets.scores.tolist()
     ([0, 2, 3], [2, 0, 0], [-2.0, -3.0, -1.0])
     """
     ranked = [_ranked(sets, values) for sets, values in scored]

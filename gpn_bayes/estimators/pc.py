@@ -136,8 +136,8 @@ class PC(GraphEstimator):
         bound = self._chosen_test(data).bind(data, self.random_state)
         kept, apart = known.required | known.required.T, known.forbidden & known.forbidden.T
         skeleton = bound.skeleton(self.alpha, self.max_conditioning, kept, apart, self.progressbar)
-        found = orient(skeleton, bound, self.alpha, self.colliders, known.required, known.forbidden)
-        self._keep(found, skeleton, kept | apart, data)
+        oriented = orient(skeleton, bound, self.alpha, self.colliders, known.required, known.forbidden)
+        self._keep(oriented, skeleton, kept | apart, data)
         return self
 
     def _check_settings(self) -> None:

@@ -73,18 +73,18 @@ def orient(
     required, forbidden : ndarray of bool, shape (n, n)
         Edges that must, or must not, be there; rows parents.
     """
-    found = Orientation(np.zeros_like(skeleton.adjacent, dtype=np.int8))
+    oriented = Orientation(np.zeros_like(skeleton.adjacent, dtype=np.int8))
     pdag = skeleton.adjacent & ~required.T & ~(forbidden & ~forbidden.T)
     colliders = []
     for vote in _votes(skeleton, test, alpha, rule):
         if _is_collider(vote.share, rule):
             colliders.append(vote)
         elif _is_ambiguous(vote.share, rule):
-            found.ambiguous.append(vote.triple)
+            oriented.ambiguous.append(vote.triple)
     for vote in sorted(colliders, key=lambda vote: (vote.share, -vote.p_value, vote.triple)):
-        pdag = _with_collider(pdag, vote.triple, found.conflicts)
-    found.pdag, found.undecided = equivalence.meek_closure(pdag.astype(np.int8))
-    return found
+        pdag = _with_collider(pdag, vote.triple, oriented.conflicts)
+    oriented.pdag, oriented.undecided = equivalence.meek_closure(pdag.astype(np.int8))
+    return oriented
 
 
 def _is_collider(share: float, rule: str) -> bool:
@@ -128,10 +128,10 @@ def _votes(skeleton: Skeleton, test: BoundTest, alpha: float, rule: str) -> list
 def _separating_sets(x: int, y: int, skeleton: Skeleton, test: BoundTest, alpha: float) -> set[tuple[int, ...]]:
     """Return all sets of neighbours of one of the two that separate them, of any allowed size."""
     degrees = [int(skeleton.adjacent[node].sum()) for node in (x, y)]
-    found, voters = set(), 0
+    separated, voters = set(), 0
     for size in range(min(max(degrees), max(skeleton.largest_set, 1)) + 1):
         voters += sum(math.comb(degree, size) for degree in degrees)
         if size > 0 and voters > _MAX_VOTERS:
             break
-        found |= {g for g in neighbour_sets(x, y, size, skeleton.adjacent) if test.known(x, y, g) >= alpha}
-    return found
+        separated |= {g for g in neighbour_sets(x, y, size, skeleton.adjacent) if test.known(x, y, g) >= alpha}
+    return separated

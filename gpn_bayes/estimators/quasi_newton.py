@@ -133,8 +133,8 @@ def minimise(
 
     Examples
     --------
-    >>> found = minimise(lambda x: (float((x - 3) @ (x - 3)), 2 * (x - 3)), np.zeros(2), np.array([2.0, 9.0]))
-    >>> found.x.round(6).tolist(), round(found.value, 6)
+    >>> minimum = minimise(lambda x: (float((x - 3) @ (x - 3)), 2 * (x - 3)), np.zeros(2), np.array([2.0, 9.0]))
+    >>> minimum.x.round(6).tolist(), round(minimum.value, 6)
     ([2.0, 0.0], 14.0)
     """
     problem, curvature = _Problem(function, penalties), _Curvature()
@@ -142,15 +142,15 @@ def minimise(
     values = deque([point.value], maxlen=_WINDOW + 1)
     advance = _orthant_step if solver == "orthant-wise" else _proximal_step
     for _ in range(most_steps):
-        found = advance(problem, point, curvature)
-        if found is None:
+        moved = advance(problem, point, curvature)
+        if moved is None:
             if not curvature.pairs:
                 break
             # What is known of the curvature misleads here: begin it anew.
             curvature = _Curvature()
             continue
-        curvature.add(found.x - point.x, found.gradient - point.gradient)
-        point = found
+        curvature.add(moved.x - point.x, moved.gradient - point.gradient)
+        point = moved
         values.append(point.value)
         if len(values) > _WINDOW and values[0] - point.value <= _WINDOW * tolerance * abs(point.value):
             break
@@ -185,9 +185,9 @@ def _orthant_step(problem: _Problem, point: _Point, curvature: _Curvature) -> _P
     for _ in range(_MOST_HALVINGS):
         x = point.x + length * direction
         x[penalised & (x * side < 0)] = 0.0
-        found = problem.at(x)
-        if found.value <= point.value + _ARMIJO * float(slope @ (x - point.x)) and (x != point.x).any():
-            return found
+        moved = problem.at(x)
+        if moved.value <= point.value + _ARMIJO * float(slope @ (x - point.x)) and (x != point.x).any():
+            return moved
         length *= 0.5
     return None
 
@@ -209,8 +209,8 @@ def _proximal_step(problem: _Problem, point: _Point, curvature: _Curvature) -> _
         return None
     length = 1.0
     for _ in range(_MOST_HALVINGS):
-        found = problem.at(point.x + length * step)
-        if found.value <= point.value + _ARMIJO * length * promised:
-            return found
+        moved = problem.at(point.x + length * step)
+        if moved.value <= point.value + _ARMIJO * length * promised:
+            return moved
         length *= 0.5
     return None

@@ -25,6 +25,7 @@ from gpn_bayes.estimators.hill_climbing import Climber
 from gpn_bayes.estimators.parent_sets import ScoredSets, gather
 from gpn_bayes.estimators.problem import Problem
 from gpn_bayes.kernels.parent_sets import LEAST_GAIN, ParentSets, undominated
+from gpn_bayes.scores.base import padded_sets
 from gpn_bayes.scores.discrete import DiscreteBICScorer
 
 # This many sets are scored at a time. More means fewer calls, but older guesses.
@@ -99,11 +100,8 @@ class _Explorer:
         self._score(list(dict.fromkeys([self.required, *self._first])))
         if self.problem.max_parents > len(self.required):
             self._explore_extensions(limit)
-        width = max(map(len, self.known))
-        padded = np.full((len(self.known), width), -1, dtype=np.int16)
-        for row, members in zip(padded, self.known, strict=True):
-            row[: len(members)] = members
-        return padded, np.array(list(self.known.values()))
+        padded, _ = padded_sets(self.known)
+        return padded.astype(np.int16), np.array(list(self.known.values()))
 
     def _explore_extensions(self, limit: int) -> None:
         singles = [_with(self.required, other) for other in self.others]

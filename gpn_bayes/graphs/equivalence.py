@@ -170,11 +170,11 @@ def count_extensions(pdag: NDArray[Any]) -> int:
 
 def _members(pdag: NDArray[Any]) -> "_Members | None":
     """Return what a partially directed graph stands for: its equivalence class, and what is known beyond that."""
-    found = consistent_extension(pdag)
-    if found is None:
+    extension = consistent_extension(pdag)
+    if extension is None:
         return None
     given = graphs.as_stack(pdag) == 1
-    return _Members(graphs.cpdag(found) == 1, given & ~given.T)
+    return _Members(graphs.cpdag(extension) == 1, given & ~given.T)
 
 
 Nodes = tuple[int, ...]
@@ -225,8 +225,8 @@ class _Members:
 
     def _choices(self, nodes: Nodes) -> list[_Rooted]:
         if nodes not in self._rooted:
-            found = [self._from(root, nodes) for root in nodes]
-            self._rooted[nodes] = [choice for choice in found if choice.size > 0]
+            choices = [self._from(root, nodes) for root in nodes]
+            self._rooted[nodes] = [choice for choice in choices if choice.size > 0]
         return self._rooted[nodes]
 
     def _from(self, root: int, nodes: Nodes) -> _Rooted:
@@ -244,12 +244,12 @@ class _Members:
 
 def _components(lines: Bools, nodes: Nodes | range) -> list[Nodes]:
     """Return the connected components among some nodes, each in ascending order."""
-    left, found = set(nodes), []
+    left, pieces = set(nodes), []
     while left:
         component, fresh = set(), {min(left)}
         while fresh:
             component |= fresh
             fresh = {int(j) for i in fresh for j in np.flatnonzero(lines[i])} - component
-        found.append(tuple(sorted(component)))
+        pieces.append(tuple(sorted(component)))
         left -= component
-    return found
+    return pieces

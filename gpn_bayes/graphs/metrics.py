@@ -32,8 +32,8 @@ class Confusion(NamedTuple):
 
     Examples
     --------
-    >>> found = confusion([[0, 1, 1], [0, 0, 0], [0, 0, 0]], [[0, 1, 0], [0, 0, 1], [0, 0, 0]])
-    >>> found.tp, found.fp, found.fn, found.reversed
+    >>> counts = confusion([[0, 1, 1], [0, 0, 0], [0, 0, 0]], [[0, 1, 0], [0, 0, 1], [0, 0, 0]])
+    >>> counts.tp, counts.fp, counts.fn, counts.reversed
     (1, 1, 1, 0)
     """
 
@@ -130,8 +130,8 @@ def fdr(estimate: Any, truth: Any, skeleton: bool = False) -> float:
     0.5
     """
     counts = confusion(estimate, truth, skeleton)
-    found = counts.tp + counts.fp + counts.reversed
-    return (counts.fp + counts.reversed) / found if found else 0.0
+    learned = counts.tp + counts.fp + counts.reversed
+    return (counts.fp + counts.reversed) / learned if learned else 0.0
 
 
 def shd_draws(draws: NDArray[Any], truth: Any, cpdag: bool = False, names: Sequence[Hashable] | None = None) -> Ints:
@@ -155,10 +155,10 @@ def shd_draws(draws: NDArray[Any], truth: Any, cpdag: bool = False, names: Seque
     >>> shd_draws(draws, np.array([[0, 1], [0, 0]])).tolist()
     [1, 0, 1]
     """
-    found, true = _draws_and_truth(draws, truth, names)
+    drawn, true = _draws_and_truth(draws, truth, names)
     if cpdag:
-        found, true = _classes(found), _classes(true)
-    distances: Ints = _pairs(found != true)
+        drawn, true = _classes(drawn), _classes(true)
+    distances: Ints = _pairs(drawn != true)
     return distances
 
 
@@ -184,11 +184,11 @@ def confusion_draws(
     >>> confusion_draws(graphs.enumerate_dags(2), np.array([[0, 1], [0, 0]])).reversed.tolist()
     [0, 0, 1]
     """
-    found, true = (graph != 0 for graph in _draws_and_truth(draws, truth, names))
-    found_pairs = found | found.swapaxes(-1, -2)
+    drawn, true = (graph != 0 for graph in _draws_and_truth(draws, truth, names))
+    found_pairs = drawn | drawn.swapaxes(-1, -2)
     true_pairs = true | true.swapaxes(-1, -2)
     both = _pairs(found_pairs & true_pairs)
-    tp = both if skeleton else _pairs(found & true)
+    tp = both if skeleton else _pairs(drawn & true)
     fp, fn = _pairs(found_pairs & ~true_pairs), _pairs(true_pairs & ~found_pairs)
     return Confusion(tp, fp, fn, both - tp)
 
@@ -318,8 +318,8 @@ def evidence(delta: Any) -> Any:
         return pd.Series(
             pd.Categorical.from_codes(places, pd.Index(classes), ordered=True), index=delta.index, name=delta.name
         )
-    found = np.array(classes)[places]
-    return str(found) if values.ndim == 0 else found
+    labels = np.array(classes)[places]
+    return str(labels) if values.ndim == 0 else labels
 
 
 def _array(graph: Any, names: Sequence[Hashable] | None = None) -> Any:
@@ -365,13 +365,13 @@ def _aligned(estimate: Any, truth: Any) -> tuple[Adjacency, Adjacency]:
 
 
 def _draws_and_truth(draws: Any, truth: Any, names: Sequence[Hashable] | None) -> tuple[Adjacency, Adjacency]:
-    found = graphs.as_stack(draws)
+    stack = graphs.as_stack(draws)
     if names is None:
-        names = _names(_array(truth)) or range(found.shape[-1])
+        names = _names(_array(truth)) or range(stack.shape[-1])
     true = network_matrix(truth, names)
-    if true.shape != found.shape[-2:]:
-        raise ValueError(f"draws and truth must have the same nodes; received {found.shape[-1]} and {len(true)}")
-    return found, true
+    if true.shape != stack.shape[-2:]:
+        raise ValueError(f"draws and truth must have the same nodes; received {stack.shape[-1]} and {len(true)}")
+    return stack, true
 
 
 def _pairs(relation: Bools) -> Any:

@@ -82,8 +82,8 @@ def drawing_order(arrows: Sequence[Pair], averaged: np.ndarray, tiers: np.ndarra
         if not nx.has_path(forward, child, parent):
             forward.add_edge(parent, child)
     rank = np.argsort(averaged)
-    found = np.array(list(nx.lexicographical_topological_sort(forward, key=lambda node: int(rank[node]))))
-    return found if tiers is None else found[np.argsort(tiers[found], kind="stable")]
+    order = np.array(list(nx.lexicographical_topological_sort(forward, key=lambda node: int(rank[node]))))
+    return order if tiers is None else order[np.argsort(tiers[order], kind="stable")]
 
 
 def layered_layout(
@@ -113,10 +113,10 @@ def layered_layout(
 
     Examples
     --------
-    >>> found = layered_layout([(0, 1), (1, 2), (0, 2)], np.array([0, 1, 2]), np.ones(3), 0.3)
-    >>> found.layer.tolist()
+    >>> layout = layered_layout([(0, 1), (1, 2), (0, 2)], np.array([0, 1, 2]), np.ones(3), 0.3)
+    >>> layout.layer.tolist()
     [0, 1, 2]
-    >>> [place[1] for place in found.routes[0, 2]]
+    >>> [place[1] for place in layout.routes[0, 2]]
     [1]
     >>> layered_layout([(0, 1), (0, 2), (0, 3)], np.arange(4), np.ones(4), 0.3, room=2.5).layer.tolist()
     [0, 1, 1, 2]

@@ -57,7 +57,7 @@ def links(probabilities: np.ndarray, threshold: float) -> list[Link]:
     >>> links(np.array([[0.0, 0.5], [0.4, 0.0]]), 0.1)
     [Link(parent=0, child=1, probability=0.9, direction='open')]
     """
-    found = []
+    chosen = []
     for i, j in zip(*np.triu_indices(len(probabilities), 1), strict=True):
         forth, back = float(probabilities[i, j]), float(probabilities[j, i])
         joined = forth + back
@@ -65,5 +65,5 @@ def links(probabilities: np.ndarray, threshold: float) -> list[Link]:
             share = max(forth, back) / joined
             direction = "clear" if share >= CLEAR else "likelier" if share >= LIKELIER else "open"
             parent, child = (i, j) if forth >= back else (j, i)
-            found.append(Link(int(parent), int(child), joined, direction))
-    return found
+            chosen.append(Link(int(parent), int(child), joined, direction))
+    return chosen

@@ -1,4 +1,4 @@
-"""The colours of all pictures: told apart by colour-blind readers, legible on white and on black."""
+"""The colours of all pictures: distinct to colour-blind readers, legible on white and on black."""
 
 from collections.abc import Sequence
 from typing import Any

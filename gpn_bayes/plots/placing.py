@@ -334,13 +334,13 @@ class _Drawing:
             towards_upper = route[-1][0] if route else self.layout.x[upper]
             sides.setdefault((upper, True), []).append((float(towards_lower), (upper, lower)))
             sides.setdefault((lower, False), []).append((float(towards_upper), (upper, lower)))
-        found = {}
+        ports = {}
         for (node, _), ends in sides.items():
             room = max(self.sizes[node, 0] - 2 * self.spacing.inset, 0.0)
             step = min(room / max(len(ends) - 1, 1), self.spacing.step)
             for k, (_, pair) in enumerate(sorted(ends)):
-                found[node, pair] = float(self.layout.x[node] + (k - (len(ends) - 1) / 2) * step)
-        return found
+                ports[node, pair] = float(self.layout.x[node] + (k - (len(ends) - 1) / 2) * step)
+        return ports
 
     def _course(self, pair: Pair, ports: dict[tuple[int, Pair], float]) -> np.ndarray:
         """Return the lanes of a line: straight down past every layer that it leaves, passes or comes to."""

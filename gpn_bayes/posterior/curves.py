@@ -53,8 +53,8 @@ class Curves(NamedTuple):
     >>> table = pd.DataFrame({"x": x, "y": np.sin(x) + 0.2 * np.random.default_rng(2).normal(size=60)})
     >>> score = gpn.scores.GP(estimator="laplace")
     >>> post = gpn.sample(table, score=score, draws=50, random_seed=1, progressbar=False)
-    >>> found = fitted_curves(post, "y")
-    >>> found.lines.shape, found.points.columns.tolist()
+    >>> curves = fitted_curves(post, "y")
+    >>> curves.lines.shape, curves.points.columns.tolist()
     ((100, 8), ['node', 'parent', 'x', 'y', 'adjusted'])
     """
 
@@ -266,8 +266,8 @@ def _averaged(fits: list[_Fit], parent: int, probability: float, level: float, s
     tail = 0.5 * (1 - probability)
     lower, upper = (_quantile(weights, means, sds, q) for q in (tail, 1 - tail))
     moved = {"mean": mean, "lower": lower, "upper": upper}
-    found = {name: level + scale * values for name, values in moved.items()}
-    return {"mean": found["mean"], "sd": scale * sd, "lower": found["lower"], "upper": found["upper"]}
+    functions = {name: level + scale * values for name, values in moved.items()}
+    return {"mean": functions["mean"], "sd": scale * sd, "lower": functions["lower"], "upper": functions["upper"]}
 
 
 def _quantile(weights: Floats, means: Floats, sds: Floats, q: float) -> Floats:

@@ -24,7 +24,7 @@ PARETO_K_LIMIT = 0.7
 # What settings say of draws that were to be weighted to another score, but weren't.
 INTERRUPTED = "interrupted"
 REWEIGHTING_INTERRUPTED = (
-    "Reweighting was interrupted: all answers are those of the rough score that the DAGs were drawn under. "
+    "Reweighting was interrupted: all answers are those of the proposal score that the DAGs were drawn under. "
     "Run it again, with the same cache and seed, to finish."
 )
 # What every network of causes takes for granted; scores add to it.
@@ -65,8 +65,8 @@ class Diagnostics:
     order_bias : bool
         Whether the draws carry the bias of order MCMC towards DAGs with many orders.
     reweighted : str
-        "no", "yes" for draws weighted from a rough score to an accurate one, or "interrupted" for draws still under the
-        rough score.
+        "no", "yes" for draws weighted from the proposal score to the target score, or "interrupted" for draws still
+        under the proposal score.
     score_error : float
         What the standard errors of 95 % of the scores behind the draws are below; NaN where one is unknown.
     poor_scores : int
@@ -199,45 +199,45 @@ class Diagnostics:
 
     def warnings(self) -> list[str]:
         """Return what speaks against the sampling, each with what to do about it."""
-        found = []
+        notes = []
         if self.sampler != "exact":
             if self.chains == 1:
-                found.append("One chain can't be compared with others; run at least two.")
+                notes.append("One chain can't be compared with others; run at least two.")
             if self._disagree:
-                found.append(
+                notes.append(
                     f"The chains disagree (R-hat {self.r_hat:.2f}, largest gap {self.largest_gap:.2f} for "
                     f"{self.largest_gap_edge}): draw longer, with a larger tune and thin."
                 )
             if np.isfinite(self.ess) and self.ess < ESS_LIMIT:
-                found.append(f"Only {self.ess:.0f} effective draws of the log score: draw more or thin more.")
+                notes.append(f"Only {self.ess:.0f} effective draws of the log score: draw more or thin more.")
             if self.converged is False:
-                found.append(
+                notes.append(
                     "The run reached its greatest length before its chains agreed as closely as it was to wait for."
                 )
-        return [*found, *self._weight_warnings()]
+        return [*notes, *self._weight_warnings()]
 
     def _weight_warnings(self) -> list[str]:
-        found = []
+        notes = []
         if self.reweighted == "yes":
-            found += weight_warnings(self.pareto_k, self.weight_ess, self.draws)
+            notes += weight_warnings(self.pareto_k, self.weight_ess, self.draws)
         elif self.weight_share < WEIGHT_ESS_LIMIT:
-            found.append(
+            notes.append(
                 f"Few draws carry the weight ({self.weight_share:.0%} effective): "
                 + ("use sampler='partition', which needs no correction." if self.sampler == "order" else "draw more.")
             )
         if self.reweighted == INTERRUPTED:
-            found.append(REWEIGHTING_INTERRUPTED)
+            notes.append(REWEIGHTING_INTERRUPTED)
         if self.poor_scores:
-            found.append(
+            notes.append(
                 f"{self.poor_scores} scores are less precise than they were meant to be (95% have errors of up to "
                 f"{self.score_error:.2f}): reported errors include this; try another estimator of the score."
             )
         if self.order_bias:
-            found.append(
+            notes.append(
                 "Drawn by order MCMC without correction: DAGs that fit many orders are over-weighted. "
                 "Use sampler='partition', or order_bias='correct' for up to 20 variables."
             )
-        return found
+        return notes
 
     def __str__(self) -> str:
         """Say it in plain words: the sampling, the assumptions, the data."""
@@ -279,7 +279,7 @@ class Diagnostics:
         if self.reweighted != "yes":
             return ""
         tail = "too few distinct draws for a Pareto k" if np.isnan(self.pareto_k) else f"Pareto k {self.pareto_k:.2f}"
-        return f"; weighted from the rough score to the accurate one, worth {self.weight_ess:.0f} draws ({tail})"
+        return f"; weighted from the proposal score to the target score, worth {self.weight_ess:.0f} draws ({tail})"
 
 
 def diagnose(post: DrawnPosterior) -> Diagnostics:
@@ -371,7 +371,7 @@ def weight_warnings(pareto_k: float, effective: float, draws: int) -> list[str]:
     tail = "" if np.isnan(pareto_k) else f"; Pareto k {pareto_k:.2f}, should be below {limit:.2f}"
     return [
         f"The draws' weights can't be relied on (worth {effective:.0f} of {draws} draws{tail}): the score they were "
-        "drawn under is too rough. Use reweight=None to draw under the accurate score itself, or draw more."
+        "drawn under is too far from the target. Use reweight=None to draw under the target score itself, or draw more."
     ]
 
 

@@ -188,9 +188,9 @@ class GraphPosterior(GraphQueries, DrawPictures):
             table = pd.DataFrame({"parents": sets, "probability": probability[masks]})
         else:
             columns = self.adjacency[..., i].reshape(-1, len(self.names))
-            found, inverse = np.unique(columns, axis=0, return_inverse=True)
+            distinct, inverse = np.unique(columns, axis=0, return_inverse=True)
             weight = np.bincount(inverse.reshape(-1), self.weights.ravel())
-            sets = [tuple(self.names[j] for j in np.flatnonzero(row)) for row in found]
+            sets = [tuple(self.names[j] for j in np.flatnonzero(row)) for row in distinct]
             table = pd.DataFrame({"parents": sets, "probability": weight / weight.sum()})
         return table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
 
@@ -313,11 +313,11 @@ class GraphPosterior(GraphQueries, DrawPictures):
         >>> import gpn_bayes as gpn
         >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
         >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
-        >>> found = post.diagnostics()
-        >>> found.ok, found.heading, found.assumptions[3]
+        >>> diagnostics = post.diagnostics()
+        >>> diagnostics.ok, diagnostics.heading, diagnostics.assumptions[3]
         (True, 'Computed exactly, without sampling error.',
          'Every variable is a linear function of its parents plus normal noise.')
-        >>> found.data_heading, [(flag.kind, flag.columns) for flag in found.data_flags]
+        >>> diagnostics.data_heading, [(flag.kind, flag.columns) for flag in diagnostics.data_flags]
         ('Checks of the data raised 2 flags.', [('outliers', ('akt',)), ('heavy tails', ('raf', 'mek', 'erk'))])
         """
         return diagnose(self)

@@ -72,9 +72,9 @@ def _complaint(text: str, names: Sequence[str], signs: Sequence[str]) -> str:
     """Return what is wrong with a text that can't be read: an unknown name, or no sign."""
     # A hyphen without spaces is more likely part of a name than a sign.
     tight = [sign for sign in signs if sign != "-"]
-    for found in chain(_splits(text, signs, spaced=True), _splits(text, tight, spaced=False)):
-        if all(found.names):
-            unknown = next(name for name in found.names if name not in names)
+    for split in chain(_splits(text, signs, spaced=True), _splits(text, tight, spaced=False)):
+        if all(split.names):
+            unknown = next(name for name in split.names if name not in names)
             hint = did_you_mean(unknown, names) or f" (they are {_some(names)})"
             return f"every name must be one of the variables; {unknown!r} is not{hint}"
     return f"a question must read {FORMS}; received {text!r}"

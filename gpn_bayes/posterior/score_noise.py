@@ -37,10 +37,10 @@ def drawn_sets(parents: np.ndarray) -> DrawnSets:
     --------
     >>> from gpn_bayes import graphs
     >>> dags = np.array([[[[0, 1], [0, 0]], [[0, 0], [0, 0]]]])
-    >>> found = drawn_sets(graphs.pack(dags))
-    >>> found.keys
+    >>> sets = drawn_sets(graphs.pack(dags))
+    >>> sets.keys
     [(0, ()), (1, ()), (1, (0,))]
-    >>> found.places.tolist()
+    >>> sets.places.tolist()
     [[[0, 2], [0, 1]]]
     """
     n, words = parents.shape[2:]

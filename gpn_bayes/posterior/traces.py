@@ -109,8 +109,8 @@ def _summed(covariances: np.ndarray, between: np.ndarray, draws: int) -> tuple[n
 def _first_covariances(centred: np.ndarray, lags: int) -> np.ndarray:
     """Return the autocovariances of each trace at a few lags, averaged over its chains."""
     _, chains, draws = centred.shape
-    found = [np.einsum("tcd,tcd->t", centred[..., lag:], centred[..., : draws - lag]) for lag in range(lags)]
-    covariances: Floats = np.stack(found, axis=1) / (chains * draws)
+    sums = [np.einsum("tcd,tcd->t", centred[..., lag:], centred[..., : draws - lag]) for lag in range(lags)]
+    covariances: Floats = np.stack(sums, axis=1) / (chains * draws)
     return covariances
 
 

@@ -72,10 +72,10 @@ class PrivateK2(GraphEstimator):
     >>> import numpy as np
     >>> from gpn_bayes.private import PrivateK2
     >>> rain = np.random.default_rng(1).integers(0, 2, 60)
-    >>> found = PrivateK2(order=["rain", "wet"], key_bits=2048).fit_pair(
+    >>> learner = PrivateK2(order=["rain", "wet"], key_bits=2048).fit_pair(
     ...     pd.DataFrame({"rain": rain}), pd.DataFrame({"wet": 1 - rain})
     ... )
-    >>> list(found.graph_.edges)
+    >>> list(learner.graph_.edges)
     [('rain', 'wet')]
     """
 
@@ -121,10 +121,10 @@ class PrivateK2(GraphEstimator):
         started = perf_counter()
         mine, theirs = (read_table(table, self.key) for table in (table_a, table_b))
         settings = self._settings([*mine.columns, *theirs.columns])
-        found, before = _run_both(mine, theirs, settings, self.progressbar)
-        self._keep_graph(found.adjacency, found.variables, None)
-        self.n_rows_ = found.rows
-        self.costs_ = cost_table({"start": Cost(before), **found.costs})
+        result, before = _run_both(mine, theirs, settings, self.progressbar)
+        self._keep_graph(result.adjacency, result.variables, None)
+        self.n_rows_ = result.rows
+        self.costs_ = cost_table({"start": Cost(before), **result.costs})
         self.bytes_sent_ = int(self.costs_[["bytes_sent", "bytes_received"]].to_numpy().sum())
         self.seconds_ = perf_counter() - started
         return self

@@ -51,8 +51,8 @@ def share_logarithms(session: Session, numbers: np.ndarray, length: int, precisi
     """
     check_bits(precision.bits)
     width = length.bit_length() - 1
-    found = compute(session, normalising_circuit(width), bits_of(reduced(numbers, width), width))
-    number, deviation, exponent = np.split(found, [width, 2 * width])
+    outputs = compute(session, normalising_circuit(width), bits_of(reduced(numbers, width), width))
+    number, deviation, exponent = np.split(outputs, [width, 2 * width])
     powers, polynomial = _tables(length, precision)
     logarithms = look_up(session, powers, words_of(exponent), precision.bits, split="xor")
     logarithms += look_up(session, polynomial, words_of(deviation), precision.bits, split="xor")
@@ -123,10 +123,10 @@ def _shift_to_the_top(builder: CircuitBuilder, number: list[int], highest: list[
 
 def _any(builder: CircuitBuilder, wires: list[int]) -> int:
     """Return whether one of some wires is 1, of which never more than one is."""
-    found = FALSE
+    parity = FALSE
     for wire in wires:
-        found = builder.xor(found, wire)
-    return found
+        parity = builder.xor(parity, wire)
+    return parity
 
 
 @lru_cache

@@ -119,8 +119,8 @@ def learn(
     with closing(products):
         parents = run.gather_parents(session, products)
     adjacency = np.zeros((run.n, run.n), dtype=np.int8)
-    for child, found in enumerate(parents):
-        adjacency[found, child] = 1
+    for child, own_parents in enumerate(parents):
+        adjacency[own_parents, child] = 1
     with meter.stage("agreement"):
         _compare_results(meter, adjacency)
     return Learned(agreement.variables, adjacency, len(chosen), meter.costs)
@@ -199,7 +199,7 @@ class _Run:
             for node, parents, candidates in nodes
         ]
         with self._meter.stage("counts"):
-            counts.prepare([child, *found] for family in families for child, found in family)
+            counts.prepare([child, *own_parents] for family in families for child, own_parents in family)
         with self._meter.stage("scores"):
             scores.prepare(family for column in families for family in column)
             shares = _padded([[scores.share(*family) for family in column] for column in families])

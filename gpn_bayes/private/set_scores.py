@@ -83,8 +83,8 @@ class SetScores:
             known.update(zip(parts, sums, strict=True))
 
     def _count_shares(self, parts: list[VariableSet]) -> np.ndarray:
-        found = [self._counts.configurations(part[-1], part[:-1]).ravel().astype(WORD) for part in parts]
-        return np.concatenate([np.empty(0, dtype=WORD), *found])
+        counts = [self._counts.configurations(part[-1], part[:-1]).ravel().astype(WORD) for part in parts]
+        return np.concatenate([np.empty(0, dtype=WORD), *counts])
 
     def _own_sum(self, part: VariableSet, terms: np.ndarray) -> np.ndarray:
         """Return the share of a sum that one party knows: all of it, or nothing."""

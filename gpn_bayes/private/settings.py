@@ -117,17 +117,17 @@ def agree(link: Link, settings: Settings, columns: Sequence[str], rows: int, *, 
 def _read(payload: bytes, model: dict[str, Any]) -> dict[str, Any]:
     """Return the other party's settings, which must have the same form as this party's."""
     try:
-        found = json.loads(payload)
+        received = json.loads(payload)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or not isinstance(found.get("version"), int):
+        received = None
+    if not isinstance(received, dict) or not isinstance(received.get("version"), int):
         raise ProtocolError("settings must be those of a private run; received something else")
-    if found["version"] != VERSION:
+    if received["version"] != VERSION:
         raise ValueError(f"both parties must use the same version of the protocol; {VERSION} here, another there")
-    whole = found.keys() == model.keys() and all(_alike(found[name], value) for name, value in model.items())
+    whole = received.keys() == model.keys() and all(_alike(received[name], value) for name, value in model.items())
     if not whole:
         raise ProtocolError("settings must be those of a private run; received something else")
-    return found
+    return received
 
 
 def _alike(found: Any, value: Any) -> bool:

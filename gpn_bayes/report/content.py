@@ -44,8 +44,8 @@ def content_of(post: DrawnPosterior, data: Any = None, curves: int = 24, command
     --------
     >>> import gpn_bayes as gpn
     >>> data = gpn.simulate.linear([[0, 1], [0, 0]], 50, random_seed=1)
-    >>> found = content_of(gpn.sample(data, score="bge", draws=20, random_seed=1, progressbar=False))
-    >>> found["names"], len(found["edges"]["probability"]), found["trust"]["verdict"]
+    >>> content = content_of(gpn.sample(data, score="bge", draws=20, random_seed=1, progressbar=False))
+    >>> content["names"], len(content["edges"]["probability"]), content["trust"]["verdict"]
     (['v1', 'v2'], 4, 'good')
     """
     if data is not None:

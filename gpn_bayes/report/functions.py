@@ -35,15 +35,15 @@ def functions_of(post: DrawnPosterior, data: Any, most: int) -> dict[str, Any]:
         between) and `dots`; `left`, the variables with probable parents that have no curves; `rows`, every variable's
         values at the rows that the dots are of; and `shown` and `all`, how many rows those are.
     """
-    found: dict[str, Any] = {"missing": _missing(post, data), "of": {}, "left": [], "rows": {}, "shown": 0, "all": 0}
-    if found["missing"]:
-        return found
+    content: dict[str, Any] = {"missing": _missing(post, data), "of": {}, "left": [], "rows": {}, "shown": 0, "all": 0}
+    if content["missing"]:
+        return content
     largest = post.edge_probabilities().to_numpy().max(axis=0)
     ranked = [int(node) for node in np.argsort(-largest, kind="stable") if largest[node] >= CURVES_FROM]
-    found["left"] = ranked[most:]
+    content["left"] = ranked[most:]
     for node in ranked[:most]:
-        _add_curves(found, post, node, data)
-    return found
+        _add_curves(content, post, node, data)
+    return content
 
 
 def _missing(post: DrawnPosterior, data: Any) -> str:

@@ -33,19 +33,19 @@ def trust_of(post: DrawnPosterior) -> dict[str, Any]:
         is, what it means) and `trace`, the log scores of every chain, thinned; None for independent draws. Of the rest:
         `assumptions`, `data_verdict` ("neutral" or "caution"), `data_heading` and `flags`.
     """
-    found = diagnose(post)
+    diagnostics = diagnose(post)
     return {
-        "verdict": found.verdict,
-        "heading": found.heading,
-        "summary": found.summary,
+        "verdict": diagnostics.verdict,
+        "heading": diagnostics.heading,
+        "summary": diagnostics.summary,
         # Whoever reads a report may have neither written the script nor typed the command.
-        "warnings": [in_both(text) for text in found.warnings()],
-        "figures": [*_chain_figures(found), *_weight_figures(found), *_score_figures(found)],
-        "trace": None if found.sampler == "exact" else _trace(post.log_score),
-        "assumptions": [_arrow(text) for text in found.assumptions],
-        "data_verdict": _DATA_LIGHTS[found.data_verdict],
-        "data_heading": found.data_heading,
-        "flags": [in_both(flag.message) for flag in found.data_flags],
+        "warnings": [in_both(text) for text in diagnostics.warnings()],
+        "figures": [*_chain_figures(diagnostics), *_weight_figures(diagnostics), *_score_figures(diagnostics)],
+        "trace": None if diagnostics.sampler == "exact" else _trace(post.log_score),
+        "assumptions": [_arrow(text) for text in diagnostics.assumptions],
+        "data_verdict": _DATA_LIGHTS[diagnostics.data_verdict],
+        "data_heading": diagnostics.data_heading,
+        "flags": [in_both(flag.message) for flag in diagnostics.data_flags],
     }
 
 

@@ -58,16 +58,16 @@ def answers(
     >>> [answer["text"] for answer in answers(np.array([[0.0, 0.97], [0.02, 0.0]]), ["a", "b"])]
     ['1 of 1 pair of variables is joined with a probability of 0.9 or more.', 'The data determine its direction:']
     """
-    found = sorted(links(probabilities, OPEN), key=lambda link: -link.probability)
-    sure = [link for link in found if link.probability >= JOINED]
+    ranked = sorted(links(probabilities, OPEN), key=lambda link: -link.probability)
+    sure = [link for link in ranked if link.probability >= JOINED]
     pairs = len(names) * (len(names) - 1) // 2
-    sentences = [_overview(len(sure), len(found) - len(sure), pairs)]
+    sentences = [_overview(len(sure), len(ranked) - len(sure), pairs)]
     who = "Data and prior knowledge" if _favours_edges(settings or {}) else "The data"
     sentences += _directions(sure, probabilities, names, who)
-    undecided = [link for link in found if link.probability < JOINED]
+    undecided = [link for link in ranked if link.probability < JOINED]
     if undecided:
         sentences.append(_listed("Open whether they are joined:", undecided, names))
-    if not found:
+    if not ranked:
         sentences += _nothing(probabilities, names)
     elif pairs > 1:
         text = f"A network drawn from the posterior has {probabilities.sum():.1f} edges on average."
@@ -135,14 +135,14 @@ def _directions(sure: list[Link], p: np.ndarray, names: Sequence[str], who: str)
         "likelier": ("One direction is likelier than the other:", "One direction is likelier for {}:"),
         "open": (f"{who} don't determine its direction:", f"{who} don't determine the direction of {{}}:"),
     }
-    found = []
+    sentences = []
     for kind, (alone, of_some) in openings.items():
         own = [link for link in sure if link.direction == kind]
         if own:
             some = f"all {len(own)}" if len(own) == len(sure) else f"{len(own)} of these"
             text = alone if len(sure) == 1 else of_some.format(some)
-            found.append(_listed(text, own, names, None if kind == "open" else p))
-    return found
+            sentences.append(_listed(text, own, names, None if kind == "open" else p))
+    return sentences
 
 
 def _listed(text: str, chosen: list[Link], names: Sequence[str], p: np.ndarray | None = None) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from gpn_bayes.mcmc.choices import no_script
 from gpn_bayes.mcmc.exact_draws import LayeredWeights, draw_exact, layered_weights
 from gpn_bayes.mcmc.order import ORDER, OrderState, new_order
 from gpn_bayes.mcmc.partition import PartitionState
-from gpn_bayes.mcmc.tables import ScoreTables, guest_places, own_copy, set_guests
+from gpn_bayes.mcmc.tables import ScoreTables, outside_places, own_copy, set_outside_candidates
 from gpn_bayes.mcmc.tempering import Ladder, new_ladder, run_tempered
 
 Arrays = dict[str, np.ndarray]
@@ -155,11 +155,11 @@ class OrderChain(MarkovChain):
 
     def state(self) -> Arrays:
         """Return the order and the parents from outside."""
-        return self.position._asdict() | {_OUTSIDE: guest_places(self.tables)}
+        return self.position._asdict() | {_OUTSIDE: outside_places(self.tables)}
 
     def restore(self, state: Arrays) -> None:
         """Go to an order."""
-        set_guests(self.tables, state[_OUTSIDE])
+        set_outside_candidates(self.tables, state[_OUTSIDE])
         self.position = OrderState(**_copies(state))
 
 
@@ -180,11 +180,11 @@ class PartitionChain(MarkovChain):
 
     def state(self) -> Arrays:
         """Return the partition and the parents from outside."""
-        return self.position._asdict() | {_OUTSIDE: guest_places(self.tables)}
+        return self.position._asdict() | {_OUTSIDE: outside_places(self.tables)}
 
     def restore(self, state: Arrays) -> None:
         """Go to a partition."""
-        set_guests(self.tables, state[_OUTSIDE])
+        set_outside_candidates(self.tables, state[_OUTSIDE])
         self.position = PartitionState(**_copies(state))
 
 
@@ -212,7 +212,7 @@ class TemperedChain(MarkovChain):
         """Return all copies, each with its parents from outside."""
         state = self.ladder._asdict()
         layouts = state.pop("layouts")
-        outside = [guest_places(self.tables._replace(layout=layout)) for layout in layouts]
+        outside = [outside_places(self.tables._replace(layout=layout)) for layout in layouts]
         return state | {_OUTSIDE: np.array(outside)}
 
     def restore(self, state: Arrays) -> None:
@@ -220,7 +220,7 @@ class TemperedChain(MarkovChain):
         layouts = []
         for places in state[_OUTSIDE]:
             tables = own_copy(self.tables)
-            set_guests(tables, places)
+            set_outside_candidates(tables, places)
             layouts.append(tables.layout)
         self.ladder = Ladder(layouts=np.stack(layouts), **_copies(state))
 

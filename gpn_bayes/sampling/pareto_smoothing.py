@@ -1,13 +1,8 @@
-"""Pareto smoothing of importance weights.
-
-The largest weights are replaced by expected order statistics of a generalised Pareto distribution fitted to them; its
-shape k tells how far the weights can be trusted (Vehtari, Simpson, Gelman, Yao & Gabry 2024, Pareto smoothed importance
-sampling, Journal of Machine Learning Research 25).
-"""
+"""Pareto smoothing of the weights of drawn DAGs, which repeat."""
 
 import numpy as np
 
-from gpn_bayes._util.arviz_stats import array_stats
+from gpn_bayes._util.pareto_tails import smooth_tail, tail_size
 
 # A shape fitted to fewer weights than this would mostly be its prior.
 _SHORTEST_TAIL = 20
@@ -33,22 +28,14 @@ def pareto_smooth(log_ratios: np.ndarray) -> tuple[np.ndarray, float]:
     """
     flat = log_ratios.ravel()
     plain = log_ratios - flat.max()
-    size = _tail_size(len(flat))
+    size = tail_size(len(flat))
     tail = np.sort(flat)[len(flat) - size :]
     if size < _SHORTEST_TAIL or tail[0] == -np.inf or 2 * len(np.unique(tail)) < size:
         return plain, float("nan")
-    # Far below the largest, weights are zero; the fit takes logs of them in passing.
-    with np.errstate(all="ignore"):
-        fitted, k_hat = array_stats().psislw(-flat)
+    weights, k_hat = smooth_tail(np.exp(flat - flat.max()))
     if not np.isfinite(k_hat):
-        return plain, float("nan" if np.isnan(k_hat) else "inf")
+        return plain, float("inf")
     _, dag = np.unique(flat, return_inverse=True)
-    weights = np.exp(fitted - fitted.max())
     means = np.bincount(dag, weights) / np.bincount(dag)
     with np.errstate(divide="ignore"):
         return np.log(means[dag]).reshape(log_ratios.shape), float(k_hat)
-
-
-def _tail_size(draws: int) -> int:
-    """Return how many of the largest weights ArviZ fits the tail to."""
-    return int(3 * np.sqrt(draws)) if draws > 225 else draws // 5

@@ -1,4 +1,4 @@
-"""Which drawn parent sets are worth an accurate score, and what the scores of the others probably are."""
+"""Which drawn parent sets are worth a target score, and what the scores of the others probably are."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ _RIDGE = 0.5
 
 
 def often_drawn(sets: DrawnSets) -> np.ndarray:
-    """Return for every drawn set whether it is worth an accurate score; all are where there aren't many."""
+    """Return for every drawn set whether it is worth a target score; all are where there aren't many."""
     if len(sets.keys) <= _MANY_SETS:
         return np.ones(len(sets.keys), dtype=bool)
     counts, nodes = _counts(sets), _nodes(sets)
@@ -30,21 +30,21 @@ def often_drawn(sets: DrawnSets) -> np.ndarray:
 
 
 def with_predictions(
-    sets: DrawnSets, rough: np.ndarray, known: np.ndarray, records: Sequence[ScoreRecord]
+    sets: DrawnSets, proposal_scores: np.ndarray, known: np.ndarray, records: Sequence[ScoreRecord]
 ) -> list[ScoreRecord]:
-    """Return the records of all sets, those of sets without one predicted from the rough score.
+    """Return the records of all sets, those of sets without one predicted from the proposal score.
 
-    What the accurate score is above the rough one is taken for a sum of effects of the single parents, for each node
-    its own, and of how often a set was drawn: among equals, those that the rough score puts too low are drawn rarely.
-    The effects are found by ridge regression; the error is what predictions of known scores from the other ones are
-    off by.
+    What the target score is above the proposal score is taken for a sum of effects of the single parents, for each node
+    its own, and of how often a set was drawn: among equals, those that the proposal score puts too low are drawn
+    rarely. The effects are found by ridge regression; the error is what predictions of known scores from the other ones
+    are off by.
 
     Parameters
     ----------
     sets : DrawnSets
         The parent sets of the draws.
-    rough : ndarray
-        Their rough scores.
+    proposal_scores : ndarray
+        Their proposal scores.
     known : ndarray of bool
         Which of them have a record; at least one of every node.
     records : sequence of ScoreRecord
@@ -52,11 +52,13 @@ def with_predictions(
     """
     if known.all():
         return list(records)
-    gaps = np.array([record.value for record in records]) - rough[known]
+    gaps = np.array([record.value for record in records]) - proposal_scores[known]
     predicted, errors = _predict(sets, known, gaps)
     given = iter(records)
     return [
-        next(given) if known[k] else ScoreRecord(float(rough[k] + predicted[k]), float(errors[k]), np.nan, PREDICTED)
+        next(given)
+        if known[k]
+        else ScoreRecord(float(proposal_scores[k] + predicted[k]), float(errors[k]), np.nan, PREDICTED)
         for k in range(len(known))
     ]
 

@@ -80,7 +80,7 @@ def with_errors(post: GraphPosterior, store: ScoreCache) -> GraphPosterior:
 
 
 def with_weights(post: GraphPosterior, weighted: Reweighted) -> GraphPosterior:
-    """Return draws under the rough score as weighted draws under the accurate one."""
+    """Return draws under the proposal score as weighted draws under the target score."""
     return replace(
         post,
         log_score=post.log_score + weighted.log_ratios,
@@ -96,7 +96,7 @@ def with_weights(post: GraphPosterior, weighted: Reweighted) -> GraphPosterior:
 
 
 def under_proposal(post: GraphPosterior, run: PreparedRun, proposal: Scorer) -> GraphPosterior:
-    """Return draws that were never weighted as what they are: draws under the rough score."""
+    """Return draws that were never weighted as what they are: draws under the proposal score."""
     settings = {**post.settings, "score": as_setting(proposal.score), "reweight": INTERRUPTED}
     return replace(post, settings=settings, scorer=DagScorer.of(proposal, run.prior, run.data))
 

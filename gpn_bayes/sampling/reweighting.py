@@ -1,4 +1,4 @@
-"""Weights that turn draws under a rough score into draws under an accurate one, and how far to trust them."""
+"""Weights that turn draws under the proposal score into draws under the target score, and how far to trust them."""
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
@@ -18,7 +18,7 @@ _GOOD = ("exact", "ok", "bridge", PREDICTED)
 
 
 class Reweighted(NamedTuple):
-    """Weights from a rough score q to an accurate score p.
+    """Weights from the proposal score q to the target score p.
 
     Attributes
     ----------
@@ -29,9 +29,9 @@ class Reweighted(NamedTuple):
     pareto_k : float
         The shape of the weights' tail; NaN where they weren't smoothed.
     score_errors : ndarray of shape (chain, draw, node)
-        Standard errors of the accurate scores.
+        Standard errors of the target scores.
     poor_scores : int
-        How many accurate scores aren't as precise as they were meant to be.
+        How many target scores aren't as precise as they were meant to be.
     """
 
     log_weights: np.ndarray
@@ -43,21 +43,21 @@ class Reweighted(NamedTuple):
 
 def reweight_draws(
     parents: np.ndarray,
-    rough: ScoreCache,
-    accurate: ScoreCache,
+    proposal: ScoreCache,
+    target: ScoreCache,
     log_weights: np.ndarray | None = None,
     executor: Executor | None = None,
     progressbar: bool = True,
 ) -> Reweighted:
-    """Compute the accurate scores of the parent sets that were drawn, and weight the draws to them.
+    """Compute the target scores of the parent sets that were drawn, and weight the draws to them.
 
-    Where many sets were drawn, the accurate scores of the rarest are predicted; see `sampling.predicted_scores`.
+    Where many sets were drawn, the target scores of the rarest are predicted; see `sampling.predicted_scores`.
 
     Parameters
     ----------
     parents : ndarray of uint64, shape (chain, draw, node, words)
-        DAGs drawn under the rough score, as parent bits.
-    rough, accurate : ScoreCache
+        DAGs drawn under the proposal score, as parent bits.
+    proposal, target : ScoreCache
         The score they were drawn under, and the one to weight them to.
     log_weights : ndarray of shape (chain, draw), optional
         Log weights that the draws have anyway.
@@ -73,28 +73,28 @@ def reweight_draws(
     """
     sets = drawn_sets(parents)
     by_node = groupby(sets.keys, key=lambda key: key[0])
-    q = np.concatenate([rough.values(node, [parents for _, parents in keys]) for node, keys in by_node])
+    q = np.concatenate([proposal.values(node, [parents for _, parents in keys]) for node, keys in by_node])
     wanted = often_drawn(sets)
     chosen = [key for key, often in zip(sets.keys, wanted, strict=True) if often]
-    accurate.fill(chosen, executor, progressbar, description="Reweighting")
-    return weigh(sets, q, with_predictions(sets, q, wanted, accurate.records(chosen)), log_weights)
+    target.fill(chosen, executor, progressbar, description="Reweighting")
+    return weigh(sets, q, with_predictions(sets, q, wanted, target.records(chosen)), log_weights)
 
 
 def weigh(
     sets: DrawnSets,
-    rough: np.ndarray,
-    accurate: Sequence[ScoreRecord],
+    proposal_scores: np.ndarray,
+    target: Sequence[ScoreRecord],
     log_weights: np.ndarray | None = None,
 ) -> Reweighted:
-    """Weight draws from a rough score q to an accurate score p; the graph prior cancels.
+    """Weight draws from the proposal score q to the target score p; the graph prior cancels.
 
     Parameters
     ----------
     sets : DrawnSets
         The parent sets of the draws.
-    rough : ndarray
+    proposal_scores : ndarray
         Scores q of these sets.
-    accurate : sequence of ScoreRecord
+    target : sequence of ScoreRecord
         Scores p of these sets.
     log_weights : ndarray of shape (chain, draw), optional
         Log weights that the draws have anyway; both multiply.
@@ -105,17 +105,17 @@ def weigh(
     >>> drawn = drawn_sets(graphs.pack(np.array([[[[0, 1], [0, 0]], [[0, 0], [0, 0]]]])))
     >>> drawn.keys
     [(0, ()), (1, ()), (1, (0,))]
-    >>> accurate = [ScoreRecord(value, 0.0, np.nan, "exact") for value in (-3.0, -5.0, -4.0)]
-    >>> weigh(drawn, np.array([-3.0, -5.5, -4.0]), accurate).log_weights.tolist()
+    >>> target = [ScoreRecord(value, 0.0, np.nan, "exact") for value in (-3.0, -5.0, -4.0)]
+    >>> weigh(drawn, np.array([-3.0, -5.5, -4.0]), target).log_weights.tolist()
     [[-0.5, 0.0]]
     """
-    values = np.array([record.value for record in accurate])
-    ratios = (values - rough)[sets.places].sum(axis=-1)
+    values = np.array([record.value for record in target])
+    ratios = (values - proposal_scores)[sets.places].sum(axis=-1)
     if not (ratios > -np.inf).any():
-        raise ValueError("a drawn DAG must have a positive accurate score; all of them scored minus infinity")
+        raise ValueError("a drawn DAG must have a positive target score; all of them scored minus infinity")
     combined = ratios if log_weights is None else ratios + log_weights
     smoothed, pareto_k = pareto_smooth(combined)
-    return Reweighted(smoothed, ratios, pareto_k, errors_of(sets, accurate), poor_scores(accurate))
+    return Reweighted(smoothed, ratios, pareto_k, errors_of(sets, target), poor_scores(target))
 
 
 def errors_of(sets: DrawnSets, records: Sequence[ScoreRecord]) -> np.ndarray:

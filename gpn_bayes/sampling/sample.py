@@ -151,7 +151,7 @@ def sample(
     -------
     GraphPosterior
         After Ctrl-C, with the draws made so far; a second Ctrl-C, or one while they are weighted, leaves them as draws
-        under the rough score, with a warning. Scores that are estimates have errors, which all DAGs share and more
+        under the proposal score, with a warning. Scores that are estimates have errors, which all DAGs share and more
         draws don't average out; the errors of all answers include them.
 
     Examples
@@ -196,14 +196,14 @@ def draw(
         Whether the draws stay in the cache at the end, for a caller that has yet to write them elsewhere.
     """
     with ScoreCache(run.scorer, cache) as store:
-        rough = store
+        proposal_store = store
         if run.proposal is not None:
-            rough = ScoreCache(run.proposal, store.connection, table="proposal_scores")
+            proposal_store = ScoreCache(run.proposal, store.connection, table="proposal_scores")
         checkpoints = None
         if store.connection is not None and run.random_seed is not None:
             checkpoints = CheckpointStore(store.connection)
-        candidates = find_candidates(run.space, SpaceContext(run.data, rough, executor, progressbar))
-        tabulator = Tabulator(rough, run.prior, executor, progressbar)
+        candidates = find_candidates(run.space, SpaceContext(run.data, proposal_store, executor, progressbar))
+        tabulator = Tabulator(proposal_store, run.prior, executor, progressbar)
         space, rounds = grow(run, candidates.lists, tabulator, checkpoints, progressbar)
         tables = tabulator.tables(space)
         drawn = run_chains(run, tables, checkpoints, progressbar)
@@ -211,7 +211,7 @@ def draw(
         weighted = None
         if run.proposal is not None:
             with suppress(KeyboardInterrupt):  # what was drawn is worth more than an exception
-                weighted = reweight_draws(drawn.parents, rough, store, correction, executor, progressbar)
+                weighted = reweight_draws(drawn.parents, proposal_store, store, correction, executor, progressbar)
         complete = not drawn.interrupted and (run.proposal is None or weighted is not None)
         if checkpoints is not None and complete and not keep_checkpoints:
             checkpoints.forget(run.key)

@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -44,6 +44,27 @@ class ScoreBatch(NamedTuple):
     errors: Floats
     k_hats: Floats
     statuses: list[str]
+
+    @classmethod
+    def exact(cls, values: Floats) -> "ScoreBatch":
+        """Return scores in closed form, which have no error."""
+        return cls(values, np.zeros(len(values)), np.full(len(values), np.nan), ["exact"] * len(values))
+
+
+def padded_sets(parent_sets: Collection[Sequence[int]]) -> tuple[Ints, Ints]:
+    """Return parent sets as rows of indices, then -1, and their sizes.
+
+    Examples
+    --------
+    >>> padded, sizes = padded_sets([(), (4,), (0, 2)])
+    >>> padded.tolist(), sizes.tolist()
+    ([[-1, -1], [4, -1], [0, 2]], [0, 1, 2])
+    """
+    sizes = np.array([len(parents) for parents in parent_sets], dtype=np.int64)
+    padded = np.full((len(sizes), sizes.max(initial=0)), -1, dtype=np.int64)
+    for row, parents in zip(padded, parent_sets, strict=True):
+        row[: len(parents)] = parents
+    return padded, sizes
 
 
 class Score(ABC):
@@ -138,7 +159,7 @@ class Scorer(ABC):
     >>> class SparseScorer(Scorer):
     ...     def score_sets(self, node, parent_sets):
     ...         values = np.array([-1.0 * len(parents) for parents in parent_sets])
-    ...         return ScoreBatch(values, 0 * values, np.nan * values, ["exact"] * len(values))
+    ...         return ScoreBatch.exact(values)
     >>> scorer = Sparse().bind(np.eye(3))
     >>> scorer.local("v3", ["v1", "v2"]), scorer.total([("v1", "v2")])
     (-2.0, -1.0)
@@ -355,10 +376,8 @@ class Scorer(ABC):
         """
         limit = min(max_parents, len(candidates))
         sets = [chosen for size in range(limit + 1) for chosen in combinations(sorted(candidates), size)]
-        padded = np.full((len(sets), limit), -1, dtype=np.int16)
-        for row, chosen in zip(padded, sets, strict=True):
-            row[: len(chosen)] = chosen
-        return padded, self.score_sets(node, sets).values
+        padded, _ = padded_sets(sets)
+        return padded.astype(np.int16), self.score_sets(node, sets).values
 
     def index(self, node: Node) -> int:
         """Return the index of a variable given by name or index.

@@ -10,7 +10,7 @@ from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.kernels.bge import bge_sets, bge_table
 from gpn_bayes.scores.assumptions import EQUIVALENCE, LINEAR, linear_residuals
-from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
+from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, padded_sets
 
 
 class BGe(Score):
@@ -98,12 +98,9 @@ class BGeScorer(Scorer):
 
     def score_sets(self, node: int, parent_sets: Sequence[tuple[int, ...]]) -> ScoreBatch:
         """Score several parent sets of one node, given by index."""
-        sizes = np.array([len(parents) for parents in parent_sets], dtype=np.int64)
-        padded = np.zeros((len(sizes), max(int(sizes.max(initial=0)), 1)), dtype=np.int64)
-        for row, parents in enumerate(parent_sets):
-            padded[row, : len(parents)] = parents
+        padded, sizes = padded_sets(parent_sets)
         values = bge_sets(self.matrix, node, padded, sizes, self.constants, self.half_df)
-        return ScoreBatch(values, np.zeros(len(sizes)), np.full(len(sizes), np.nan), ["exact"] * len(sizes))
+        return ScoreBatch.exact(values)
 
     def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats:
         """Return the residuals of the linear regression on the parents."""

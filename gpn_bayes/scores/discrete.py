@@ -17,7 +17,7 @@ from gpn_bayes.kernels.counts import CountTerms, count_scores, masks_of, subsets
 from gpn_bayes.kernels.row_groups import Counted
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES
 from gpn_bayes.scores.assumptions import CATEGORIES, EQUIVALENCE
-from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
+from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, padded_sets
 from gpn_bayes.scores.categories import check_cardinalities, read_categories
 
 # Values of a Dirichlet prior are kept for counts below this, and computed one by one from there on: there are few.
@@ -77,12 +77,10 @@ class DiscreteScorer(Scorer):
         rank = {member: place for place, (member, _) in enumerate(often.most_common())}
         ordered = [sorted(parents, key=rank.__getitem__) for parents in parent_sets]
         order = sorted(range(len(ordered)), key=lambda row: [rank[member] for member in ordered[row]])
-        padded = np.full((len(ordered), max(map(len, ordered), default=0)), -1, dtype=np.int16)
-        for place, row in enumerate(order):
-            padded[place, : len(ordered[row])] = ordered[row]
+        padded, _ = padded_sets([ordered[row] for row in order])
         values = np.empty(len(ordered))
-        values[order] = self.score_padded(node, padded)
-        return ScoreBatch(values, np.zeros(len(values)), np.full(len(values), np.nan), ["exact"] * len(values))
+        values[order] = self.score_padded(node, padded.astype(np.int16))
+        return ScoreBatch.exact(values)
 
     def score_padded(self, node: int, sets: NDArray[np.int16]) -> Floats:
         """Score parent sets given as members, then -1; quickest where sets that begin alike follow each other."""

@@ -11,7 +11,7 @@ from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.kernels.bge import log_minors
 from gpn_bayes.kernels.gaussian_bic import log_residuals
 from gpn_bayes.scores.assumptions import EQUIVALENCE, LINEAR, linear_residuals
-from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
+from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, padded_sets
 
 # Where variables determine each other, so much of each variance is taken as noise: scores stay finite.
 _NOISE = 1e-10
@@ -35,12 +35,9 @@ class GaussianBICScorer(Scorer):
 
     def score_sets(self, node: int, parent_sets: Sequence[tuple[int, ...]]) -> ScoreBatch:
         """Score several parent sets of one node, given by index."""
-        sizes = np.array([len(parents) for parents in parent_sets], dtype=np.int64)
-        padded = np.zeros((len(sizes), max(int(sizes.max(initial=0)), 1)), dtype=np.int64)
-        for row, parents in enumerate(parent_sets):
-            padded[row, : len(parents)] = parents
+        padded, sizes = padded_sets(parent_sets)
         values = self._scores(log_residuals(self.matrix, node, padded, sizes), sizes)
-        return ScoreBatch(values, np.zeros(len(sizes)), np.full(len(sizes), np.nan), ["exact"] * len(sizes))
+        return ScoreBatch.exact(values)
 
     def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats:
         """Return the residuals of the linear regression on the parents."""

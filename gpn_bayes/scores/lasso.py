@@ -10,7 +10,7 @@ from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.kernels.lasso import lasso_sets, lasso_space, lasso_table
 from gpn_bayes.scores.assumptions import LEAST_SQUARES
-from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
+from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, padded_sets
 
 
 class Lasso(Score):
@@ -71,12 +71,9 @@ class LassoScorer(Scorer):
 
     def score_sets(self, node: int, parent_sets: Sequence[tuple[int, ...]]) -> ScoreBatch:
         """Score several parent sets of one node, given by index."""
-        sizes = np.array([len(parents) for parents in parent_sets], dtype=np.int64)
-        padded = np.zeros((len(sizes), max(int(sizes.max(initial=0)), 1)), dtype=np.int64)
-        for row, parents in enumerate(parent_sets):
-            padded[row, : len(parents)] = parents
+        padded, sizes = padded_sets(parent_sets)
         values = -lasso_sets(self.covariance, node, padded, sizes, self.lambda1, lasso_space(len(self.names)))
-        return ScoreBatch(values, np.zeros(len(sizes)), np.full(len(sizes), np.nan), ["exact"] * len(sizes))
+        return ScoreBatch.exact(values)
 
     def _table(self, node: int, candidates: Ints, max_parents: int) -> Floats:
         space = lasso_space(len(self.names))

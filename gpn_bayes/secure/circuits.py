@@ -158,11 +158,11 @@ class CircuitBuilder:
 
     def greater(self, first: Bits, second: Bits) -> int:
         """Return a wire that is 1 where the first number, without sign, is greater than the second."""
-        found = FALSE
+        larger = FALSE
         for one, other in zip(first, second, strict=True):
             # The higher bits decide; where they agree, what was found below stays.
-            found = self.xor(one, self.conjunction(self.xor(one, found), self.xor(other, found)))
-        return found
+            larger = self.xor(one, self.conjunction(self.xor(one, larger), self.xor(other, larger)))
+        return larger
 
     def select(self, condition: int, first: Bits, second: Bits) -> list[int]:
         """Return the first number where the condition is 1, and otherwise the second."""

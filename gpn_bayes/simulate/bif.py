@@ -92,18 +92,18 @@ class _Tokens:
     def _split(self, text: str) -> Iterator[_Token]:
         line, place = 1, 0
         while place < len(text):
-            found = _TOKEN.match(text, place)
-            if found is None:
+            token = _TOKEN.match(text, place)
+            if token is None:
                 what = (
                     "a comment /* must end with */" if text.startswith("/*", place) else 'a name in " must end with "'
                 )
                 self.fail(line, f"{what}; it doesn't")
-            kind = str(found.lastgroup)
+            kind = str(token.lastgroup)
             if kind == "space":
-                line += found[kind].count("\n")
+                line += token[kind].count("\n")
             else:
-                yield _Token(found[kind], line, kind == "mark")
-            place = found.end()
+                yield _Token(token[kind], line, kind == "mark")
+            place = token.end()
 
     def next(self) -> _Token:
         for token in self.stream:
@@ -124,13 +124,13 @@ class _Tokens:
 
     def words_until(self, end: str, between: str = "") -> list[_Token]:
         """Return the words before a closing mark; the mark between them may be left out."""
-        found = []
+        words = []
         while not (token := self.next()).closes(end):
             if not token.is_mark:
-                found.append(token)
+                words.append(token)
             elif token.text != between:
                 self.fail(token.line, f"{end!r} must follow here; received {token.text!r}")
-        return found
+        return words
 
     def statements(self, what: str, *keywords: str) -> Iterator[_Token]:
         """Yield the first token of each statement of a block but for properties, which are skipped."""

@@ -47,10 +47,10 @@ def random_network(seed: int, n: int, p: float, n_rows: int, lam: float) -> tupl
 
 def draw(data: pd.DataFrame, score: Any, **settings: Any) -> tuple[GraphPosterior, bool]:
     """Return a posterior, and whether it came without a warning; a long benchmark goes on after one."""
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         post = gpn.sample(data, score, **{"random_seed": 1, "progressbar": False} | settings)
-    return post, not told
+    return post, not caught
 
 
 def shares_of(post: GraphPosterior, dags: np.ndarray, draws: int | None = None, weighted: bool = True) -> np.ndarray:

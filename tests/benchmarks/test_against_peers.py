@@ -248,14 +248,14 @@ def test_curved_dibs(tmp_path: Path) -> None:
         request = {"data": path, "model": "nonlinear", "edges_per_node": EDGES_PER_NODE, "obs_noise": NOISE}
         reply = ask(interpreter("DIBS_PYTHON"), "dibs_worker.py", request | {"seeds": [seed]} | DIBS)
         run = reply["runs"][0]
-        for weights, told in rows.items():
+        for weights, figures in rows.items():
             if run[weights] is not None:
-                told.append(accuracy(np.array(run[weights]), truth) | {"CPU s": run["cpu_seconds"]})
+                figures.append(accuracy(np.array(run[weights]), truth) | {"CPU s": run["cpu_seconds"]})
                 # A network takes some twenty minutes: what is known is told at once.
-                show(f"network {seed}, {weights}", pd.DataFrame(told[-1:]))
-    for weights, told in rows.items():
-        report(f"curved relations: DiBS {reply['version']}, {weights}", told)
-        assert len(told) == len(NETWORKS)
+                show(f"network {seed}, {weights}", pd.DataFrame(figures[-1:]))
+    for weights, figures in rows.items():
+        report(f"curved relations: DiBS {reply['version']}, {weights}", figures)
+        assert len(figures) == len(NETWORKS)
 
 
 def test_causal_learn_is_read_rightly(tmp_path: Path) -> None:

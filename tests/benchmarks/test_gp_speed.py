@@ -37,7 +37,7 @@ print(time.perf_counter() - began)
 
 
 def seconds_a_score(scorer, node, largest):
-    """Return the times of the scores of a node given all sets of up to so many parents, by their number."""
+    """Return the times of the scores of a node given all sets of up to a number of parents, by their number."""
     others = [i for i in range(len(scorer.names)) if i != node]
     times = {}
     for size in range(1, largest + 1):

@@ -46,7 +46,7 @@ with warnings.catch_warnings():
     post = gpn.sample(data, request["score"], random_seed=seed, progressbar=False, **request["settings"])
 seconds = time.perf_counter() - began
 found = diagnose(post)
-told = {
+figures = {
     "seconds": seconds, "GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, "gap": found.largest_gap,
     "r_hat": found.r_hat, "ess": found.ess, "best": float(post.log_score.max()), "thin": post.settings["thin"],
     "candidates": float(np.mean(post.settings["candidates"]["sizes"])),
@@ -56,12 +56,12 @@ if truth is not None:
     off = ~np.eye(n, dtype=bool)
     edges = post.edge_probabilities().to_numpy()
     adjacency = graphs.as_adjacency(truth, list(data.columns))
-    told["auroc"] = roc_auc_score(adjacency[off], edges[off])
+    figures["auroc"] = roc_auc_score(adjacency[off], edges[off])
     # What the data can tell: which edges the truth's CPDAG has, either way where it is undirected.
     some, weights = post.adjacency[0][::10], post.weights[0][::10]
     drawn = np.average([graphs.cpdag(dag) != 0 for dag in some], axis=0, weights=weights)
-    told["auroc_cpdag"] = roc_auc_score(graphs.cpdag(adjacency)[off] != 0, drawn[off])
-print(json.dumps(told))
+    figures["auroc_cpdag"] = roc_auc_score(graphs.cpdag(adjacency)[off] != 0, drawn[off])
+print(json.dumps(figures))
 """
 
 

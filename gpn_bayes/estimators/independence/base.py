@@ -74,8 +74,8 @@ class BoundTest(ABC):
     >>> test.known(0, 3, (2,)) == test.p_value("p38", "raf", ["pkc"])
     True
     >>> none = np.zeros((4, 4), dtype=bool)
-    >>> found = test.skeleton(alpha=0.01, max_conditioning=None, kept=none, apart=none)
-    >>> [(test.names[i], test.names[j]) for i, j in np.argwhere(np.triu(found.adjacent))]
+    >>> skeleton = test.skeleton(alpha=0.01, max_conditioning=None, kept=none, apart=none)
+    >>> [(test.names[i], test.names[j]) for i, j in np.argwhere(np.triu(skeleton.adjacent))]
     [('raf', 'mek'), ('pkc', 'p38')]
     """
 

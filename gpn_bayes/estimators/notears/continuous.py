@@ -41,8 +41,8 @@ def augmented_lagrangian(problem: LinearProblem, acyclicity: str, solver: str) -
     def minimiser(function: Function, start: Floats) -> Minimum:
         return free.minimise(function, start, 1.0, solver, _EXACT)
 
-    for found in lagrangian.augmented_lagrangian(free.loss, free.constraint, free.zeros(), 0.0, minimiser):
-        weights = free.matrix(found.x)
+    for latest in lagrangian.augmented_lagrangian(free.loss, free.constraint, free.zeros(), 0.0, minimiser):
+        weights = free.matrix(latest.x)
         yield weights
         # One measure for all: that of the paper.
         if exponential(weights[: problem.d] ** 2)[0] < LARGEST_H:

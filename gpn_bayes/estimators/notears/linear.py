@@ -207,8 +207,8 @@ class NOTEARS(GraphEstimator):
         weights, interrupted = np.zeros(problem.shape), False
         iterate = augmented_lagrangian if self.method == "augmented-lagrangian" else central_path
         try:
-            for found in iterate(problem, self._acyclicity(), self.solver):
-                weights = found
+            for latest in iterate(problem, self._acyclicity(), self.solver):
+                weights = latest
         except KeyboardInterrupt:
             interrupted = True
         first = problem.objective(weights)
@@ -269,8 +269,8 @@ class NOTEARS(GraphEstimator):
             self.interrupted_ = True
             return None
         self.interrupted_ |= other.solution.interrupted
-        found: Adjacency = ((other.weights != 0) | problem.required).astype(np.int8)
-        return found
+        adjacency: Adjacency = ((other.weights != 0) | problem.required).astype(np.int8)
+        return adjacency
 
     def _check_settings(self) -> None:
         check_not_negative("lambda1", self.lambda1, word="bic")

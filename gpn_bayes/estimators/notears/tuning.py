@@ -89,9 +89,9 @@ def choose_lambda1(
         search = order_search(problem.with_lambda1(lambda1), rng)
         state, _, lowest = search.begin(order)
         for _ in range(_KICKS):
-            fresh, found = search.kicked(state)
-            if found < lowest:
-                state, lowest = fresh, found
+            fresh, fresh_score = search.kicked(state)
+            if fresh_score < lowest:
+                state, lowest = fresh, fresh_score
         order = state.order
         weights = weights_of(problem, search, state)[: problem.d]
         if threshold == "auto":

@@ -186,5 +186,5 @@ def _solve(
             return np.inf, np.zeros(len(x))
         return value, scale * ((alpha + rho1 * h) * slope + pull * gap + squares)[free]
 
-    found = unscaled(minimise(function, start[free] / scale, scale * model.penalties[free], _TOLERANCE).x)
-    return found, float(model.cycles(found)[0])
+    minimum = unscaled(minimise(function, start[free] / scale, scale * model.penalties[free], _TOLERANCE).x)
+    return minimum, float(model.cycles(minimum)[0])

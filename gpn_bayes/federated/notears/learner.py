@@ -120,8 +120,8 @@ class FederatedNOTEARS(GraphEstimator):
     >>> import networkx as nx
     >>> from gpn_bayes import simulate
     >>> table = simulate.linear(nx.DiGraph([("raf", "mek"), ("mek", "erk")]), n_rows=300, random_seed=1)
-    >>> found = FederatedNOTEARS().fit([table[:150], table[150:200], table[200:]])
-    >>> sorted(found.graph_.edges), found.state_
+    >>> learner = FederatedNOTEARS().fit([table[:150], table[150:200], table[200:]])
+    >>> sorted(learner.graph_.edges), learner.state_
     ([('mek', 'erk'), ('raf', 'mek')], 'converged')
     """
 
@@ -202,8 +202,8 @@ class FederatedNOTEARS(GraphEstimator):
             self.interrupted_ = False
             planned = schedule(settings)
             with progress_bar("Rounds", expected_rounds(planned), self.progressbar) as advance:
-                for found in consensus_rounds(channel, shared_model(names, settings), planned):
-                    rounds.append(found)
+                for latest in consensus_rounds(channel, shared_model(names, settings), planned):
+                    rounds.append(latest)
                     advance(1)
         except KeyboardInterrupt:
             if not rounds:

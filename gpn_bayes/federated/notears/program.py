@@ -36,16 +36,16 @@ def coordinate_notears(channel: Channel, names: Sequence[str], settings: Mapping
     """
     checked, variables = Settings.read(settings), tuple(names)
     rounds = list(consensus_rounds(channel, building.shared_model(variables, checked), building.schedule(checked)))
-    found = estimate(rounds[-1], variables, checked)
+    learned = estimate(rounds[-1], variables, checked)
     return {
         "names": np.array(variables, dtype=str),
-        "weights": found.weights,
-        "raw_weights": found.raw_weights,
-        "adjacency": found.adjacency,
-        "lagged_weights": found.lagged_weights,
-        "raw_lagged_weights": found.raw_lagged_weights,
-        "intercepts": found.intercepts,
-        "h": np.array(found.h),
+        "weights": learned.weights,
+        "raw_weights": learned.raw_weights,
+        "adjacency": learned.adjacency,
+        "lagged_weights": learned.lagged_weights,
+        "raw_lagged_weights": learned.raw_lagged_weights,
+        "intercepts": learned.intercepts,
+        "h": np.array(learned.h),
         "consensus": np.array(rounds[-1].consensus),
         "state": np.array(rounds[-1].state),
         "history": history(rounds).to_numpy(),

@@ -242,7 +242,10 @@ class Basis:
             gram=gram,
             with_one=with_one,
             with_y=with_y,
-            sizes=np.array([len(y), y @ y, y.sum(), self.mu[1]], dtype=float),
+            n_rows=float(len(y)),
+            y_squares=float(y @ y),
+            y_sum=float(y.sum()),
+            mean_sd=float(self.mu[1]),
         )
 
     def factor(self, i: int, theta: float) -> Floats:

@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes._util.arviz_stats import array_stats
 from gpn_bayes._util.types import Floats
 from gpn_bayes.kernels import gp_importance
-from gpn_bayes.kernels.markov import effective_size, independence_chain
+from gpn_bayes.kernels.markov import independence_chain
 from gpn_bayes.scores.gp.modes import HyperPosterior, Modes
 from gpn_bayes.scores.gp.proposal import PILOT, Proposal, without_prior
 
@@ -164,7 +165,7 @@ def _bridge(proposal: Proposal, lessons: tuple[Floats, Floats], sample: _Sample)
 def _fitted_proposal(proposal: Proposal, lessons: tuple[Floats, Floats], points: Floats) -> gp_importance.Mixture:
     """Return t components fitted to earlier weighted draws and to chains, each counting as what it's worth."""
     size = points.shape[2]
-    worth = min(effective_size(np.ascontiguousarray(points[:, :, i])) for i in range(size))
+    worth = min(_effective_size(points[:, :, i]) for i in range(size))
     drawn = points.reshape(-1, size)
     everything = np.concatenate([lessons[0], drawn])
     weights = np.concatenate([lessons[1], np.full(len(drawn), worth / len(drawn))])
@@ -189,7 +190,7 @@ def bridge_of_ratios(at_posterior: Floats, at_proposal: Floats) -> tuple[float, 
     """
     if not np.isfinite(at_posterior).all() or not np.isfinite(at_proposal).any():
         return -np.inf, np.inf, 0.0
-    effective = effective_size(at_posterior)
+    effective = _effective_size(at_posterior)
     own = effective / (effective + len(at_proposal))
     value = float(np.median(at_posterior))
     for _ in range(_MOST_STEPS):
@@ -200,7 +201,7 @@ def bridge_of_ratios(at_posterior: Floats, at_proposal: Floats) -> tuple[float, 
             break
     of_proposal, of_posterior = _terms(at_proposal - value, own)[0], _terms(at_posterior - value, own)[1]
     squared = _relative_variance(of_proposal) / len(at_proposal)
-    squared += _relative_variance(of_posterior) / effective_size(of_posterior)
+    squared += _relative_variance(of_posterior) / _effective_size(of_posterior)
     return value, float(np.sqrt(squared)), effective
 
 
@@ -215,3 +216,8 @@ def _terms(log_ratios: Floats, own: float) -> tuple[Floats, Floats]:
 
 def _relative_variance(terms: Floats) -> float:
     return float(terms.var(ddof=1) / terms.mean() ** 2)
+
+
+def _effective_size(series: Floats) -> float:
+    """Return how many independent draws give the mean of a series (chains, draws) as precisely: no more than it has."""
+    return min(float(array_stats().ess(series, method="identity")), series.size)

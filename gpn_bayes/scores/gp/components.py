@@ -118,7 +118,7 @@ def components(
     """
     hyper, covariance = _covariance_of(scorer, parents, phi)
     weights = covariance.solve(scorer.values[:, node] - scorer.score.priors.mu[0])
-    found = []
+    parts = []
     for p, theta, times, at in zip(parents, hyper.thetas, covariance.times, points, strict=True):
         with_rows = hyper.tau1 * _kernel(at, scorer.values[:, p], theta)
         variance = np.full(len(at), hyper.tau1)
@@ -130,8 +130,8 @@ def components(
             with_rows -= with_mean
             at_rows -= at_rows.mean()
         variance -= (with_rows * covariance.solve(with_rows.T).T).sum(axis=1)
-        found.append(Component(with_rows @ weights, np.sqrt(np.maximum(variance, _LEAST_VARIANCE)), at_rows))
-    return found
+        parts.append(Component(with_rows @ weights, np.sqrt(np.maximum(variance, _LEAST_VARIANCE)), at_rows))
+    return parts
 
 
 def noise(scorer: BoundGP, node: int, parents: tuple[int, ...], phi: Floats) -> Floats:

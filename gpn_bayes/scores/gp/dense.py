@@ -8,6 +8,7 @@ from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.checks import check_choice
 from gpn_bayes._util.types import Floats
 from gpn_bayes.kernels.gp_dense import log_likelihood, log_likelihood_and_gradient, new_workspace, size_of_phi
+from gpn_bayes.kernels.gp_modes import update_inverse
 from gpn_bayes.kernels.priors import Priors, add_prior_gradient, log_prior
 from gpn_bayes.scores.gp.modes import MIDDLE, SHORT, Modes, first_inverse, is_known, starts_of_search
 from gpn_bayes.scores.gp.priors import KERNELS
@@ -111,15 +112,15 @@ class DensePosterior:
     @one_blas_thread
     def find_modes(self) -> Modes:
         """Return all modes that a search from fixed starts finds."""
-        found: list[tuple[float, Floats, Floats]] = []
+        modes: list[tuple[float, Floats, Floats]] = []
         possible = [start for start in self._starts() if self._log_prior(start) > -np.inf]
         for start in possible or [self._prior_medians()]:
-            phi = self._new_mode(start, [point for _, point, _ in found])
+            phi = self._new_mode(start, [point for _, point, _ in modes])
             if phi is not None:
                 phi, hessian = self._polish(phi)
-                found.append((self._log_density(phi), phi, hessian))
-        found.sort(key=lambda mode: -mode[0])
-        heights, points, hessians = zip(*found, strict=True) if found else ((), (), ())
+                modes.append((self._log_density(phi), phi, hessian))
+        modes.sort(key=lambda mode: -mode[0])
+        heights, points, hessians = zip(*modes, strict=True) if modes else ((), (), ())
         return Modes(
             np.array(points).reshape(-1, self.size),
             np.array(heights, dtype=np.float64),
@@ -175,7 +176,8 @@ class DensePosterior:
                 inverse, fresh = first_inverse(self.size, len(self.y)), True
                 continue
             new_phi, value, new_gradient = moved
-            inverse, fresh = _updated(inverse, new_phi - phi, gradient - new_gradient), False
+            update_inverse(inverse, phi, new_phi, gradient, new_gradient)
+            fresh = False
             phi, gradient = new_phi, new_gradient
         return phi, inverse
 
@@ -215,13 +217,3 @@ class DensePosterior:
             rows.append((below - above) / (2 * _HESSIAN_STEP))
         hessian = np.array(rows)
         return 0.5 * (hessian + hessian.T)
-
-
-def _updated(inverse: Floats, moved: Floats, bent: Floats) -> Floats:
-    """BFGS: make the inverse map the last change of gradient to the last step."""
-    curvature = float(moved @ bent)
-    if curvature <= 1e-12:
-        return inverse
-    image = inverse @ bent
-    cross = np.outer(image, moved) / curvature
-    return inverse + (1.0 + float(bent @ image) / curvature) / curvature * np.outer(moved, moved) - cross - cross.T

@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes._util.pareto_tails import smooth_tail
 from gpn_bayes.scores.gp.bridge import bridge_from
-from gpn_bayes.scores.gp.importance_weights import controlled_mean, smooth_tail
+from gpn_bayes.scores.gp.importance_weights import controlled_mean
 from gpn_bayes.scores.gp.modes import HyperPosterior, Modes
 from gpn_bayes.scores.gp.proposal import PILOT, Draws, Proposal
 

@@ -1,44 +1,16 @@
-"""Means of importance weights: Pareto-smoothed, with control variates and standard errors."""
+"""Means of importance weights, with control variates and standard errors."""
 
 import math
 
 import numpy as np
 
 from gpn_bayes._util.types import Floats, Ints
-from gpn_bayes.kernels.weights import pareto_fit
 
-# The tail that is fitted: this many times the root of the number of weights, but at most this share of them.
-_TAIL, _LARGEST_TAIL = 3.0, 0.2
-_LEAST_TAIL = 5
 # Components with fewer draws than this have no variance of their own.
 _LEAST_STRATUM = 10
 # At least this many draws per control variate, and how much is added to the normal equations, per draw.
 _DRAWS_PER_CONTROL, _RIDGE = 10, 1e-9
 _LARGEST_LEVERAGE = 0.9
-
-
-def smooth_tail(weights: Floats) -> tuple[Floats, float]:
-    """Return the weights with the largest replaced by quantiles of a Pareto fit to them, and the fit's shape k.
-
-    None becomes larger than the largest was. Weights whose tail can't be fitted stay as they are; k is then infinite,
-    or zero if the tail's weights are all equal.
-    """
-    count = len(weights)
-    tail = int(min(_TAIL * math.sqrt(count), _LARGEST_TAIL * count))
-    if tail < _LEAST_TAIL or (weights > 0).sum() <= tail:
-        return weights, math.inf
-    order = np.argsort(weights)[count - tail - 1 :]
-    lowest, largest = weights[order[0]], weights[order[-1]]
-    if weights[order[1]] == largest:
-        return weights, 0.0
-    shape, scale = pareto_fit(weights[order[1:]] - lowest)
-    if not np.isfinite(shape) or not scale > 0:
-        return weights, math.inf
-    chances = np.log1p(-(np.arange(tail) + 0.5) / tail)
-    excesses = -scale * chances if shape == 0.0 else scale * np.expm1(-shape * chances) / shape
-    smoothed = weights.copy()
-    smoothed[order[1:]] = np.minimum(lowest + excesses, largest)
-    return smoothed, shape
 
 
 def variance_of_sum(terms: Floats, components: Ints) -> float:

@@ -76,7 +76,7 @@ class LowRankPosterior:
         values = log_posteriors(roughest, self._rough, self.priors)
         ends += [self._first_climb(start) for start in roughest[values > best]]
         best = max(end.height for end in ends)
-        rough, fine = smallest_gains(self.moments.sizes[0])
+        rough, fine = smallest_gains(self.moments.n_rows)
         modes: list[Floats] = []
         heights: list[float] = []
         hessians: list[Floats] = []
@@ -98,8 +98,8 @@ class LowRankPosterior:
 
     def _first_climb(self, start: Floats) -> _End:
         """Climb almost to a mode, on the rougher likelihood, which is quicker."""
-        phi, inverse = start.copy(), first_inverse(len(start), self.moments.sizes[0])
-        gain, _ = smallest_gains(self.moments.sizes[0])
+        phi, inverse = start.copy(), first_inverse(len(start), self.moments.n_rows)
+        gain, _ = smallest_gains(self.moments.n_rows)
         height = climb(phi, inverse, self._rough, self._rough_work, self.priors, gain, 30)
         return _End(phi, inverse, height)
 

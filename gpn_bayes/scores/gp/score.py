@@ -268,9 +268,9 @@ class GPScorer(Scorer):
         rng = np.random.default_rng([self.score.seed, node, *(p + 1 for p in parents)])
         if self.score.estimator == "bridge":
             return self._bridge(posterior, modes, rng)
-        found = importance_estimate(posterior, modes, rng, target_error=self.score.target_error)
-        status = "no mode: importance" if self.score.estimator == "laplace" else found.status
-        return found.value, found.error, found.k_hat, status
+        estimate = importance_estimate(posterior, modes, rng, target_error=self.score.target_error)
+        status = "no mode: importance" if self.score.estimator == "laplace" else estimate.status
+        return estimate.value, estimate.error, estimate.k_hat, status
 
     def _bridge(self, posterior: HyperPosterior, modes: Modes, rng: np.random.Generator) -> Row:
         draws = None
@@ -281,8 +281,8 @@ class GPScorer(Scorer):
             def draws(count: int, rng: np.random.Generator) -> Floats:
                 return nuts_draws(posterior, modes, count, rng)
 
-        found = bridge_estimate(posterior, modes, rng, target_error=self.score.target_error, posterior_draws=draws)
-        return found.value, found.error, float("nan"), found.status
+        estimate = bridge_estimate(posterior, modes, rng, target_error=self.score.target_error, posterior_draws=draws)
+        return estimate.value, estimate.error, float("nan"), estimate.status
 
     @property
     def _rough_tolerance(self) -> float:

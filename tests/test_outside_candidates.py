@@ -1,4 +1,4 @@
-"""One parent from outside the candidates: states with guests, their targets, and every move between them."""
+"""One parent from outside the candidates: states with changed, their targets, and every move between them."""
 
 from collections.abc import Iterator
 
@@ -7,10 +7,10 @@ import pytest
 from scipy.special import logsumexp
 
 from gpn_bayes.mcmc.choices import no_script
-from gpn_bayes.mcmc.dag_moves import REORDER, RESAMPLE, REVERSE, TOGGLE, propose_dag, restore_guests
+from gpn_bayes.mcmc.dag_moves import REORDER, RESAMPLE, REVERSE, TOGGLE, propose_dag, restore_outside_candidates
 from gpn_bayes.mcmc.draw_dag import draw_parents
-from gpn_bayes.mcmc.guests import redraw_guests_of_order, redraw_guests_of_partition
 from gpn_bayes.mcmc.order import MOVES, OrderState, draw_from_order, new_order, propose_order
+from gpn_bayes.mcmc.outside_candidates import redraw_outside_candidates_of_order, redraw_outside_candidates_of_partition
 from gpn_bayes.mcmc.partition import PartitionState, draw_from_partition, new_partition
 from gpn_bayes.mcmc.partition_moves import propose_partition
 from gpn_bayes.mcmc.sums import log_sum_inside, log_sum_meeting
@@ -19,14 +19,14 @@ from gpn_bayes.mcmc.tables import (
     bit_of,
     build_tables,
     candidate,
-    guest_place,
     heir,
     n_candidates,
     n_heirs,
-    outsider,
-    set_guest,
+    outside_node,
+    outside_place,
+    set_outside_candidate,
 )
-from tests.guest_worlds import WORLDS, World, places_of, targets_of
+from tests.outside_worlds import WORLDS, World, places_of, targets_of
 from tests.scripts import assert_reversible, paths, transition_matrix
 
 RNG = np.random.default_rng(1)
@@ -35,7 +35,7 @@ RNG = np.random.default_rng(1)
 @pytest.mark.parametrize("name", WORLDS)
 def test_each_dag_has_its_share_of_the_states(name):
     world = WORLDS[name]
-    shares = [logsumexp([world.log_weight(dag, places) for places in world.guests()]) for dag in world.dags]
+    shares = [logsumexp([world.log_weight(dag, places) for places in world.outside_choices()]) for dag in world.dags]
     gaps = np.array(shares) - np.array(list(world.dags.values()))
     np.testing.assert_allclose(gaps, gaps[0], atol=1e-10)
 
@@ -44,7 +44,7 @@ def test_each_dag_has_its_share_of_the_states(name):
 def test_scores_of_states_are_sums_over_their_dags(name):
     world = WORLDS[name]
     for (blocks, places), target in targets_of(world).items():
-        state = new_partition(world.with_guests(places), [sorted(block) for block in blocks])
+        state = new_partition(world.with_outside(places), [sorted(block) for block in blocks])
         assert state.score.sum() == pytest.approx(target, abs=1e-9)
 
 
@@ -54,18 +54,18 @@ def test_tables_keep_track_of_who_may_be_whose_parent():
     rng = np.random.default_rng(2)
     for _ in range(50):
         node = int(rng.integers(4))
-        set_guest(tables, node, int(rng.integers(len(world.outsiders[node]))))
+        set_outside_candidate(tables, node, int(rng.integers(len(world.outside[node]))))
         for i in range(4):
             own = [int(candidate(tables, i, b)) for b in range(n_candidates(tables, i))]
-            assert own == [*world.candidates[i], outsider(tables, i, guest_place(tables, i))]
+            assert own == [*world.candidates[i], outside_node(tables, i, outside_place(tables, i))]
             assert [int(bit_of(tables, i, j)) for j in own] == list(range(len(own)))
             heirs = [int(heir(tables, i, h)) for h in range(n_heirs(tables, i))]
             assert heirs == [j for j in range(4) if bit_of(tables, j, i) >= 0]
 
 
-def test_sums_over_sets_with_the_guest_match_brute_force():
+def test_sums_over_sets_with_the_outside_candidate_match_brute_force():
     world = WORLDS["four"]
-    tables = world.with_guests((0, 0, 0, 0))
+    tables = world.with_outside((0, 0, 0, 0))
     for node in range(4):
         table = [draw_score(world, tables, node, mask) for mask in range(8)]
         for inside in range(8):
@@ -79,13 +79,13 @@ def test_sums_over_sets_with_the_guest_match_brute_force():
 def draw_score(world: World, tables: ScoreTables, node: int, mask: int) -> float:
     parents = frozenset(int(candidate(tables, node, b)) for b in range(n_candidates(tables, node)) if mask >> b & 1)
     outside = parents - set(world.candidates[node])
-    return world.scores[node][parents] + (np.log(len(world.outsiders[node])) if outside else 0.0)
+    return world.scores[node][parents] + (np.log(len(world.outside[node])) if outside else 0.0)
 
 
 @pytest.mark.parametrize(("inside", "needed"), [(7, 0), (7, 4), (7, 3), (7, 1), (6, 4), (5, 5), (3, 1)])
 def test_parents_are_drawn_in_proportion_to_their_scores(inside, needed):
     world = WORLDS["four"]
-    tables = world.with_guests((0, 0, 0, 0))
+    tables = world.with_outside((0, 0, 0, 0))
     total = log_sum_meeting(tables, 1, inside, needed) if needed else log_sum_inside(tables, 1, inside)
     found: dict[int, float] = {}
     for probability, _, mask in paths(
@@ -103,11 +103,11 @@ def partition_walk(world: World, state: tuple, move: int, beta: float) -> Iterat
     blocks, places = state
 
     def run(script: np.ndarray) -> tuple[float, tuple]:
-        tables = world.with_guests(places)
+        tables = world.with_outside(places)
         current = new_partition(tables, [sorted(block) for block in blocks])
         log_ratio = 0.0
         if move < 0:
-            redraw_guests_of_partition(RNG, script, tables, current, beta)
+            redraw_outside_candidates_of_partition(RNG, script, tables, current, beta)
         else:
             new = PartitionState(current.ints.copy(), current.score.copy())
             log_ratio = propose_partition(RNG, script, tables, current, new, move, beta)
@@ -126,7 +126,7 @@ def partition_walk(world: World, state: tuple, move: int, beta: float) -> Iterat
 @pytest.mark.parametrize("beta", [1.0, 0.4])
 @pytest.mark.parametrize("name", ["mixed", "none at all", "peaked"])
 @pytest.mark.parametrize("move", [0, 1, 2, 3])
-def test_moves_over_partitions_are_reversible_given_guests_at_any_temperature(name, move, beta):
+def test_moves_over_partitions_are_reversible_given_outside_candidates_at_any_temperature(name, move, beta):
     world = WORLDS[name]
     targets = targets_of(world)
     matrix = transition_matrix(list(targets), lambda state: partition_walk(world, state, move, beta))
@@ -135,7 +135,7 @@ def test_moves_over_partitions_are_reversible_given_guests_at_any_temperature(na
 
 @pytest.mark.parametrize("beta", [1.0, 0.4])
 @pytest.mark.parametrize("name", ["mixed", "none at all", "peaked"])
-def test_redrawing_guests_keeps_the_target_of_partitions(name, beta):
+def test_redrawing_outside_candidates_keeps_the_target_of_partitions(name, beta):
     world = WORLDS[name]
     targets = targets_of(world)
     matrix = transition_matrix(list(targets), lambda state: partition_walk(world, state, -1, beta))
@@ -146,20 +146,20 @@ def test_redrawing_guests_keeps_the_target_of_partitions(name, beta):
 
 
 @pytest.mark.parametrize("move", [-1, *range(len(MOVES))])
-def test_orders_with_guests_keep_their_target(move):
+def test_orders_with_outside_keep_their_target(move):
     world = WORLDS["mixed"]
     states, log_target = [], []
     for order in ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)):
-        for places in world.guests():
+        for places in world.outside_choices():
             states.append((order, places))
-            log_target.append(new_order(world.with_guests(places), np.array(order)).score.sum())
+            log_target.append(new_order(world.with_outside(places), np.array(order)).score.sum())
 
     def walk(state: tuple) -> Iterator:
         def run(script: np.ndarray) -> tuple[float, tuple]:
-            tables = world.with_guests(state[1])
+            tables = world.with_outside(state[1])
             current = new_order(tables, np.array(state[0]))
             if move < 0:
-                redraw_guests_of_order(RNG, script, tables, current, 1.0)
+                redraw_outside_candidates_of_order(RNG, script, tables, current, 1.0)
                 return 0.0, (tuple(current.ints[0].tolist()), places_of(tables))
             new = OrderState(current.ints.copy(), current.score.copy())
             log_ratio = propose_order(RNG, script, tables, current, new, move)
@@ -174,19 +174,19 @@ def test_orders_with_guests_keep_their_target(move):
 
 @pytest.mark.parametrize("move", [TOGGLE, RESAMPLE, REVERSE, REORDER])
 @pytest.mark.parametrize("name", ["mixed", "none at all", "peaked"])
-def test_moves_over_dags_keep_the_target_of_dags_with_guests(name, move):
+def test_moves_over_dags_keep_the_target_of_dags_with_outside(name, move):
     world = WORLDS[name]
-    pairs = [(dag, places) for dag in world.dags for places in world.guests()]
+    pairs = [(dag, places) for dag in world.dags for places in world.outside_choices()]
     targets = {pair: world.log_weight(*pair) for pair in pairs if world.log_weight(*pair) > -np.inf}
 
     def walk(state: tuple) -> Iterator:
         dag, places = state
 
         def run(script: np.ndarray) -> tuple[float, tuple]:
-            tables = world.with_guests(places)
+            tables = world.with_outside(places)
             parents = np.array([sum(1 << int(bit_of(tables, i, j)) for j in own) for i, own in enumerate(dag)])
-            new, guests = parents.copy(), np.empty(4, np.int64)
-            log_ratio = propose_dag(RNG, script, tables, parents, new, move, guests)
+            new, changed = parents.copy(), np.empty(4, np.int64)
+            log_ratio = propose_dag(RNG, script, tables, parents, new, move, changed)
             bits = range(max(n_candidates(tables, i) for i in range(world.n)))
             end = (
                 tuple(
@@ -194,22 +194,22 @@ def test_moves_over_dags_keep_the_target_of_dags_with_guests(name, move):
                 ),
                 places_of(tables),
             )
-            restore_guests(tables, guests)
+            restore_outside_candidates(tables, changed)
             assert move == RESAMPLE or places_of(tables) == places
             return log_ratio, end
 
         return paths(run)
 
     matrix = transition_matrix(list(targets), walk)
-    # What a move does to the guests of a refused proposal must not count: those end where they began.
+    # What a move does to the outside candidates of a refused proposal must not count: those end where they began.
     assert_reversible(matrix, np.array(list(targets.values())))
     if move in (RESAMPLE, REVERSE) and name != "peaked":
         moved = [(a, b) for x, a in enumerate(targets) for y, b in enumerate(targets) if matrix[x, y] > 0]
         assert any(a[1] != b[1] for a, b in moved)
 
 
-def test_every_guest_is_forgotten_again():
-    """A DAG drawn with a guest must be possible to leave: all guests occur, whatever the first were."""
+def test_every_outside_candidate_is_forgotten_again():
+    """A chain must be able to leave any outside candidate: all occur, whatever the first were."""
     world = WORLDS["four"]
     tables = world.tables()
     rng = np.random.default_rng(7)
@@ -217,15 +217,15 @@ def test_every_guest_is_forgotten_again():
     parents = np.empty(4, np.int64)
     seen = set()
     for _ in range(300):
-        redraw_guests_of_partition(rng, no_script(), tables, state, 1.0)
+        redraw_outside_candidates_of_partition(rng, no_script(), tables, state, 1.0)
         draw_from_partition(rng, no_script(), tables, state, parents)
         seen.add(places_of(tables))
-    assert seen == set(world.guests())
+    assert seen == set(world.outside_choices())
 
 
-def test_drawing_from_an_order_uses_the_guest():
+def test_drawing_from_an_order_uses_the_outside_candidate():
     world = WORLDS["none at all"]
-    tables = world.with_guests((0, 0, 0))
+    tables = world.with_outside((0, 0, 0))
     state = new_order(tables, np.array([0, 1, 2]))
     rng = np.random.default_rng(8)
     parents = np.empty(3, np.int64)
@@ -237,15 +237,15 @@ def test_drawing_from_an_order_uses_the_guest():
 
 
 @pytest.mark.parametrize(
-    ("outsiders", "shape", "message"),
+    ("outside", "shape", "message"),
     [
         ([[1], [0]], (1, 1), "candidates must be distinct .* node 0"),
         ([[2], []], (1, 1), "candidates must be distinct .* node 0"),
-        ([[], []], (1, 2), r"node 0 needs guest scores of shape \(0, 2\)"),
-        ([[]], (0, 2), "every node needs a list of outsiders; received 1 for 2 nodes"),
+        ([[], []], (1, 2), r"node 0 needs outside scores of shape \(0, 2\)"),
+        ([[]], (0, 2), "every node needs a list of outside nodes; received 1 for 2 nodes"),
     ],
 )
-def test_bad_guest_tables_are_refused(outsiders, shape, message):
+def test_bad_outside_tables_are_refused(outside, shape, message):
     scores = [np.zeros(2), np.zeros(2)]
     with pytest.raises(ValueError, match=message):
-        build_tables([[1], [0]], scores, outsiders, [np.zeros(shape), np.zeros((0, 2))])
+        build_tables([[1], [0]], scores, outside, [np.zeros(shape), np.zeros((0, 2))])

@@ -12,7 +12,7 @@ from gpn_bayes.mcmc.tables import (
     ScoreTables,
 )
 from gpn_bayes.mcmc.tempering import Ladder, new_ladder, run_tempered
-from tests.guest_worlds import WORLDS, Parents, World
+from tests.outside_worlds import WORLDS, Parents, World
 
 # A walk over DAGs before each draw would make up for what tempering might get wrong.
 ONLY_PARTITIONS = np.where(np.arange(8) < 4, PARTITION_MIX, 0.0)

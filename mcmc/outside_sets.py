@@ -1,7 +1,8 @@
-"""Parent sets with any outsider, or none: what moves over DAGs need where nodes may have a parent from outside.
+"""Parent sets with any outside node, or none: what moves over DAGs need where nodes may have a parent from outside.
 
-These moves go over DAGs alone, and the guests follow: a node with a parent from outside has it as its guest, one
-without has any of its outsiders, all alike. So a move that draws a node's parents draws its guest as well.
+These moves go over DAGs alone, and the outside candidates follow: a node with a parent from outside has it as its
+outside candidate, one without has any of its outside nodes, all alike. So a move that draws a node's parents draws its
+outside candidate as well.
 """
 
 import numpy as np
@@ -11,16 +12,16 @@ from gpn_bayes.kernels.compiled import compiled
 from gpn_bayes.mcmc.choices import choose, choose_weighted
 from gpn_bayes.mcmc.draw_dag import draw_among, draw_parents
 from gpn_bayes.mcmc.sums import log_sum_inside, log_sum_meeting_with, log_sum_meeting_without, log_sum_with
-from gpn_bayes.mcmc.tables import ScoreTables, bit_of, candidate, n_core, n_outsiders, outsider, set_guest
+from gpn_bayes.mcmc.tables import ScoreTables, bit_of, candidate, n_core, n_outside, outside_node, set_outside_candidate
 
 
 @compiled
 def can_be_parent(tables: ScoreTables, node: int, other: int) -> bool:
-    """Tell whether another node is a candidate or an outsider of a node."""
+    """Tell whether another node is a candidate or an outside node of a node."""
     if bit_of(tables, node, other) >= 0:
         return True
-    for place in range(n_outsiders(tables, node)):
-        if outsider(tables, node, place) == other:
+    for place in range(n_outside(tables, node)):
+        if outside_node(tables, node, place) == other:
             return True
     return False
 
@@ -35,21 +36,21 @@ def _free_core(tables: ScoreTables, node: int, marked: Bools) -> int:
 
 
 @compiled
-def log_weights_of_outsiders(tables: ScoreTables, node: int, marked: Bools, parent: int) -> Floats:
-    """Return log sums of S over parent sets of unmarked nodes: those without an outsider, then those with each.
+def log_weights_of_outside_sets(tables: ScoreTables, node: int, marked: Bools, parent: int) -> Floats:
+    """Return log sums of S over parent sets of unmarked nodes: those without an outside node, then those with each.
 
     Only sets that hold `parent` count, unless it is -1.
     """
     inside = _free_core(tables, node, marked)
-    log_weights = np.full(n_outsiders(tables, node) + 1, -np.inf)
+    log_weights = np.full(n_outside(tables, node) + 1, -np.inf)
     needed = _needed(tables, node, parent)
     if parent < 0:
         log_weights[0] = log_sum_inside(tables, node, inside)
     elif needed:
         log_weights[0] = log_sum_meeting_without(tables, node, inside, needed)
-    log_count = np.log(max(n_outsiders(tables, node), 1))
-    for place in range(n_outsiders(tables, node)):
-        other = outsider(tables, node, place)
+    log_count = np.log(max(n_outside(tables, node), 1))
+    for place in range(n_outside(tables, node)):
+        other = outside_node(tables, node, place)
         if marked[other]:
             continue
         if needed:
@@ -89,18 +90,18 @@ def draw_free(
     parent: int,
     log_weights: Floats,
 ) -> int:
-    """Draw such a parent set in proportion to its score, and the guest with it; return its local mask.
+    """Draw such a parent set in proportion to its score, and the outside candidate with it; return its local mask.
 
     `log_weights` are those of the same arguments.
     """
     inside = _free_core(tables, node, marked)
     needed = _needed(tables, node, parent)
-    if n_outsiders(tables, node) == 0:
+    if n_outside(tables, node) == 0:
         return draw_parents(rng, script, tables, node, inside, needed, log_weights[0])
     which = choose_weighted(rng, script, log_weights)
     if which == 0:
-        set_guest(tables, node, choose(rng, script, n_outsiders(tables, node)))
+        set_outside_candidate(tables, node, choose(rng, script, n_outside(tables, node)))
         return draw_among(rng, script, tables, node, inside, needed, log_weights[0], False)
-    set_guest(tables, node, which - 1)
-    log_total = log_weights[which] + np.log(n_outsiders(tables, node))
+    set_outside_candidate(tables, node, which - 1)
+    log_total = log_weights[which] + np.log(n_outside(tables, node))
     return draw_among(rng, script, tables, node, inside, needed, log_total, True)

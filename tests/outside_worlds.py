@@ -9,8 +9,8 @@ from scipy.special import logsumexp
 from gpn_bayes.mcmc.tables import (
     ScoreTables,
     build_tables,
-    guest_place,
-    set_guest,
+    outside_place,
+    set_outside_candidate,
 )
 
 Parents = tuple[frozenset[int], ...]
@@ -22,14 +22,14 @@ class World:
     def __init__(self, candidates: list[list[int]], scale: float = 1.5, seed: int = 1) -> None:
         self.candidates = candidates
         self.n = n = len(candidates)
-        self.outsiders = [[j for j in range(n) if j != i and j not in own] for i, own in enumerate(candidates)]
+        self.outside = [[j for j in range(n) if j != i and j not in own] for i, own in enumerate(candidates)]
         rng = np.random.default_rng(seed)
         self.scores: list[dict[frozenset[int], float]] = [
             {
                 frozenset(core) | extra: rng.normal(scale=scale) - 10.0
                 for size in range(len(own) + 1)
                 for core in combinations(own, size)
-                for extra in [frozenset(), *(frozenset([z]) for z in self.outsiders[i])]
+                for extra in [frozenset(), *(frozenset([z]) for z in self.outside[i])]
             }
             for i, own in enumerate(candidates)
         ]
@@ -40,7 +40,7 @@ class World:
         }
 
     def tables(self) -> ScoreTables:
-        """Return fresh tables, whose first outsiders are the guests."""
+        """Return fresh tables, whose first outside nodes are the outside candidates."""
 
         def row(i: int, extra: frozenset[int]) -> list[float]:
             own = self.candidates[i]
@@ -50,32 +50,32 @@ class World:
         return build_tables(
             self.candidates,
             [np.array(row(i, frozenset())) for i in range(self.n)],
-            self.outsiders,
+            self.outside,
             [
                 np.array([row(i, frozenset([z])) for z in others]).reshape(len(others), 1 << len(self.candidates[i]))
-                for i, others in enumerate(self.outsiders)
+                for i, others in enumerate(self.outside)
             ],
         )
 
-    def with_guests(self, places: tuple[int, ...]) -> ScoreTables:
+    def with_outside(self, places: tuple[int, ...]) -> ScoreTables:
         tables = self.tables()
         for i, place in enumerate(places):
             if place >= 0:
-                set_guest(tables, i, place)
+                set_outside_candidate(tables, i, place)
         return tables
 
-    def guests(self) -> list[tuple[int, ...]]:
-        """Return all combinations of guests, by place; -1 where a node has none."""
-        return list(product(*(range(len(others)) if others else [-1] for others in self.outsiders)))
+    def outside_choices(self) -> list[tuple[int, ...]]:
+        """Return all combinations of outside candidates, by place; -1 where a node has none."""
+        return list(product(*(range(len(others)) if others else [-1] for others in self.outside)))
 
     def log_weight(self, dag: Parents, places: tuple[int, ...]) -> float:
-        """Return the log target of a DAG together with guests; minus infinity if it needs another guest."""
+        """Return the log target of a DAG with outside candidates; minus infinity if it needs another one."""
         total = self.dags[dag]
         for i, parents in enumerate(dag):
             extra = parents - set(self.candidates[i])
-            if extra and extra != {self.outsiders[i][places[i]]}:
+            if extra and extra != {self.outside[i][places[i]]}:
                 return -np.inf
-            total += np.log(len(self.outsiders[i])) if extra else 0.0
+            total += np.log(len(self.outside[i])) if extra else 0.0
         return float(total)
 
 
@@ -86,7 +86,7 @@ def layers(dag: Parents) -> tuple[frozenset[int], ...]:
 
 
 def places_of(tables: ScoreTables) -> tuple[int, ...]:
-    return tuple(int(guest_place(tables, i)) for i in range(len(tables.layout)))
+    return tuple(int(outside_place(tables, i)) for i in range(len(tables.layout)))
 
 
 WORLDS = {
@@ -98,10 +98,10 @@ WORLDS = {
 
 
 def targets_of(world: World) -> dict[tuple, float]:
-    """Return the log target of every state (partition, guests) that has a DAG."""
+    """Return the log target of every state (partition, outside candidates) that has a DAG."""
     terms: dict[tuple, list[float]] = {}
     for dag in world.dags:
-        for places in world.guests():
+        for places in world.outside_choices():
             weight = world.log_weight(dag, places)
             if weight > -np.inf:
                 terms.setdefault((layers(dag), places), []).append(weight)
