@@ -3,6 +3,7 @@
 Run as a script it is the coordinator that the tests below kill.
 """
 
+import functools
 import signal
 import subprocess
 import sys
@@ -31,6 +32,7 @@ REQUESTS = [
     for size in range(5)
     for parents in combinations([i for i in range(5) if i != node], size)
 ]  # 5 * 2**4 = 80
+SCORES = [BGe(), GP(estimator="laplace")]
 DRAWS = {"draws": 50, "chains": 2, "cores": 1, "random_seed": 1, "progressbar": False}
 
 
@@ -63,6 +65,7 @@ def assert_same(one, two):
         assert record.status == theirs[key].status
 
 
+@functools.cache
 def filled_by_threads(score):
     """Return the scores that threads compute, in a process that finds all code compiled, as the workers do.
 
@@ -74,14 +77,14 @@ def filled_by_threads(score):
     return found
 
 
-@pytest.mark.parametrize("score", [BGe(), GP(estimator="laplace")])
+@pytest.mark.parametrize("score", SCORES)
 def test_dask_and_threads_agree(executor, score):
     expected = filled_by_threads(score)
     assert_same(filled(score.bind(DATA), executor), expected)
 
 
 def test_processes_and_threads_agree():
-    for score in (BGe(), GP(estimator="laplace")):
+    for score in SCORES:
         expected = filled_by_threads(score)
         with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
             assert_same(filled(score.bind(DATA), pool), expected)

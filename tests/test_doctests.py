@@ -7,6 +7,7 @@ import importlib
 import inspect
 import pkgutil
 from types import ModuleType
+from typing import Any
 
 import matplotlib as mpl
 import networkx as nx
@@ -16,6 +17,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 import gpn_bayes
+from gpn_bayes.data import Dataset
 from tests.documented import Public, load_builder, members, public_names
 
 mpl.use("Agg")
@@ -78,6 +80,28 @@ def test_modules_are_found():
     assert {"gpn_bayes.sampling.sample", "gpn_bayes.kernels.bge", "gpn_bayes.mcmc.tables"} <= set(MODULES)
 
 
+@pytest.fixture(scope="module")
+def drawn() -> dict[tuple[str, str], Any]:
+    return {}
+
+
+@pytest.fixture
+def _shared_posteriors(drawn: dict[tuple[str, str], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw the posterior that most examples begin with only once."""
+    sample = gpn_bayes.sample
+
+    def sample_once(data: Any, **settings: Any) -> Any:
+        if not isinstance(settings.get("score", ""), str):
+            return sample(data, **settings)
+        key = (Dataset.read(data).fingerprint, repr(sorted(settings.items())))
+        if key not in drawn:
+            drawn[key] = sample(data, **settings)
+        return drawn[key]
+
+    monkeypatch.setattr(gpn_bayes, "sample", sample_once)
+
+
+@pytest.mark.usefixtures("_shared_posteriors")
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
     found = doctest.testmod(importlib.import_module(name), extraglobs=GRANTED, optionflags=FLAGS)

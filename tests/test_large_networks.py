@@ -64,7 +64,7 @@ def assert_edges_match(post: gpn.GraphPosterior, expected: np.ndarray) -> None:
 @pytest.mark.parametrize("temperatures", [1, 3])
 def test_one_parent_from_outside_gives_exactly_the_posterior_over_that_space(temperatures):
     expected = enumerated(CORE, plus_one=True)
-    post = quick(candidates=CORE, plus_one=True, expand=False, draws=3000, thin=400, temperatures=temperatures)
+    post = quick(candidates=CORE, plus_one=True, expand=False, draws=2000, thin=200, temperatures=temperatures)
     assert_edges_match(post, expected)
     # The space matters: neither the one without outside nodes nor the whole one would pass.
     for other in (enumerated(CORE, plus_one=False), enumerated(dict.fromkeys(NAMES, NAMES), plus_one=True)):
@@ -209,7 +209,9 @@ def test_networks_of_up_to_256_variables(n):
     data = pd.DataFrame(values).add_prefix("x")
     names = list(data.columns)
     lists = {name: [names[(i + 1) % n], names[(i + n // 2) % n]] for i, name in enumerate(names)}
-    post = quick(data, candidates=lists, plus_one=True, draws=50, tune=50, chains=2, expand=False, max_parents=2)
+    post = quick(
+        data, candidates=lists, plus_one=True, draws=50, tune=50, chains=2, expand=False, max_parents=2, thin=200
+    )
     either = post.edge_probabilities() + post.edge_probabilities().T
     assert either.loc["x0", names[-1]] > 0.99 and either.loc["x1", names[-2]] > 0.99
     scorer = gpn.scores.BGe().bind(data)

@@ -17,7 +17,7 @@ from tests.running import ROOT, STRICT_PYTHON, load
 FOLDER = ROOT / "vignettes"
 STORIES = sorted(FOLDER.glob("[0-9]*.py"))
 # Those that take seconds, once compiled; the build runs all.
-QUICK = ("3_reading_diagnostics", "4_prior_knowledge")
+QUICK = ("4_prior_knowledge",)
 # Only a script that hangs reaches this.
 TIME_LIMIT = 1800
 
@@ -62,8 +62,10 @@ def test_the_list_names_no_story_that_is_gone():
         assert (FOLDER / part.split(")")[0]).exists()
 
 
-@pytest.mark.parametrize("name", QUICK)
-def test_quick_stories_run(name, tmp_path):
+@pytest.mark.parametrize(
+    "name", [path.stem if path.stem in QUICK else pytest.param(path.stem, marks=pytest.mark.slow) for path in STORIES]
+)
+def test_stories_run(name, tmp_path):
     environment = os.environ | {"PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
     command = [*STRICT_PYTHON, str(FOLDER / f"{name}.py")]
     ran = subprocess.run(

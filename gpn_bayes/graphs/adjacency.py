@@ -1,5 +1,6 @@
 """Any graph a user has -> an adjacency matrix, and back."""
 
+import functools
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
@@ -129,7 +130,13 @@ def node_index(node: Hashable, names: Sequence[Hashable]) -> int:
     >>> node_index("mek", ["raf", "mek"])
     1
     """
-    return _place(node, {name: place for place, name in enumerate(names)}, _by_position(names))
+    return _place(node, *_places(tuple(names)))
+
+
+@functools.lru_cache(maxsize=32)
+def _places(names: tuple[Hashable, ...]) -> tuple[dict[Hashable, int], bool]:
+    """Return the position of every name, and whether a number can mean a position; a run asks for them many times."""
+    return {name: place for place, name in enumerate(names)}, _by_position(names)
 
 
 def _by_position(names: Iterable[Hashable]) -> bool:

@@ -12,11 +12,16 @@ Examples
 ['v1', 'v2', 'v3']
 """
 
-from gpn_bayes.plots.chains import plot_rank, plot_running, plot_trace
-from gpn_bayes.plots.comparing import plot_comparison, plot_runs
-from gpn_bayes.plots.functions import plot_curves
-from gpn_bayes.plots.matrices import plot_edges, plot_parent_counts
-from gpn_bayes.plots.network import plot_network
+from typing import TYPE_CHECKING
+
+from gpn_bayes._util.lazy import lazily
+
+if TYPE_CHECKING:
+    from gpn_bayes.plots.chains import plot_rank, plot_running, plot_trace
+    from gpn_bayes.plots.comparing import plot_comparison, plot_runs
+    from gpn_bayes.plots.functions import plot_curves
+    from gpn_bayes.plots.matrices import plot_edges, plot_parent_counts
+    from gpn_bayes.plots.network import plot_network
 
 __all__ = [
     "plot_comparison",
@@ -29,3 +34,17 @@ __all__ = [
     "plot_runs",
     "plot_trace",
 ]
+
+# matplotlib takes a second to load, which reports do without.
+_HOMES = {
+    "plot_comparison": "gpn_bayes.plots.comparing",
+    "plot_curves": "gpn_bayes.plots.functions",
+    "plot_edges": "gpn_bayes.plots.matrices",
+    "plot_network": "gpn_bayes.plots.network",
+    "plot_parent_counts": "gpn_bayes.plots.matrices",
+    "plot_rank": "gpn_bayes.plots.chains",
+    "plot_running": "gpn_bayes.plots.chains",
+    "plot_runs": "gpn_bayes.plots.comparing",
+    "plot_trace": "gpn_bayes.plots.chains",
+}
+__getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -255,10 +255,14 @@ class _Grid:
         self.rows = best
         for row in self.rows:
             self._place(row, {item: float(k) for k, item in enumerate(row)})
+        before: list[dict[int, float]] = []
         for sweep in range(_SWEEPS):
             downwards = sweep % 2 == 0
             for row in self.rows if downwards else self.rows[::-1]:
                 self._place(row, {item: self._wanted(item, downwards) for item in row})
+            if before[-2:] == [self.x, self.x]:
+                break
+            before.append(dict(self.x))
         self._close_up()
 
     def _close_up(self) -> None:
@@ -304,6 +308,10 @@ class _Grid:
 
     def _place(self, row: list[int], wanted: dict[int, float]) -> None:
         """Place a layer's items as near to where they want to be as their widths allow."""
+        if len(row) == 1:
+            spare = max(self.room - self.width[row[0]], 0.0)
+            self.x[row[0]] = min(max(wanted[row[0]], -spare / 2), spare / 2)
+            return
         passes = np.array([item >= self._first_passage for item in row])
         half = np.array([0.5 * self.width[item] for item in row])
         between = self.gap * np.where(passes[:-1] | passes[1:], _BESIDE, 1.0)

@@ -1,11 +1,13 @@
 """The colours of all pictures: distinct to colour-blind readers, legible on white and on black."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
-from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # After Okabe and Ito; each has a contrast of 3 or more to white and to nearly black (WCAG 2).
 BLUE, VERMILION, GREEN, PURPLE, GREY = "#0072B2", "#D55E00", "#00936B", "#B8659A", "#7A7A7A"
@@ -35,7 +37,7 @@ def ink() -> str:
     return str(mpl.rcParams["text.color"])
 
 
-def shades(ax: Axes) -> LinearSegmentedColormap:
+def shades(ax: "Axes") -> LinearSegmentedColormap:
     """Return the colours of probabilities, from that of the axes' background to blue."""
     return LinearSegmentedColormap.from_list("probability", [to_hex(ax.get_facecolor()), BLUE])
 

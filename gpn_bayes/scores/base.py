@@ -47,7 +47,13 @@ class ScoreBatch(NamedTuple):
 
     @classmethod
     def exact(cls, values: Floats) -> "ScoreBatch":
-        """Return scores in closed form, which have no error."""
+        """Return scores in closed form, which have no error.
+
+        Examples
+        --------
+        >>> ScoreBatch.exact(np.array([-3.5])).statuses
+        ['exact']
+        """
         return cls(values, np.zeros(len(values)), np.full(len(values), np.nan), ["exact"] * len(values))
 
 
