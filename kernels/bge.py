@@ -3,7 +3,7 @@
 import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats, Ints
-from gpn_bayes.kernels.compiled import compiled
+from gpn_bayes.kernels.compiled import compiled, inner
 from gpn_bayes.kernels.subsets import popcount
 
 
@@ -25,7 +25,9 @@ def log_minors(matrix: Floats, max_size: int) -> Floats:
     minors = np.full(1 << m, np.nan)
     minors[0] = 0.0
     schur = np.empty((max_size + 1, m, m))
-    schur[0] = matrix
+    for a in range(m):
+        for b in range(m):
+            schur[0, a, b] = matrix[a, b]
     following = np.zeros(max_size + 1, np.int64)
     masks = np.zeros(max_size + 1, np.int64)
     depth = 0
@@ -49,7 +51,7 @@ def log_minors(matrix: Floats, max_size: int) -> Floats:
     return minors
 
 
-@compiled
+@inner
 def log_minor(matrix: Floats, indices: Ints) -> float:
     """Return the log principal minor of one index set, by Cholesky elimination."""
     size = len(indices)
@@ -67,7 +69,7 @@ def log_minor(matrix: Floats, indices: Ints) -> float:
     return total
 
 
-@compiled
+@inner
 def bge_from_minors(with_node: float, without: float, size: int, constants: Floats, half_df: float) -> float:
     """Return the local score from log |R_PX|, log |R_P| and the number of parents.
 
@@ -104,7 +106,8 @@ def bge_sets(
     for row in range(len(sizes)):
         size = sizes[row]
         indices = np.empty(size + 1, np.int64)
-        indices[:size] = parents[row, :size]
+        for b in range(size):
+            indices[b] = parents[row, b]
         indices[size] = node
         values[row] = bge_from_minors(
             log_minor(matrix, indices), log_minor(matrix, indices[:size]), size, constants, half_df

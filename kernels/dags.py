@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpn_bayes.kernels.arrays import Adjacency, Bools, Ints
-from gpn_bayes.kernels.compiled import compiled
+from gpn_bayes.kernels.compiled import compiled, inner
 from gpn_bayes.kernels.subsets import popcount
 
 # 20! is the largest factorial that a signed 64-bit integer holds, and 2^20 counts still fit in memory.
@@ -67,7 +67,7 @@ def closures(adjacency: Adjacency) -> Bools:
     return reach
 
 
-@compiled
+@inner
 def _label_into(y: int, label: int, adjacency: Adjacency, labels: Adjacency) -> None:
     """Give every edge into y that has no label yet this one."""
     for z in range(adjacency.shape[0]):
@@ -75,7 +75,7 @@ def _label_into(y: int, label: int, adjacency: Adjacency, labels: Adjacency) -> 
             labels[z, y] = label
 
 
-@compiled
+@inner
 def _label_edge(x: int, y: int, adjacency: Adjacency, labels: Adjacency) -> None:
     """Label x -> y, and with it the unlabelled edges into y, where all edges into x have labels."""
     n = adjacency.shape[0]
@@ -118,7 +118,7 @@ def cpdags(adjacency: Adjacency) -> Adjacency:
     return answer
 
 
-@compiled
+@inner
 def _component(mask: int, neighbours: Ints) -> int:
     """Return the members of `mask` that are connected, inside it, with its lowest member."""
     lowest_bit = mask & -mask
@@ -131,7 +131,7 @@ def _component(mask: int, neighbours: Ints) -> int:
     return lowest_bit
 
 
-@compiled
+@inner
 def _removable(mask: int, parents: Ints, children: Ints) -> int:
     """Return the sources of `mask`, or its sinks where those are fewer."""
     sources, sinks = 0, 0
@@ -188,7 +188,7 @@ def _extensions(mask: int, order: _Order) -> int:
     return total
 
 
-@compiled
+@inner
 def _binomials(n: int) -> Ints:
     """Return Pascal's triangle up to row n."""
     rows = np.zeros((n + 1, n + 1), np.int64)

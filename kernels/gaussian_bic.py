@@ -14,7 +14,8 @@ def log_residuals(matrix: Floats, node: int, parents: Ints, sizes: Ints) -> Floa
     for row in range(len(sizes)):
         size = sizes[row]
         indices = np.empty(size + 1, np.int64)
-        indices[:size] = parents[row, :size]
+        for b in range(size):
+            indices[b] = parents[row, b]
         indices[size] = node
         values[row] = log_minor(matrix, indices) - log_minor(matrix, indices[:size])
     return values

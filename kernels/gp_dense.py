@@ -15,7 +15,7 @@ from numba.extending import get_cython_function_address
 from scipy.linalg import lapack
 
 from gpn_bayes.kernels.arrays import Floats
-from gpn_bayes.kernels.compiled import compiled, fused
+from gpn_bayes.kernels.compiled import compiled, fused, inner
 
 # Kernels are computed for this many pairs of rows at a time, so that they stay in the processor's cache.
 _PAIRS_AT_ONCE = 2**15
@@ -200,7 +200,7 @@ def _fill_covariance(first: int, last: int, tau1: float, tau2: float, mu_varianc
         at += a
 
 
-@compiled
+@inner
 def _sum_kernels(kernels: Floats, total: Floats, products: Floats) -> None:
     """Write sum_i K_i and sum_{i<j} K_i K_j of the pairs given."""
     parents, count = kernels.shape

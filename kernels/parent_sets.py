@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpn_bayes.kernels.arrays import Bools, Floats, Ints, Words
-from gpn_bayes.kernels.compiled import compiled
+from gpn_bayes.kernels.compiled import compiled, inner
 
 # A smaller difference between two scores is rounding: they tie.
 LEAST_GAIN = 1e-8
@@ -57,7 +57,7 @@ def best_within(sets: ParentSets, node: int, allowed: Words) -> int:
     return next_within(sets, node, allowed, sets.starts[node])
 
 
-@compiled
+@inner
 def next_within(sets: ParentSets, node: int, allowed: Words, first: int) -> int:
     """Return the first row, from `first` on, of a node's parent sets that lies within the allowed nodes; or -1."""
     words = sets.words

@@ -80,7 +80,9 @@ def weakest_partials(matrix: Floats, size: int) -> tuple[Floats, Ints]:
     sets = np.zeros((m, size), np.int64)
     chosen = np.zeros(size, np.int64)
     schur = np.empty((size, m, m))
-    schur[0] = matrix
+    for a in range(m):
+        for b in range(m):
+            schur[0, a, b] = matrix[a, b]
     following = np.ones(size, np.int64)
     depth = 0
     while depth >= 0:

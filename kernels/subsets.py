@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats
-from gpn_bayes.kernels.compiled import compiled
+from gpn_bayes.kernels.compiled import compiled, inner
 
 MAX_CANDIDATES = 20
 # Below this difference the smaller term changes nothing in double precision.
@@ -20,7 +20,7 @@ def members_of(mask: int) -> Iterator[int]:
         mask ^= low
 
 
-@compiled
+@inner
 def log_add(a: float, b: float) -> float:
     """Return log(exp(a) + exp(b)) without overflow."""
     if a < b:
@@ -80,7 +80,7 @@ def sums_containing(log_values: Floats, bit: int) -> Floats:
     return subset_sums(half)
 
 
-@compiled
+@inner
 def popcount(mask: int) -> int:
     """Return the number of bits set."""
     count = 0

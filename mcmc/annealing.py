@@ -7,7 +7,7 @@ to leave. Annealing moves one node at a time to any place, by Gibbs, under the s
 import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats
-from gpn_bayes.kernels.compiled import compiled
+from gpn_bayes.kernels.compiled import compiled, inner
 from gpn_bayes.mcmc.choices import choose
 from gpn_bayes.mcmc.order import OrderState, copy_order, log_weights_of_places, relocate
 from gpn_bayes.mcmc.outside_candidates import redraw_outside_candidates_of_order
@@ -38,13 +38,16 @@ def anneal(
             copy_order(new, state)
 
 
-@compiled
+@inner
 def _spread(rng: np.random.Generator, script: Floats, tables: ScoreTables, state: OrderState) -> float:
     """Return the mean gap, over some nodes, between their best and their worst possible place."""
     n = len(state.score)
     total = 1e-9
     for _ in range(n):
         log_weights = log_weights_of_places(tables, state, choose(rng, script, n))
-        possible = log_weights[log_weights > -np.inf]
-        total += possible.max() - possible.min()
+        best, worst = -np.inf, np.inf
+        for log_weight in log_weights:
+            if log_weight > -np.inf:
+                best, worst = max(best, log_weight), min(worst, log_weight)
+        total += best - worst
     return total / n

@@ -3,7 +3,7 @@
 import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats, Ints, Words
-from gpn_bayes.kernels.compiled import compiled
+from gpn_bayes.kernels.compiled import compiled, inner
 from gpn_bayes.mcmc import order as orders
 from gpn_bayes.mcmc.dag_moves import longest_paths, propose_dag, restore_outside_candidates
 from gpn_bayes.mcmc.draw_dag import store_parents
@@ -29,7 +29,7 @@ _N_PARTITION_MOVES = 4
 PARTITION_MIX = np.array([0.16, 0.13, 0.06, 0.02, 0.21, 0.19, 0.2, 0.03])
 
 
-@compiled
+@inner
 def _pick_move(rng: np.random.Generator, shares: Floats) -> int:
     """Draw a move; `shares` are cumulative."""
     target = rng.random() * shares[-1]
@@ -55,7 +55,7 @@ def accept(rng: np.random.Generator, log_ratio: float) -> bool:
     return log_ratio >= 0.0 or rng.random() < np.exp(log_ratio)
 
 
-@compiled
+@inner
 def draw_dag(
     rng: np.random.Generator,
     script: Floats,
@@ -85,7 +85,7 @@ def draw_dag(
     set_blocks(tables, state, longest_paths(tables, parents))
 
 
-@compiled
+@inner
 def steps_over_partitions(
     rng: np.random.Generator,
     script: Floats,
@@ -97,7 +97,7 @@ def steps_over_partitions(
     beta: float,
     counters: Ints,
 ) -> None:
-    """Redraw the changed, then take some steps over partitions; the target is the score to the power `beta`."""
+    """Redraw the outside candidates, then take steps over partitions; the target is the score to the power `beta`."""
     redraw_outside_candidates_of_partition(rng, script, tables, state, beta)
     copy_partition(state, new)
     for _ in range(steps):
@@ -105,20 +105,29 @@ def steps_over_partitions(
         log_ratio = propose_partition(rng, script, tables, state, new, move, beta)
         counters[move, 0] += 1
         if accept(rng, log_ratio):
-            if move != RELOCATE or not np.array_equal(new.ints[BLOCK], state.ints[BLOCK]):
+            if move != RELOCATE or _moved(state, new):
                 counters[move, 1] += 1
             copy_partition(new, state)
         else:
             copy_partition(state, new)
 
 
-@compiled
+@inner
+def _moved(state: PartitionState, new: PartitionState) -> bool:
+    """Tell whether any node is in another block."""
+    for i in range(len(state.score)):
+        if new.ints[BLOCK, i] != state.ints[BLOCK, i]:
+            return True
+    return False
+
+
+@inner
 def split_mix(mix: Floats) -> tuple[Floats, Floats]:
     """Return the cumulative shares of the moves over partitions, and of those over DAGs."""
     return mix[:_N_PARTITION_MOVES].cumsum(), mix[_N_PARTITION_MOVES:].cumsum()
 
 
-@compiled
+@inner
 def share_of_walk(mix: Floats, thin: int) -> int:
     """Return how many of the steps before a draw go over DAGs."""
     return int(round(thin * mix[_N_PARTITION_MOVES:].sum() / mix.sum()))

@@ -9,7 +9,7 @@ a test can walk through every path of a move and build its exact transition matr
 import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats
-from gpn_bayes.kernels.compiled import compiled
+from gpn_bayes.kernels.compiled import compiled, inner
 
 # Rows of a script: the prescribed outcomes, the number of outcomes met, their probabilities, the cursor.
 OUTCOME, OPTIONS, PROBABILITY, CURSOR = 0, 1, 2, 3
@@ -27,14 +27,14 @@ def new_script(outcomes: list[int], length: int) -> Floats:
     return script
 
 
-@compiled
+@inner
 def is_scripted(script: Floats) -> bool:
     """Tell whether outcomes are prescribed."""
     scripted: bool = script.shape[1] > 0
     return scripted
 
 
-@compiled
+@inner
 def prescribed(script: Floats) -> int:
     """Return the next prescribed outcome."""
     cursor = int(script[CURSOR, 0])
@@ -60,7 +60,7 @@ def choose(rng: np.random.Generator, script: Floats, k: int) -> int:
     return int(rng.random() * k)
 
 
-@compiled
+@inner
 def choose_weighted(rng: np.random.Generator, script: Floats, log_weights: Floats) -> int:
     """Draw an index with probability proportional to exp(log_weights); at least one must be finite."""
     k = len(log_weights)

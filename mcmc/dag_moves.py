@@ -12,7 +12,7 @@ ratio.
 import numpy as np
 
 from gpn_bayes.kernels.arrays import Bools, Floats, Ints
-from gpn_bayes.kernels.compiled import compiled
+from gpn_bayes.kernels.compiled import FALSE, NONE, TRUE, ZERO, compiled, inner
 from gpn_bayes.kernels.subsets import popcount
 from gpn_bayes.mcmc.choices import choose
 from gpn_bayes.mcmc.draw_dag import draw_parents
@@ -32,7 +32,7 @@ from gpn_bayes.mcmc.tables import (
 
 TOGGLE, RESAMPLE, REVERSE, REORDER = range(4)
 # No node: any parents will do, or no outside candidate was changed.
-NO_ONE = -1
+NO_ONE = NONE
 
 
 @compiled
@@ -62,7 +62,7 @@ def longest_paths(tables: ScoreTables, parents: Ints) -> Ints:
     return depth
 
 
-@compiled
+@inner
 def _mark_descendants(tables: ScoreTables, parents: Ints, node: int) -> Bools:
     """Return which nodes are descendants of a node, itself included."""
     n = len(parents)
@@ -83,7 +83,7 @@ def _mark_descendants(tables: ScoreTables, parents: Ints, node: int) -> Bools:
     return marked
 
 
-@compiled
+@inner
 def _free_candidates(tables: ScoreTables, parents: Ints, node: int) -> int:
     """Return the mask of a node's candidates that are not among its descendants."""
     marked = _mark_descendants(tables, parents, node)
@@ -93,7 +93,7 @@ def _free_candidates(tables: ScoreTables, parents: Ints, node: int) -> int:
     return mask
 
 
-@compiled
+@inner
 def _toggle_edge(rng: np.random.Generator, script: Floats, tables: ScoreTables, parents: Ints, new: Ints) -> float:
     """Add or delete an edge from a candidate of some node: symmetric, as both ways pick the same node and bit."""
     child = choose(rng, script, len(parents))
@@ -108,7 +108,7 @@ def _toggle_edge(rng: np.random.Generator, script: Floats, tables: ScoreTables, 
     return log_ratio
 
 
-@compiled
+@inner
 def _resample_parents(rng: np.random.Generator, script: Floats, tables: ScoreTables, parents: Ints, new: Ints) -> float:
     """Give a node a parent set in proportion to its score, among those that close no cycle (Gibbs)."""
     node = choose(rng, script, len(parents))
@@ -118,7 +118,7 @@ def _resample_parents(rng: np.random.Generator, script: Floats, tables: ScoreTab
     return 0.0
 
 
-@compiled
+@inner
 def _reverse_edge(
     rng: np.random.Generator,
     script: Floats,
@@ -162,7 +162,7 @@ def _reverse_edge(
     return log_ratio
 
 
-@compiled
+@inner
 def _reorder(rng: np.random.Generator, script: Floats, tables: ScoreTables, parents: Ints, new: Ints) -> float:
     """Draw an order of the DAG, relocate a node in it by Gibbs, and redraw the parents this concerns.
 
@@ -173,20 +173,20 @@ def _reorder(rng: np.random.Generator, script: Floats, tables: ScoreTables, pare
     """
     n = len(parents)
     order = np.empty(n, np.int64)
-    log_r = _follow_or_draw(rng, script, tables, parents, order, False)
+    log_r = _follow_or_draw(rng, script, tables, parents, order, FALSE)
     before = new_order(tables, order)
     after = OrderState(before.ints.copy(), before.score.copy())
     relocate(rng, script, tables, before, after, 1.0)
     for node in range(n):
         inside = after.ints[INSIDE, node]
         if inside != before.ints[INSIDE, node]:
-            new[node] = draw_parents(rng, script, tables, node, inside, 0, after.score[node])
+            new[node] = draw_parents(rng, script, tables, node, inside, ZERO, after.score[node])
     for p in range(n):
         order[p] = after.ints[ORDER, p]
-    return _follow_or_draw(rng, script, tables, new, order, True) - log_r
+    return _follow_or_draw(rng, script, tables, new, order, TRUE) - log_r
 
 
-@compiled
+@inner
 def _follow_or_draw(
     rng: np.random.Generator,
     script: Floats,
@@ -202,7 +202,7 @@ def _follow_or_draw(
     n = len(parents)
     waiting_for = np.empty(n, np.int64)
     ready = np.empty(n, np.int64)
-    n_ready = 0
+    n_ready = ZERO
     for node in range(n):
         waiting_for[node] = popcount(parents[node])
         if waiting_for[node] == 0:
@@ -237,7 +237,7 @@ def _follow_or_draw(
     return log_probability
 
 
-@compiled
+@inner
 def _count_edges(parents: Ints) -> int:
     count = 0
     for node in range(len(parents)):
@@ -245,7 +245,7 @@ def _count_edges(parents: Ints) -> int:
     return count
 
 
-@compiled
+@inner
 def _edge_at(tables: ScoreTables, parents: Ints, index: int) -> tuple[int, int]:
     """Return the child and the local bit of the parent of a DAG's edge, counted from 0."""
     for node in range(len(parents)):

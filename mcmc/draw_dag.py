@@ -3,7 +3,7 @@
 import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats, Ints, Words
-from gpn_bayes.kernels.compiled import compiled
+from gpn_bayes.kernels.compiled import FALSE, ZERO, compiled, inner
 from gpn_bayes.mcmc.choices import choose_weighted, is_scripted, note, prescribed
 from gpn_bayes.mcmc.sums import log_sum_inside, log_sum_meeting_with, log_sum_meeting_without, log_sum_with
 from gpn_bayes.mcmc.tables import (
@@ -52,7 +52,7 @@ def draw_parents(
     """
     k = n_core(tables, node)
     if not inside >> k:
-        return draw_among(rng, script, tables, node, inside, needed, log_total, False)
+        return draw_among(rng, script, tables, node, inside, needed, log_total, FALSE)
     # First whether the outside candidate is a parent, then the others.
     place = outside_place(tables, node)
     log_weights = np.empty(2)
@@ -64,13 +64,13 @@ def draw_parents(
         log_weights[1] = log_sum_meeting_with(tables, node, place, inside, needed, needed >> k)
     with_outside = choose_weighted(rng, script, log_weights) == 1
     if with_outside and needed >> k:
-        needed = 0
+        needed = ZERO
     low = (1 << k) - 1
     log_total = log_weights[1] if with_outside else log_weights[0]
     return draw_among(rng, script, tables, node, inside & low, needed & low, log_total, with_outside)
 
 
-@compiled
+@inner
 def draw_among(
     rng: np.random.Generator,
     script: Floats,
@@ -88,12 +88,12 @@ def draw_among(
     few = _popcount_at_most(inside, _FEW)
     outside_bit = int(with_outside) << n_core(tables, node)
     reached = 0.0
-    options = 0
+    options = ZERO
     chosen = -1
     chosen_probability = 0.0
     # Either all subsets of `inside` (counted down by the usual bit trick), or all masks by falling score.
     subset = inside
-    rank = 0
+    rank = ZERO
     last_rank = (1 << n_core(tables, node)) - 1
     while True:
         mask = subset if few else ranked_mask(tables, node, rank, with_outside)
@@ -120,7 +120,7 @@ def draw_among(
     return chosen
 
 
-@compiled
+@inner
 def _popcount_at_most(mask: int, limit: int) -> bool:
     count = 0
     while mask:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats, Ints, Words
-from gpn_bayes.kernels.compiled import compiled
+from gpn_bayes.kernels.compiled import compiled, inner
 from gpn_bayes.mcmc.choices import is_scripted, note, prescribed
 from gpn_bayes.mcmc.draw_dag import draw_parents, store_parents
 from gpn_bayes.mcmc.exact_posterior import (
@@ -124,7 +124,7 @@ def draw_exact(
         out_log_score[draw] = log_score_of(tables, parents)
 
 
-@compiled
+@inner
 def _meeting_share(log_beta: Floats, node: int, members: int, block: int) -> float:
     """Return the share of beta_i(V) that is due to parent sets which meet a block."""
     difference = log_beta[node, members & ~block] - log_beta[node, members]
@@ -165,7 +165,7 @@ def _add_blocks(weights: LayeredWeights, first: int, last: int) -> None:
                 log_f[places[k]] = log_products[k] + np.log(sums[k])
 
 
-@compiled
+@inner
 def _settle_shares(weights: LayeredWeights, members: int) -> float:
     """Turn log F(V, L) into shares of Z(V), for all L, and return log Z(V)."""
     if members == 0:
@@ -190,7 +190,7 @@ def _settle_shares(weights: LayeredWeights, members: int) -> float:
     return top + np.log(total) if total > 0.0 else -np.inf
 
 
-@compiled
+@inner
 def _sum_blocks(weights: LayeredWeights, members: int, nodes: Ints, products: Floats, sums: Floats) -> None:
     """Fill sums[L] with the share of the DAGs on V, L hung below, where all of L meets the last block."""
     free = len(nodes)
@@ -211,7 +211,7 @@ def _sum_blocks(weights: LayeredWeights, members: int, nodes: Ints, products: Fl
         block = (block - 1) & members
 
 
-@compiled
+@inner
 def _add_products(start: float, factors: Floats, products: Floats, sums: Floats) -> None:
     """Add to sums[L] the product of `start` and the factors of L, for all L."""
     products[0] = start
@@ -227,7 +227,7 @@ def _add_products(start: float, factors: Floats, products: Floats, sums: Floats)
         sums[size + k] += products[k] * factor
 
 
-@compiled
+@inner
 def _draw_block(rng: np.random.Generator, script: Floats, weights: LayeredWeights, members: int, below: int) -> int:
     """Draw the last block of the DAG on a set, given the block below it (0: none)."""
     scripted = is_scripted(script)
@@ -259,7 +259,7 @@ def _draw_block(rng: np.random.Generator, script: Floats, weights: LayeredWeight
     return chosen
 
 
-@compiled
+@inner
 def _share_meeting_last(weights: LayeredWeights, members: int, below: int) -> float:
     """Return the share of the DAGs on V, L hung below, where all of L meets the last block."""
     if below == 0:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats, Ints
-from gpn_bayes.kernels.compiled import compiled
+from gpn_bayes.kernels.compiled import compiled, inner
 from gpn_bayes.kernels.subsets import superset_sums
 from gpn_bayes.mcmc.sums import log_sum_inside
 from gpn_bayes.mcmc.tables import ScoreTables, candidate, n_candidates, scores_of
@@ -148,7 +148,7 @@ def _offsets(tables: ScoreTables) -> Ints:
     return offsets
 
 
-@compiled
+@inner
 def local_mask(tables: ScoreTables, node: int, members: int) -> int:
     """Return the candidates of a node that are in a set, as local bits."""
     mask = 0
@@ -193,7 +193,7 @@ def _references(log_beta: Floats) -> tuple[Ints, Ints]:
     return _floor_powers(best_z), _floor_powers(best_d)
 
 
-@compiled
+@inner
 def _floor_powers(log_values: Floats) -> Ints:
     powers = np.full(len(log_values), _NEVER, dtype=np.int64)
     for index in range(len(log_values)):
@@ -202,7 +202,7 @@ def _floor_powers(log_values: Floats) -> Ints:
     return powers
 
 
-@compiled
+@inner
 def _signed_products(log_beta: Floats, members: int, terms: Floats, powers: Ints, sets: Ints) -> int:
     """Fill in, for the sets K outside R with a positive product, what the signed sums multiply.
 
@@ -289,7 +289,7 @@ def _pull_sources(
         d[members] = terms[0]
 
 
-@compiled
+@inner
 def lowest_bit(mask: int) -> int:
     """Return the position of the lowest bit set."""
     position = 0

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats, Ints
-from gpn_bayes.kernels.compiled import compiled
+from gpn_bayes.kernels.compiled import ZERO, compiled, inner
 from gpn_bayes.mcmc.choices import choose, choose_weighted
 from gpn_bayes.mcmc.draw_dag import draw_parents
 from gpn_bayes.mcmc.sums import log_sum_inside
@@ -49,11 +49,11 @@ def new_order(tables: ScoreTables, order: Ints) -> OrderState:
     for p in range(n):
         state.ints[ORDER, p] = order[p]
         state.ints[PLACE, order[p]] = p
-    rescore_order(tables, state, 0, n)
+    rescore_order(tables, state, ZERO, n)
     return state
 
 
-@compiled
+@inner
 def copy_order(source: OrderState, target: OrderState) -> None:
     """Copy one state onto another."""
     for i in range(len(source.score)):
@@ -62,12 +62,12 @@ def copy_order(source: OrderState, target: OrderState) -> None:
         target.score[i] = source.score[i]
 
 
-@compiled
+@inner
 def rescore_order(tables: ScoreTables, state: OrderState, first: int, end: int) -> None:
     """Bring the scores of the nodes at places first, …, end - 1 up to date."""
     for p in range(first, end):
         node = state.ints[ORDER, p]
-        inside = 0
+        inside = ZERO
         for bit in range(n_candidates(tables, node)):
             # Without a branch: it would be unpredictable, and cost more than the arithmetic.
             inside |= int(state.ints[PLACE, candidate(tables, node, bit)] < p) << bit
@@ -94,7 +94,7 @@ def _swap(rng: np.random.Generator, script: Floats, tables: ScoreTables, new: Or
     rescore_order(tables, new, first, second + 1)
 
 
-@compiled
+@inner
 def relocate(
     rng: np.random.Generator, script: Floats, tables: ScoreTables, current: OrderState, new: OrderState, beta: float
 ) -> None:
@@ -113,7 +113,7 @@ def relocate(
     rescore_order(tables, new, min(source, target), max(source, target) + 1)
 
 
-@compiled
+@inner
 def log_weights_of_places(tables: ScoreTables, current: OrderState, node: int) -> Floats:
     """Return the log score of the order with `node` at each place.
 
@@ -123,7 +123,7 @@ def log_weights_of_places(tables: ScoreTables, current: OrderState, node: int) -
     log_weights = np.empty(n)
     seeing = np.empty(n)
     unseeing = 0.0
-    inside = 0
+    inside = ZERO
     place = 0
     for p in range(n):
         other = current.ints[ORDER, p]
@@ -177,4 +177,4 @@ def draw_from_order(
 ) -> None:
     """Draw a DAG that the order allows, as local parent masks."""
     for node in range(len(parents)):
-        parents[node] = draw_parents(rng, script, tables, node, state.ints[INSIDE, node], 0, state.score[node])
+        parents[node] = draw_parents(rng, script, tables, node, state.ints[INSIDE, node], ZERO, state.score[node])

@@ -7,7 +7,7 @@ it (Gibbs), parent sets summed over. See `gpn_bayes.mcmc.tables` for why DAGs ke
 import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats
-from gpn_bayes.kernels.compiled import compiled
+from gpn_bayes.kernels.compiled import ZERO, compiled, inner
 from gpn_bayes.kernels.subsets import log_add
 from gpn_bayes.mcmc import order as orders
 from gpn_bayes.mcmc.choices import choose_weighted
@@ -27,7 +27,7 @@ def redraw_outside_candidates_of_partition(
             _redraw_in_partition(rng, script, tables, state, node, beta)
 
 
-@compiled
+@inner
 def _redraw_in_partition(
     rng: np.random.Generator, script: Floats, tables: ScoreTables, state: PartitionState, node: int, beta: float
 ) -> None:
@@ -35,7 +35,7 @@ def _redraw_in_partition(
     low = (1 << k) - 1
     block, inside, needed = state.ints[BLOCK, node], state.ints[INSIDE, node] & low, state.ints[NEEDED, node] & low
     root = block == 0
-    without = log_sum_inside(tables, node, 0) if root else log_sum_meeting_without(tables, node, inside, needed)
+    without = log_sum_inside(tables, node, ZERO) if root else log_sum_meeting_without(tables, node, inside, needed)
     log_weights = np.full(n_outside(tables, node), without)
     for place in range(len(log_weights)):
         other = state.ints[BLOCK, outside_node(tables, node, place)]
@@ -60,7 +60,7 @@ def redraw_outside_candidates_of_order(
             _redraw_in_order(rng, script, tables, state, node, beta)
 
 
-@compiled
+@inner
 def _redraw_in_order(
     rng: np.random.Generator, script: Floats, tables: ScoreTables, state: OrderState, node: int, beta: float
 ) -> None:

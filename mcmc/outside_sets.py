@@ -8,14 +8,14 @@ outside candidate as well.
 import numpy as np
 
 from gpn_bayes.kernels.arrays import Bools, Floats
-from gpn_bayes.kernels.compiled import compiled
+from gpn_bayes.kernels.compiled import FALSE, NONE, TRUE, ZERO, inner
 from gpn_bayes.mcmc.choices import choose, choose_weighted
 from gpn_bayes.mcmc.draw_dag import draw_among, draw_parents
 from gpn_bayes.mcmc.sums import log_sum_inside, log_sum_meeting_with, log_sum_meeting_without, log_sum_with
 from gpn_bayes.mcmc.tables import ScoreTables, bit_of, candidate, n_core, n_outside, outside_node, set_outside_candidate
 
 
-@compiled
+@inner
 def can_be_parent(tables: ScoreTables, node: int, other: int) -> bool:
     """Tell whether another node is a candidate or an outside node of a node."""
     if bit_of(tables, node, other) >= 0:
@@ -26,16 +26,16 @@ def can_be_parent(tables: ScoreTables, node: int, other: int) -> bool:
     return False
 
 
-@compiled
+@inner
 def _free_core(tables: ScoreTables, node: int, marked: Bools) -> int:
     """Return the mask of a node's candidates for good that aren't marked."""
-    mask = 0
+    mask = ZERO
     for bit in range(n_core(tables, node)):
         mask |= int(not marked[candidate(tables, node, bit)]) << bit
     return mask
 
 
-@compiled
+@inner
 def log_weights_of_outside_sets(tables: ScoreTables, node: int, marked: Bools, parent: int) -> Floats:
     """Return log sums of S over parent sets of unmarked nodes: those without an outside node, then those with each.
 
@@ -54,20 +54,20 @@ def log_weights_of_outside_sets(tables: ScoreTables, node: int, marked: Bools, p
         if marked[other]:
             continue
         if needed:
-            log_weights[1 + place] = log_sum_meeting_with(tables, node, place, inside, needed, 0) - log_count
+            log_weights[1 + place] = log_sum_meeting_with(tables, node, place, inside, needed, ZERO) - log_count
         elif parent < 0 or parent == other:
             log_weights[1 + place] = log_sum_with(tables, node, place, inside) - log_count
     return log_weights
 
 
-@compiled
+@inner
 def _needed(tables: ScoreTables, node: int, parent: int) -> int:
     """Return the mask of a parent that is a candidate for good, else zero."""
-    bit = bit_of(tables, node, parent) if parent >= 0 else -1
-    return 1 << bit if 0 <= bit < n_core(tables, node) else 0
+    bit = bit_of(tables, node, parent) if parent >= 0 else NONE
+    return 1 << bit if 0 <= bit < n_core(tables, node) else ZERO
 
 
-@compiled
+@inner
 def log_sum(log_weights: Floats) -> float:
     """Return the log of the sum of the weights."""
     top: float = log_weights.max()
@@ -80,7 +80,7 @@ def log_sum(log_weights: Floats) -> float:
     return log_total
 
 
-@compiled
+@inner
 def draw_free(
     rng: np.random.Generator,
     script: Floats,
@@ -101,7 +101,7 @@ def draw_free(
     which = choose_weighted(rng, script, log_weights)
     if which == 0:
         set_outside_candidate(tables, node, choose(rng, script, n_outside(tables, node)))
-        return draw_among(rng, script, tables, node, inside, needed, log_weights[0], False)
+        return draw_among(rng, script, tables, node, inside, needed, log_weights[0], FALSE)
     set_outside_candidate(tables, node, which - 1)
     log_total = log_weights[which] + np.log(n_outside(tables, node))
-    return draw_among(rng, script, tables, node, inside, needed, log_total, True)
+    return draw_among(rng, script, tables, node, inside, needed, log_total, TRUE)

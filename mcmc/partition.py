@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats, Ints
-from gpn_bayes.kernels.compiled import compiled
+from gpn_bayes.kernels.compiled import ZERO, compiled, inner
 from gpn_bayes.mcmc.draw_dag import draw_parents
 from gpn_bayes.mcmc.sums import log_sum_inside, log_sum_meeting
 from gpn_bayes.mcmc.tables import ScoreTables, candidate, n_candidates
@@ -54,7 +54,7 @@ def partition_from_depths(tables: ScoreTables, depth: Ints) -> PartitionState:
     return state
 
 
-@compiled
+@inner
 def set_blocks(tables: ScoreTables, state: PartitionState, depth: Ints) -> None:
     """Make the block of each node its depth (0, 1, …, without a gap), and score the partition."""
     n = len(depth)
@@ -70,10 +70,10 @@ def set_blocks(tables: ScoreTables, state: PartitionState, depth: Ints) -> None:
         b += 1
     state.ints[START, b] = n
     state.ints[COUNT, 0] = b
-    rescore_partition(tables, state, 0, b)
+    rescore_partition(tables, state, ZERO, b)
 
 
-@compiled
+@inner
 def copy_partition(source: PartitionState, target: PartitionState) -> None:
     """Copy one state onto another."""
     n = len(source.score)
@@ -84,15 +84,15 @@ def copy_partition(source: PartitionState, target: PartitionState) -> None:
         target.score[i] = source.score[i]
 
 
-@compiled
+@inner
 def node_score(tables: ScoreTables, node: int, block: int, inside: int, needed: int) -> float:
     """Return the log sum over the parent sets a node may have in its block."""
     if block == 0:
-        return log_sum_inside(tables, node, 0)
+        return log_sum_inside(tables, node, ZERO)
     return log_sum_meeting(tables, node, inside, needed)
 
 
-@compiled
+@inner
 def rescore_partition(tables: ScoreTables, state: PartitionState, first: int, end: int) -> bool:
     """Bring the scores of the nodes in blocks first, …, end - 1 up to date.
 
@@ -102,8 +102,7 @@ def rescore_partition(tables: ScoreTables, state: PartitionState, first: int, en
     for b in range(first, min(end, state.ints[COUNT, 0])):
         for p in range(state.ints[START, b], state.ints[START, b + 1]):
             node = state.ints[ORDER, p]
-            inside = 0
-            needed = 0
+            inside, needed = ZERO, ZERO
             for bit in range(n_candidates(tables, node)):
                 # Without branches: they would be unpredictable, and cost more than the arithmetic.
                 other = state.ints[BLOCK, candidate(tables, node, bit)]

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats, Ints
-from gpn_bayes.kernels.compiled import compiled
+from gpn_bayes.kernels.compiled import ONE, ZERO, compiled, inner
 from gpn_bayes.mcmc.choices import choose, choose_weighted
 from gpn_bayes.mcmc.partition import (
     BLOCK,
@@ -29,12 +29,12 @@ from gpn_bayes.mcmc.tables import ScoreTables, bit_of, candidate, n_candidates
 SPLIT_OR_JOIN, ADJACENT_SWAP, ANY_SWAP, RELOCATE = range(4)
 
 
-@compiled
+@inner
 def _log_binomial(n: int, k: int) -> float:
     return math.lgamma(n + 1.0) - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0)
 
 
-@compiled
+@inner
 def _split_or_join(rng: np.random.Generator, script: Floats, tables: ScoreTables, new: PartitionState) -> float:
     """Pick one of the n - 1 gaps between nodes: join the blocks it parts, or split the block it lies in.
 
@@ -57,7 +57,7 @@ def _split_or_join(rng: np.random.Generator, script: Floats, tables: ScoreTables
     return _log_binomial(size, c) if rescore_partition(tables, new, b + 1, b + 3) else -np.inf
 
 
-@compiled
+@inner
 def _choose_first(rng: np.random.Generator, script: Floats, state: PartitionState, b: int, c: int) -> None:
     """Bring c nodes of a block, drawn uniformly, to its front."""
     begin = state.ints[START, b]
@@ -87,7 +87,7 @@ def _split(state: PartitionState, b: int, c: int) -> None:
         state.ints[BLOCK, state.ints[ORDER, p]] += 1
 
 
-@compiled
+@inner
 def _swap_nodes(
     rng: np.random.Generator, script: Floats, tables: ScoreTables, new: PartitionState, adjacent: bool
 ) -> float:
@@ -114,7 +114,7 @@ def _swap_nodes(
     return 0.0 if rescore_partition(tables, new, low, high + 2) else -np.inf
 
 
-@compiled
+@inner
 def _relocate_node(
     rng: np.random.Generator,
     script: Floats,
@@ -143,7 +143,7 @@ def _relocate_node(
     return 0.0
 
 
-@compiled
+@inner
 def _blocks_without(current: PartitionState, node: int) -> tuple[Ints, int]:
     """Return the block of every other node once `node` is out, and the number of blocks."""
     b = current.ints[BLOCK, node]
@@ -160,7 +160,7 @@ def _blocks_without(current: PartitionState, node: int) -> tuple[Ints, int]:
     return blocks, m
 
 
-@compiled
+@inner
 def _log_weights_of_places(tables: ScoreTables, current: PartitionState, node: int, blocks: Ints, m: int) -> Floats:
     """Return the log score of the node in block 0, …, m - 1, then alone before block 0, …, m."""
     before = np.zeros(m + 1)  # node in a later block or the same
@@ -171,8 +171,7 @@ def _log_weights_of_places(tables: ScoreTables, current: PartitionState, node: i
         if other == node:
             continue
         b = blocks[other]
-        inside = 0
-        needed = 0
+        inside, needed = ZERO, ZERO
         for bit in range(n_candidates(tables, other)):
             block = blocks[candidate(tables, other, bit)]
             inside |= int(block < b) << bit
@@ -189,15 +188,14 @@ def _log_weights_of_places(tables: ScoreTables, current: PartitionState, node: i
             alone[b] = -np.inf
             continue
         with_node = inside | (1 << own)
-        joined[b] += node_score(tables, other, 1, with_node, needed | (1 << own))
-        alone[b] += node_score(tables, other, 1, with_node, 1 << own)
-        earlier[b] += node_score(tables, other, 1, with_node, needed)
+        joined[b] += node_score(tables, other, ONE, with_node, needed | (1 << own))
+        alone[b] += node_score(tables, other, ONE, with_node, 1 << own)
+        earlier[b] += node_score(tables, other, ONE, with_node, needed)
     for b in range(m - 1, -1, -1):
         earlier[b] += earlier[b + 1]
     log_weights = np.empty(2 * m + 1)
     above = 0.0
-    inside = 0
-    needed = 0
+    inside, needed = ZERO, ZERO
     for b in range(m + 1):
         own_score = node_score(tables, node, b, inside, needed)
         after = earlier[b + 1] if b < m else 0.0
@@ -207,7 +205,7 @@ def _log_weights_of_places(tables: ScoreTables, current: PartitionState, node: i
         above += before[b]
         further = joined[b + 1] + earlier[b + 2] if b + 1 < m else 0.0
         log_weights[b] = above + own_score + further
-        needed = 0
+        needed = ZERO
         for bit in range(n_candidates(tables, node)):
             needed |= int(blocks[candidate(tables, node, bit)] == b) << bit
         inside |= needed

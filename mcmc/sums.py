@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gpn_bayes.kernels.compiled import compiled
+from gpn_bayes.kernels.compiled import compiled, inner
 from gpn_bayes.kernels.subsets import log_add, without_bit
 from gpn_bayes.mcmc.tables import ScoreTables, n_core, outside_place, outside_stretches, own_stretches
 
@@ -22,7 +22,7 @@ def log_sum_inside(tables: ScoreTables, node: int, inside: int) -> float:
     return log_add(without_outside, log_sum_with(tables, node, outside_place(tables, node), inside))
 
 
-@compiled
+@inner
 def log_sum_with(tables: ScoreTables, node: int, place: int, inside: int) -> float:
     """Return the log sum of S over the sets of an outside node and candidates inside a set."""
     low = inside & ((1 << n_core(tables, node)) - 1)
@@ -41,13 +41,13 @@ def log_sum_meeting(tables: ScoreTables, node: int, inside: int, needed: int) ->
     return log_add(without_outside, log_sum_meeting_with(tables, node, place, inside, needed, needed >> k))
 
 
-@compiled
+@inner
 def log_sum_meeting_without(tables: ScoreTables, node: int, inside: int, needed: int) -> float:
     """Return the part of `log_sum_meeting` that has no parent from outside."""
     return _meeting(tables, own_stretches(tables, node), n_core(tables, node), inside, needed)
 
 
-@compiled
+@inner
 def log_sum_meeting_with(
     tables: ScoreTables, node: int, place: int, inside: int, needed: int, outside_needed: int
 ) -> float:
@@ -83,7 +83,7 @@ def _meeting(tables: ScoreTables, stretches: tuple[int, int, int, int], k: int, 
     return _sum_by_sets(tables, scores, ranks, k, inside, needed)
 
 
-@compiled
+@inner
 def _sum_by_members(tables: ScoreTables, containing: int, k: int, inside: int, needed: int) -> float:
     """Sum over the members m of `needed`: the sets whose first member it is."""
     half = 1 << (k - 1)
@@ -96,7 +96,7 @@ def _sum_by_members(tables: ScoreTables, containing: int, k: int, inside: int, n
     return total
 
 
-@compiled
+@inner
 def _sum_by_sets(tables: ScoreTables, scores: int, ranks: int, k: int, inside: int, needed: int) -> float:
     """Sum over every set inside that meets `needed`, from the largest score down."""
     top = -np.inf

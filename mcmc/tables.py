@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpn_bayes.kernels.arrays import Floats, Ints
-from gpn_bayes.kernels.compiled import compiled
+from gpn_bayes.kernels.compiled import NONE, compiled, inner
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES, subset_sums, sums_containing
 
 # Up to this many candidates the sums over "sets that contain m" are tabulated; k 2^(k-1) numbers a node.
@@ -166,6 +166,13 @@ def _list_neighbours(layout: Ints, candidates: Sequence[Sequence[int]], outside:
         layout[i, _OUTSIDE_PLACE] = 0 if len(others) else -1
 
 
+@inner
+def _write(source: Floats, target: Floats, begin: int) -> None:
+    # A slice that is assigned an array takes two seconds to compile.
+    for k in range(len(source)):
+        target[begin + k] = source[k]
+
+
 @compiled
 def _fill_sums(tables: ScoreTables) -> None:
     values = tables.values
@@ -174,15 +181,15 @@ def _fill_sums(tables: ScoreTables) -> None:
         size = 1 << k
         own = scores_of(tables, i)
         begin = tables.layout[i, _SUMS]
-        values[begin : begin + size] = subset_sums(own)
+        _write(subset_sums(own), values, begin)
         if 0 < k <= MAX_TABULATED:
             half = size >> 1
             for m in range(k):
                 begin = tables.layout[i, _CONTAINING] + m * half
-                values[begin : begin + half] = sums_containing(own, m)
+                _write(sums_containing(own, m), values, begin)
         for place in range(tables.layout[i, _N_OUTSIDE]):
             begin = tables.layout[i, _OUTSIDE_SCORES] + 2 * size * place
-            values[begin + size : begin + 2 * size] = subset_sums(values[begin : begin + size])
+            _write(subset_sums(values[begin : begin + size]), values, begin + size)
 
 
 @compiled
@@ -220,14 +227,14 @@ def heir(tables: ScoreTables, node: int, index: int) -> int:
     return child
 
 
-@compiled
+@inner
 def n_core(tables: ScoreTables, node: int) -> int:
     """Return the number of permanent candidates of a node: the bit of the outside candidate, if there is one."""
     count: int = tables.layout[node, _CORE]
     return count
 
 
-@compiled
+@inner
 def n_outside(tables: ScoreTables, node: int) -> int:
     """Return how many nodes a node may have as an outside candidate."""
     count: int = tables.layout[node, _N_OUTSIDE]
@@ -299,19 +306,19 @@ def scores_of(tables: ScoreTables, node: int) -> Floats:
     return tables.values[begin : begin + (1 << tables.layout[node, _CORE])]
 
 
-@compiled
+@inner
 def own_stretches(tables: ScoreTables, node: int) -> tuple[int, int, int, int]:
     """Return where a node's scores, their sums, their ranked masks and, else -1, the sums "containing m" begin."""
     own = tables.layout[node]
-    return own[_SCORES], own[_SUMS], own[_SCORES], own[_CONTAINING] if own[_CORE] <= MAX_TABULATED else -1
+    return own[_SCORES], own[_SUMS], own[_SCORES], own[_CONTAINING] if own[_CORE] <= MAX_TABULATED else NONE
 
 
-@compiled
+@inner
 def outside_stretches(tables: ScoreTables, node: int, place: int) -> tuple[int, int, int, int]:
     """Return the same for the sets with an outside node; they have no sums "containing m"."""
     k = tables.layout[node, _CORE]
     scores = tables.layout[node, _OUTSIDE_SCORES] + (place * 2 << k)
-    return scores, scores + (1 << k), tables.layout[node, _OUTSIDE_RANKS] + (place << k), -1
+    return scores, scores + (1 << k), tables.layout[node, _OUTSIDE_RANKS] + (place << k), NONE
 
 
 @compiled

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats, Ints, Words
-from gpn_bayes.kernels.compiled import compiled
+from gpn_bayes.kernels.compiled import compiled, inner
 from gpn_bayes.mcmc.chains import accept, draw_dag, share_of_walk, split_mix, steps_over_partitions
 from gpn_bayes.mcmc.draw_dag import store_parents
 from gpn_bayes.mcmc.partition import PartitionState
@@ -124,13 +124,13 @@ def _exchange(rng: np.random.Generator, ladder: Ladder, adapt: bool) -> None:
         _adapt(ladder, total / pairs)
 
 
-@compiled
+@inner
 def exchange_ratio(beta: float, hotter: float, gap: float) -> float:
     """Return the log acceptance ratio of an exchange; `gap` is the hotter copy's log score less the other's."""
     return (beta - hotter) * gap
 
 
-@compiled
+@inner
 def _swap_copies(ladder: Ladder, t: int) -> None:
     for array in (ladder.layouts, ladder.ints):
         kept = array[t].copy()
@@ -141,7 +141,7 @@ def _swap_copies(ladder: Ladder, t: int) -> None:
     ladder.scores[t + 1] = kept_scores
 
 
-@compiled
+@inner
 def _adapt(ladder: Ladder, rate: float) -> None:
     """Change the ratio of neighbouring betas a little, less and less, towards the target rate of exchanges."""
     ladder.progress[1] += 1

@@ -1,6 +1,33 @@
-"""Fixtures that many tests share."""
+"""Fixtures that many tests share, and the order of their files."""
 
 import pytest
+
+# Files that take longest begin first, so that no worker is left alone with one at the end.
+LONGEST = (
+    "test_printed_commands",
+    "test_cluster",
+    "test_doctests",
+    "test_large_networks",
+    "test_cli_kill",
+    "test_space",
+    "test_private_processes",
+    "test_federated_processes",
+    "test_cache_processes",
+    "test_plots_of_runs",
+    "test_plots",
+    "test_report_network",
+    "test_report_browser",
+    "test_ordering_search",
+    "test_gp",
+    "test_cli",
+    "test_posterior_files",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files that take longest first; the tests of a file stay in their order."""
+    rank = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.stem, len(LONGEST)))
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Run blocks of code, given as JSON on standard input, in order: Python in one namespace, bash in the same folder.
 
-With the argument "small", the proteins of Sachs, the variables of random networks and the draws are fewer, and no run
+With the argument "small", the proteins of Sachs, the variables of random networks, parents and draws are fewer, and no run
 goes on until it has converged.
 """
 
@@ -13,7 +13,7 @@ import pandas as pd
 
 import gpn_bayes as gpn
 
-FEW_DRAWS = {"draws": 200, "tune": 100, "thin": 10}
+FEW_DRAWS = {"draws": 200, "tune": 100, "thin": 10, "max_parents": 2}
 FEW_PROTEINS = ["raf", "mek", "erk", "akt", "pka", "pkc", "p38", "jnk"]
 # More than the exact sampler takes, so that pages about many variables do what they say.
 FEW_VARIABLES = 18
