@@ -10,7 +10,6 @@ import numpy as np
 
 from gpn_bayes.scores.base import Score, Scorer
 from gpn_bayes.scores.bge import BGe
-from gpn_bayes.scores.cache import ScoreCache
 
 
 class Logged(Score):
@@ -77,10 +76,3 @@ def computed(folder: Path) -> list[tuple[int, tuple[int, ...]]]:
     """Return the node and the parents of every score that was computed."""
     lines = [line for log in read_logs(folder).values() for line in log if line != "arrived"]
     return [(node, tuple(parents)) for node, parents in lines]
-
-
-def scored_by_threads(score: Score, data: Any, requests: Any) -> dict:
-    """Return what a cache holds after threads have filled it."""
-    cache = ScoreCache(score.bind(data))
-    cache.fill(requests, progressbar=False)
-    return dict(cache.items())

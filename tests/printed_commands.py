@@ -1,7 +1,7 @@
 """Run blocks of code, given as JSON on standard input, in order: Python in one namespace, bash in the same folder.
 
-With the argument "small", the proteins of Sachs, the variables of random networks, parents and draws are fewer, and no run
-goes on until it has converged.
+With the argument "small", the proteins of Sachs, the variables of random networks, parents, draws and resamples are
+fewer, and no run goes on until it has converged.
 """
 
 import json
@@ -32,6 +32,12 @@ def make_small() -> None:
     def few_variables(n: int, **settings: Any) -> Any:
         return random_dag(min(n, FEW_VARIABLES), **settings)
 
+    bootstrap = gpn.bootstrap
+
+    def few_resamples(estimator: Any, data: Any, n: int, **settings: Any) -> Any:
+        return bootstrap(estimator, data, n=min(n, 5), **settings)
+
+    gpn.bootstrap = few_resamples
     gpn.datasets.sachs, gpn.sample, gpn.simulate.random_dag = few_proteins, few_draws, few_variables
 
 

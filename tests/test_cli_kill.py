@@ -107,7 +107,7 @@ def undisturbed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
 @pytest.mark.parametrize(
     "phases",
     [
-        pytest.param(("claimed", "sampling", "sampling", "saved"), id="four"),
+        pytest.param(("sampling", "sampling", "saved"), id="three"),
         pytest.param(
             ("loading", "loading", "claimed", *["sampling"] * 5, "saved", "saved"), marks=pytest.mark.slow, id="ten"
         ),
