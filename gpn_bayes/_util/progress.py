@@ -18,6 +18,8 @@ _LOG_SECONDS = 10.0
 _NOTEBOOK_SECONDS = 0.5
 # What is done this soon, in seconds, may come from an earlier run, and says nothing about speed.
 _HEAD_START = 1.0
+# Before this share is done, the time left would be a guess.
+_LEAST_SHARE = 0.01
 
 
 @contextmanager
@@ -219,7 +221,7 @@ class _PlainBar:
         seconds = monotonic() - self._started
         share = min(self._done / self._total, 1.0) if self._total > 0 else 1.0
         left = ""
-        if share < 1 and self._done > self._before:
+        if _LEAST_SHARE * self._total <= self._done < self._total and self._done > self._before:
             slowness = (monotonic() - self._since) / (self._done - self._before)
             left = f", about {_duration(slowness * (self._total - self._done))} left"
         return f"{self._description} {int(100 * share)}% ({_duration(seconds)}{left})"

@@ -5,7 +5,7 @@ import platform
 import sqlite3
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
@@ -103,6 +103,24 @@ def open_store(path: str | os.PathLike[str]) -> StoreConnection:
             raise
     connection.hold(lock_path, descriptor)
     return connection
+
+
+def create_tables(connection: sqlite3.Connection, statements: Iterable[str]) -> None:
+    """Create the tables that aren't there yet; all or none.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     connection = open_store(f"{folder}/run.sqlite")
+    ...     create_tables(connection, ["CREATE TABLE IF NOT EXISTS draws (draw INTEGER)"])
+    ...     print(connection.execute("SELECT count(*) FROM draws").fetchone())
+    ...     connection.close()
+    (0,)
+    """
+    with transaction(connection):
+        for statement in statements:
+            connection.execute(statement)
 
 
 @contextmanager

@@ -60,9 +60,7 @@ class CheckpointStore:
             self.connection = connection_or_path
         else:
             self.connection = sqlite.open_store(connection_or_path)
-        with sqlite.transaction(self.connection):
-            for statement in _SCHEMA:
-                self.connection.execute(statement)
+        sqlite.create_tables(self.connection, _SCHEMA)
 
     def save_block(
         self,

@@ -44,9 +44,7 @@ class ClientStore:
             file.chmod(0o600)
         # Keys of runs that are over must not linger in unused parts of the file.
         self._connection.execute("PRAGMA secure_delete=ON")
-        with sqlite.transaction(self._connection):
-            for statement in _SCHEMA:
-                self._connection.execute(statement)
+        sqlite.create_tables(self._connection, _SCHEMA)
 
     def earlier_run(self, data_fingerprint: str, program: str, run: str) -> str | None:
         """Return another run in which this table was already summed by this program, if there is one."""

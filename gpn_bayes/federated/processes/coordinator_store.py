@@ -28,9 +28,7 @@ class CoordinatorStore:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._connection = sqlite.open_store(path)
-        with sqlite.transaction(self._connection):
-            for statement in _SCHEMA:
-                self._connection.execute(statement)
+        sqlite.create_tables(self._connection, _SCHEMA)
 
     def plan(self) -> Plan | None:
         """Return the run's plan; None if there is none yet."""
