@@ -94,6 +94,8 @@ WORLDS = {
     "none at all": World([[], [], []]),
     "peaked": World([[1], [], [0]], scale=15.0),
     "four": World([[1, 2], [0, 2], [3, 0], [1, 2]]),
+    # Two outside nodes to choose from beside a candidate: sets with and without one compete.
+    "choice": World([[1], [0, 2, 3], [0, 1, 3], [0, 1, 2]]),
 }
 
 

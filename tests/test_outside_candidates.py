@@ -1,6 +1,7 @@
-"""One parent from outside the candidates: states with changed, their targets, and every move between them."""
+"""One parent from outside the candidates: states with outside candidates, their targets, and every move between them."""
 
 from collections.abc import Iterator
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -134,7 +135,7 @@ def test_moves_over_partitions_are_reversible_given_outside_candidates_at_any_te
 
 
 @pytest.mark.parametrize("beta", [1.0, 0.4])
-@pytest.mark.parametrize("name", ["mixed", "none at all", "peaked"])
+@pytest.mark.parametrize("name", ["mixed", "none at all", "peaked", "choice"])
 def test_redrawing_outside_candidates_keeps_the_target_of_partitions(name, beta):
     world = WORLDS[name]
     targets = targets_of(world)
@@ -145,11 +146,12 @@ def test_redrawing_outside_candidates_keeps_the_target_of_partitions(name, beta)
     assert np.count_nonzero(matrix) > len(matrix)
 
 
+@pytest.mark.parametrize("name", ["mixed", "choice"])
 @pytest.mark.parametrize("move", [-1, *range(len(MOVES))])
-def test_orders_with_outside_keep_their_target(move):
-    world = WORLDS["mixed"]
+def test_orders_with_outside_candidates_keep_their_target(name, move):
+    world = WORLDS[name]
     states, log_target = [], []
-    for order in ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)):
+    for order in permutations(range(world.n)):
         for places in world.outside_choices():
             states.append((order, places))
             log_target.append(new_order(world.with_outside(places), np.array(order)).score.sum())

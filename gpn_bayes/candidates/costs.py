@@ -20,6 +20,8 @@ the exact sampler by 0.01 at 2 parents per node and by 0.015 at 3, which is Mont
 0.02 and 0.09. Giving 16 to every node that used a parent from outside took 1.3 times as long and was no better.
 """
 
+from math import comb
+
 import numpy as np
 
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES
@@ -36,12 +38,14 @@ _STEP_SECONDS = 8e-6
 # Filling lists up may take this share of the time of the chains, and this time at most.
 _FILLING_SHARE = 0.12
 _FILLING_SECONDS = 3.0
+# Scores without a closed form are computed for all parent sets while these are no more than this.
+_MAX_SLOW_SETS = 13_000
 # Tables as large as they may grow take this time at most, if all of them did, and hold this many candidates.
 _GROWING_SECONDS = 2.0
 _MOST_GROWN = 16
 
 
-def keeps_all(others: int, n: int, scorer: Scorer) -> bool:
+def keeps_all(others: int, n: int, scorer: Scorer, max_parents: int | None = None) -> bool:
     """Return whether MCMC is best off with all allowed others as a node's candidates.
 
     Parameters
@@ -51,10 +55,34 @@ def keeps_all(others: int, n: int, scorer: Scorer) -> bool:
     n : int
         Number of variables.
     scorer : Scorer
-        The score. One without a closed form keeps all others of up to 21 variables: which parent sets are worth a
-        score is decided elsewhere.
+        The score. Without a closed form, what counts is how many parent sets there are to score.
+    max_parents : int, optional
+        Largest number of parents.
+
+    Examples
+    --------
+    >>> from gpn_bayes.scores import GP
+    >>> scorer = GP().bind(np.random.default_rng(1).normal(size=(9, 20)))
+    >>> [keeps_all(n - 1, n, scorer, max_parents=5) for n in (11, 12, 13)]
+    [True, True, False]
+    >>> keeps_all(19, 20, scorer, max_parents=2)
+    True
     """
-    return others <= MAX_TABULATED if scorer.closed_form else n - 1 <= MAX_CANDIDATES
+    if scorer.closed_form:
+        return others <= MAX_TABULATED
+    return others <= MAX_CANDIDATES and n * number_of_sets(others, max_parents) <= _MAX_SLOW_SETS
+
+
+def number_of_sets(candidates: int, max_parents: int | None = None) -> int:
+    """Return how many subsets of the candidates have no more than a number of members.
+
+    Examples
+    --------
+    >>> number_of_sets(11, 5), number_of_sets(4)
+    (1024, 16)
+    """
+    most = candidates if max_parents is None else min(max_parents, candidates)
+    return sum(comb(candidates, size) for size in range(most + 1))
 
 
 def most_candidates(n: int) -> int:

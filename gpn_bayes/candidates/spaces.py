@@ -249,7 +249,7 @@ def read_space(
         return _estimated_space(candidates, prior)
     if isinstance(candidates, nx.DiGraph):
         return _graph_space(candidates, prior)
-    return _named_space(candidates, prior, data, scorer, exact, steps)
+    return _named_space(candidates, prior, max_parents, data, scorer, exact, steps)
 
 
 def find_candidates(space: SearchSpace, context: SpaceContext | None = None) -> FoundCandidates:
@@ -327,6 +327,7 @@ def _graph_space(graph: DiGraph, prior: GraphPrior) -> SearchSpace:
 def _named_space(
     candidates: Any,
     prior: GraphPrior,
+    max_parents: int | None,
     data: Data | None,
     scorer: Scorer | None,
     exact: bool,
@@ -341,7 +342,7 @@ def _named_space(
             required = np.flatnonzero(prior.required[:, i]).tolist()
             known.append(sorted({*required, *named[i].intersection(everyone)}))
         else:
-            keep = exact or data is None or scorer is None or keeps_all(len(everyone), n, scorer)
+            keep = exact or data is None or scorer is None or keeps_all(len(everyone), n, scorer, max_parents)
             known.append(everyone if keep else None)
     _check_lists(known, names, empty=candidates is None)
     methods: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ import numpy as np
 
 import gpn_bayes
 from gpn_bayes import scores
-from gpn_bayes.candidates.costs import AUTO_EXACT_NODES
+from gpn_bayes.candidates.costs import AUTO_EXACT_NODES, keeps_all
 from gpn_bayes.candidates.growth import THRESHOLD
 from gpn_bayes.candidates.parent_space import ParentSpace, with_parents_from_outside
 from gpn_bayes.candidates.spaces import SearchSpace, read_space
@@ -127,7 +127,7 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
         max_parents,
         table,
         scorer if proposal is None else proposal,
-        exact=n <= _most_exact_nodes(options),
+        exact=_may_be_exact(options, n, scorer, max_parents),
         steps=options.chains * (options.draws + options.tune) * thin,
     )
     outside, threshold = _parents_from_outside(options, space.estimated)
@@ -175,11 +175,12 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
     )
 
 
-def _most_exact_nodes(options: RunOptions) -> int:
-    """Return the largest number of variables for which the exact sampler is what the options may mean."""
+def _may_be_exact(options: RunOptions, n: int, scorer: Scorer, max_parents: int | None) -> bool:
+    """Return whether the options can mean the exact sampler, for which all others are candidates."""
     if options.sampler == "auto":
-        return 0 if options.plus_one is True else AUTO_EXACT_NODES
-    return exact_draws.MAX_NODES if options.sampler == "exact" else 0
+        affordable = scorer.closed_form or keeps_all(n - 1, n, scorer, max_parents)
+        return n <= AUTO_EXACT_NODES and options.plus_one is not True and affordable
+    return options.sampler == "exact" and n <= exact_draws.MAX_NODES
 
 
 def _parents_from_outside(options: RunOptions, estimated: bool) -> tuple[bool, float | None]:
