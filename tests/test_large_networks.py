@@ -17,7 +17,7 @@ from gpn_bayes.sampling import sample as sampling
 from gpn_bayes.sampling.checkpoint import CheckpointStore
 from gpn_bayes.sampling.options import RunOptions
 from gpn_bayes.sampling.prepared_run import prepare
-from gpn_bayes.sampling.score_tables import Tabulator
+from gpn_bayes.sampling.score_tables import Tabulator, worth_extending
 from gpn_bayes.scores import GraphPrior
 from tests.draws import assert_same_draws
 
@@ -253,6 +253,21 @@ def test_too_many_sets_with_an_outside_node_are_refused_or_kept_small():
     scorer.closed_form = False
     assert with_parents_from_outside(few, prior, None, scorer, True).max_with_outside == 1
     assert [most_candidates(n) for n in (20, 100, 200, 256)] == [14, 12, 10, 9]
+
+
+def test_sets_that_a_subset_exceeds_by_far_are_not_extended():
+    rng = np.random.default_rng(1)
+    table = rng.normal(scale=6, size=32)
+    table[7] = -np.inf
+    kept = worth_extending(table, [2, 3, 5, 8, 9], limit=3, loss=4.0)
+    expected = {
+        mask
+        for mask in range(32)
+        if mask.bit_count() <= 3 and table[mask] > max(table[other] for other in range(32) if other & ~mask == 0) - 4.0
+    }
+    assert set(kept) == expected and 0 < len(kept) < 26
+    assert kept[0] == () and all(len(members) == mask.bit_count() for mask, members in kept.items())
+    assert len(worth_extending(table, [2, 3, 5, 8, 9], limit=3, loss=np.inf)) == 26
 
 
 def test_tables_of_nodes_that_did_not_change_are_kept(monkeypatch):

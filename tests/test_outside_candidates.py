@@ -1,4 +1,4 @@
-"""One parent from outside the candidates: states with outside candidates, their targets, and every move between them."""
+"""One parent from outside the candidates: states with outside candidates, their targets, and every move."""
 
 from collections.abc import Iterator
 from itertools import permutations

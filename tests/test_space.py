@@ -99,10 +99,10 @@ def test_many_candidates_are_cut_to_the_strongest_of_each_method():
     assert found.report.cut
 
 
-def method_for(n, score=None, **settings):
+def method_for(n, score=None, max_parents=None, **settings):
     """Return how the candidates of the first n variables come about by default."""
     context = context_of(DATA[NAMES[:n]], score)
-    space = read_space(None, GraphPrior(NAMES[:n]), None, context.data, context.store.scorer, **settings)
+    space = read_space(None, GraphPrior(NAMES[:n]), max_parents, context.data, context.store.scorer, **settings)
     assert (None in space.known) == (space.source != "all others") == space.estimated
     return space.source
 
@@ -113,9 +113,20 @@ def test_by_default_all_others_are_candidates_while_a_step_stays_cheap():
     assert [method_for(n, exact=True) for n in (MAX_TABULATED + 2, 17)] == ["all others"] * 2
 
 
-def test_slow_scores_keep_all_others_of_up_to_21_variables():
-    assert [method_for(n, SlowScore()) for n in (MAX_TABULATED + 2, MAX_CANDIDATES + 1)] == ["all others"] * 2
-    assert method_for(MAX_CANDIDATES + 2, SlowScore()) == "greedy"
+def test_slow_scores_keep_all_others_while_the_sets_are_few():
+    assert [method_for(n, SlowScore(), max_parents=5) for n in (11, 12)] == ["all others"] * 2
+    assert [method_for(n, SlowScore(), max_parents=5) for n in (13, 20, N)] == ["greedy"] * 3
+    assert [method_for(n, SlowScore(), max_parents=2) for n in (20, MAX_CANDIDATES + 1)] == ["all others"] * 2
+    assert method_for(MAX_CANDIDATES + 2, SlowScore(), max_parents=2) == "greedy"
+    # Whoever asks for the exact sampler gets all of them.
+    assert method_for(16, SlowScore(), max_parents=5, exact=True) == "all others"
+
+
+def test_the_exact_sampler_is_chosen_for_slow_scores_only_while_the_sets_are_few():
+    for n, sampler in ((12, "exact"), (13, "partition")):
+        run = prepare(DATA[NAMES[:n]], RunOptions(SlowScore(), max_parents=5))
+        assert run.plan.sampler == sampler
+    assert prepare(DATA[NAMES[:14]], RunOptions(SlowScore(), max_parents=5, sampler="exact")).plan.sampler == "exact"
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,11 @@ by the score, as far as their tables take a small share of the run, and a node t
 0.2 % of its parent sets, as draws show, has up to 16. With 17 variables, edge probabilities were then off from those of
 the exact sampler by 0.01 at 2 parents per node and by 0.015 at 3, which is Monte Carlo error; with no more than 14, by
 0.02 and 0.09. Giving 16 to every node that used a parent from outside took 1.3 times as long and was no better.
+
+A Gaussian-process score takes about 10 ms, a thousand times the rest. With up to five parents there are 12,288 sets for
+12 variables, 33,320 for 14 and 333,280 for 20. For 14 variables (500 rows, two edges per variable) scoring all of them
+took 438 s; forward selection and the sets of what it finds took 85 s, and edge probabilities differed by 0.012 at most,
+which is Monte Carlo error. For 20 variables the latter took 315 s.
 """
 
 from math import comb

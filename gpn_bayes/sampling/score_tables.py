@@ -17,6 +17,9 @@ from gpn_bayes.scores.prior import GraphPrior
 # Closed-form scores are stored up to here; beyond, computing them again is quicker than reading them.
 _MAX_STORED_CLOSED_FORM = 200_000
 
+# How far the score of a set may be below that of a subset, in nats, to be worth a score with a parent from outside.
+LARGEST_LOSS = 5.0
+
 ParentSet = tuple[int, ...]
 
 
@@ -48,10 +51,15 @@ class Tabulator:
         if self._closed_form(space):
             self._compute(space, stale)
         else:
-            requests = ((i, parents) for i in stale for parents in _all_sets(space, i))
+            requests = ((i, parents) for i in stale for parents in _subsets(space.lists[i], space.limit(i)).values())
+            self.store.fill(requests, self.executor, self.progressbar)
+            own = {i: self._look_up(space, i) for i in stale}
+            loss = np.inf if self.store.scorer.closed_form else LARGEST_LOSS
+            beside = {i: worth_extending(own[i], space.lists[i], space.limit_beside(i), loss) for i in stale}
+            requests = ((i, parents) for i in stale for parents in _with_one_from_outside(beside[i], space.outside[i]))
             self.store.fill(requests, self.executor, self.progressbar)
             for i in stale:
-                self._known[i] = (_key(space, i), *self._look_up(space, i))
+                self._known[i] = (_key(space, i), own[i], self._look_up_beside(space, i, beside[i]))
         parts = [self._known[i][1:] for i in range(len(space.lists))]
         return build_tables(space.lists, [own for own, _ in parts], space.outside, [beside for _, beside in parts])
 
@@ -80,31 +88,65 @@ class Tabulator:
                 row[:] = scores + self.prior.log_table(i, [*own, j])[len(table) :]
         return table, beside
 
-    def _look_up(self, space: ParentSpace, i: int) -> tuple[np.ndarray, np.ndarray]:
-        own, others = space.lists[i], space.outside[i]
+    def _look_up(self, space: ParentSpace, i: int) -> np.ndarray:
+        """Return the scores of a node's sets of candidates."""
+        own = space.lists[i]
         table = np.full(1 << len(own), -np.inf)
         sets = _subsets(own, space.limit(i))
         table[list(sets)] = self.store.values(i, list(sets.values()))
-        beside = np.full((len(others), len(table)), -np.inf)
-        if space.limit_beside(i) >= 0:
-            sets = _subsets(own, space.limit_beside(i))
-            for row, j in zip(beside, others, strict=True):
-                values = self.store.values(i, [tuple(sorted((*parents, j))) for parents in sets.values()])
-                row[list(sets)] = values + self.prior.log_table(i, [*own, j])[len(table) :][list(sets)]
-        return table + self.prior.log_table(i, own), beside
+        return table + self.prior.log_table(i, own)
+
+    def _look_up_beside(self, space: ParentSpace, i: int, sets: dict[int, ParentSet]) -> np.ndarray:
+        """Return the scores of these sets of candidates with each parent from outside; others aren't drawn."""
+        own, others = space.lists[i], space.outside[i]
+        beside = np.full((len(others), 1 << len(own)), -np.inf)
+        for row, j in zip(beside, others, strict=True):
+            values = self.store.values(i, list(_with_one_from_outside(sets, [j])))
+            row[list(sets)] = values + self.prior.log_table(i, [*own, j])[1 << len(own) :][list(sets)]
+        return beside
 
 
 def _key(space: ParentSpace, i: int) -> object:
     return space.lists[i], space.outside[i], space.limit(i), space.limit_beside(i)
 
 
-def _all_sets(space: ParentSpace, i: int) -> Iterator[ParentSet]:
-    """Yield every parent set that a node may have."""
-    yield from _subsets(space.lists[i], space.limit(i)).values()
-    if space.outside[i] and space.limit_beside(i) >= 0:
-        beside = _subsets(space.lists[i], space.limit_beside(i)).values()
-        for j in space.outside[i]:
-            yield from (tuple(sorted((*parents, j))) for parents in beside)
+def worth_extending(
+    table: np.ndarray, candidates: Sequence[int], limit: int, loss: float = LARGEST_LOSS
+) -> dict[int, ParentSet]:
+    """Return the sets of candidates, by local mask, that are worth a score with a parent from outside.
+
+    Left out are sets that a subset exceeds by far. Every order that allows the set allows the subset too, so that a
+    parent from outside will be drawn with the subset if at all.
+
+    Parameters
+    ----------
+    table : ndarray
+        The scores of all sets of candidates, prior included, in bitmask order.
+    candidates : sequence of int
+        The candidates.
+    limit : int
+        Largest number of them.
+    loss : float
+        How far, in nats, a score may be below that of a subset.
+
+    Examples
+    --------
+    >>> worth_extending(np.array([-9.0, -4.0, -10.0, -9.5]), [3, 7], limit=2)
+    {0: (), 1: (3,), 2: (7,)}
+    """
+    best = table.copy()
+    for bit in range(len(candidates)):
+        # The best score of any subset: over the sets without this candidate, then with it.
+        pairs = best.reshape(-1, 2, 1 << bit)
+        np.maximum(pairs[:, 1], pairs[:, 0], out=pairs[:, 1])
+    worth = (table > best - loss) | np.isinf(loss)
+    return {mask: members for mask, members in _subsets(candidates, limit).items() if worth[mask]}
+
+
+def _with_one_from_outside(sets: dict[int, ParentSet], outside: Sequence[int]) -> Iterator[ParentSet]:
+    """Yield the sets with each of the outside nodes."""
+    for j in outside:
+        yield from (tuple(sorted((*parents, j))) for parents in sets.values())
 
 
 def _subsets(chosen: Sequence[int], limit: int) -> dict[int, ParentSet]:
