@@ -229,7 +229,7 @@ def heir(tables: ScoreTables, node: int, index: int) -> int:
 
 @inner
 def n_core(tables: ScoreTables, node: int) -> int:
-    """Return the number of permanent candidates of a node: the bit of the outside candidate, if there is one."""
+    """Return the number of permanent candidates of a node, which is also the local bit of its outside candidate."""
     count: int = tables.layout[node, _CORE]
     return count
 
