@@ -121,14 +121,14 @@ def cpdags(adjacency: Adjacency) -> Adjacency:
 @inner
 def _component(mask: int, neighbours: Ints) -> int:
     """Return the members of `mask` that are connected, inside it, with its lowest member."""
-    lowest_bit = mask & -mask
-    fresh = lowest_bit
-    while fresh and lowest_bit != mask:
+    component = mask & -mask
+    fresh = component
+    while fresh and component != mask:
         bit = fresh & -fresh
-        linked = neighbours[popcount(bit - 1)] & mask & ~lowest_bit
-        lowest_bit |= linked
+        linked = neighbours[popcount(bit - 1)] & mask & ~component
+        component |= linked
         fresh = (fresh ^ bit) | linked
-    return lowest_bit
+    return component
 
 
 @inner

@@ -57,7 +57,7 @@ def as_a_user(folder: Path) -> dict[str, str]:
 def run(given: list[Block], folder: Path, small: bool = True) -> subprocess.CompletedProcess:
     """Run blocks in a process group of their own, so that whatever they leave in the background ends with them."""
     command = [*STRICT_PYTHON, "-P", str(RUNNER), *["small"] * small]
-    with (folder / "told.txt").open("w+") as output:
+    with (folder / "output.txt").open("w+") as output:
         process = subprocess.Popen(
             command, cwd=folder, env=as_a_user(folder), stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT,
             text=True, start_new_session=True,

@@ -86,7 +86,7 @@ def test_a_score_of_minus_infinity_weighs_nothing():
     has_edges = DAGS[[0, 1, 2, 500]].any(axis=(1, 2))
     assert has_edges.any() and not has_edges.all()
     np.testing.assert_array_equal(np.exp(found.log_weights[0]), ~has_edges)
-    with pytest.raises(ValueError, match="^a drawn DAG must have a positive target score; all of them scored"):
+    with pytest.raises(ValueError, match="^at least one drawn DAG must have a finite target score; all of them scored"):
         weigh(sets, np.zeros(len(sets.keys)), [record._replace(value=-np.inf) for record in nothing])
 
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from math import comb
 
-from gpn_bayes.candidates.costs import MAX_OUTSIDE
+from gpn_bayes.candidates.costs import MAX_OUTSIDE, number_of_sets
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.prior import GraphPrior
@@ -97,6 +96,6 @@ def with_parents_from_outside(
 def _count_outside(space: ParentSpace) -> int:
     """Return how many scores of sets with a parent from outside a space holds."""
     return sum(
-        len(others) * sum(comb(len(own), size) for size in range(space.limit_beside(i) + 1))
+        len(others) * number_of_sets(len(own), space.limit_beside(i))
         for i, (own, others) in enumerate(zip(space.lists, space.outside, strict=True))
     )

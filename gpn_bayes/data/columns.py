@@ -43,10 +43,10 @@ class Source(NamedTuple):
 
     def cells(self, column: NDArray[np.object_], chosen: Bools) -> str:
         """Return in words the values and rows that are chosen by a mask."""
-        kinds: dict[Any, list[Any]] = {}
+        lines: dict[Any, list[Any]] = {}
         for place in np.flatnonzero(chosen):
-            kinds.setdefault(column[place], []).append(self.labels[place])
-        return listed_cells(kinds, self.word)
+            lines.setdefault(column[place], []).append(self.labels[place])
+        return listed_cells(lines, self.word)
 
 
 def read_column(column: pd.Series, source: Source, category: bool = False) -> Column | Problem:

@@ -35,7 +35,7 @@ __all__ = [
     "plot_trace",
 ]
 
-# matplotlib takes a second to load, which reports do without.
+# The axes of matplotlib take long to load, and reports do without them.
 _HOMES = {
     "plot_comparison": "gpn_bayes.plots.comparing",
     "plot_curves": "gpn_bayes.plots.functions",

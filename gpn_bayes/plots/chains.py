@@ -164,15 +164,15 @@ def _pairs(post: DrawnPosterior, edges: Any) -> list[tuple[int, int]]:
     rule = "edges must be pairs (parent, child) of two variables, one pair or more"
     if isinstance(edges, str) or not len(edges):
         raise ValueError(f"{rule}; received {edges!r}")
-    texts = []
+    pairs = []
     for edge in edges:
         if isinstance(edge, str) or not isinstance(edge, Sequence) or len(edge) != 2:
             raise ValueError(f"{rule}; received {edge!r}")
         parent, child = (graphs.node_index(node, post.names) for node in edge)
         if parent == child:
             raise ValueError(f"{rule}; received {edge!r}")
-        texts.append((parent, child))
-    return texts
+        pairs.append((parent, child))
+    return pairs
 
 
 def _most_different(post: DrawnPosterior) -> list[tuple[int, int]]:

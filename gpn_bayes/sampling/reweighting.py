@@ -112,7 +112,7 @@ def weigh(
     values = np.array([record.value for record in target])
     ratios = (values - proposal_scores)[sets.places].sum(axis=-1)
     if not (ratios > -np.inf).any():
-        raise ValueError("a drawn DAG must have a positive target score; all of them scored minus infinity")
+        raise ValueError("at least one drawn DAG must have a finite target score; all of them scored minus infinity")
     combined = ratios if log_weights is None else ratios + log_weights
     smoothed, pareto_k = pareto_smooth(combined)
     return Reweighted(smoothed, ratios, pareto_k, errors_of(sets, target), poor_scores(target))

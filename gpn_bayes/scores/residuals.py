@@ -68,7 +68,7 @@ def residual_flags(
         elif (kurtosis := _heavy_tails(residuals)) is not None:
             error = kurtosis_error(len(residuals))
             heavy.append((name, f"excess kurtosis of the residuals {kurtosis:.1f}, standard error {error:.1f}"))
-    statistics = (
+    flags = (
         grouped(
             "heavy tails",
             heavy,
@@ -82,7 +82,7 @@ def residual_flags(
             "logarithms, or look for curved relations.",
         ),
     )
-    return tuple(flag for flag in statistics if flag is not None)
+    return tuple(flag for flag in flags if flag is not None)
 
 
 def kurtosis_error(rows: int) -> float:
