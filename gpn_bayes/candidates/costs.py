@@ -29,7 +29,6 @@ from math import comb
 
 import numpy as np
 
-from gpn_bayes.kernels.subsets import MAX_CANDIDATES
 from gpn_bayes.mcmc.tables import MAX_TABULATED
 from gpn_bayes.scores.base import Scorer
 
@@ -43,39 +42,9 @@ _STEP_SECONDS = 8e-6
 # Filling lists up may take this share of the time of the chains, and this time at most.
 _FILLING_SHARE = 0.12
 _FILLING_SECONDS = 3.0
-# Scores without a closed form are computed for all parent sets while these are no more than this.
-_MAX_SLOW_SETS = 13_000
 # Tables as large as they may grow take this time at most, if all of them did, and hold this many candidates.
 _GROWING_SECONDS = 2.0
 _MOST_GROWN = 16
-
-
-def keeps_all(others: int, n: int, scorer: Scorer, max_parents: int | None = None) -> bool:
-    """Return whether MCMC is best off with all allowed others as a node's candidates.
-
-    Parameters
-    ----------
-    others : int
-        How many other variables may be parents of the node.
-    n : int
-        Number of variables.
-    scorer : Scorer
-        The score. Without a closed form, what counts is how many parent sets there are to score.
-    max_parents : int, optional
-        Largest number of parents.
-
-    Examples
-    --------
-    >>> from gpn_bayes.scores import GP
-    >>> scorer = GP().bind(np.random.default_rng(1).normal(size=(9, 20)))
-    >>> [keeps_all(n - 1, n, scorer, max_parents=5) for n in (11, 12, 13)]
-    [True, True, False]
-    >>> keeps_all(19, 20, scorer, max_parents=2)
-    True
-    """
-    if scorer.closed_form:
-        return others <= MAX_TABULATED
-    return others <= MAX_CANDIDATES and n * number_of_sets(others, max_parents) <= _MAX_SLOW_SETS
 
 
 def number_of_sets(candidates: int, max_parents: int | None = None) -> int:

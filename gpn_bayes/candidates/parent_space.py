@@ -1,15 +1,11 @@
 """Which parent sets nodes may have: those of their candidates, with one further parent from outside them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Set
 from dataclasses import dataclass
 
 from gpn_bayes.candidates.costs import MAX_OUTSIDE, number_of_sets
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES
-from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.prior import GraphPrior
-
-# Scores of sets with a parent from outside that are worth their time where each takes milliseconds.
-_MAX_SLOW_OUTSIDE = 100_000
 
 
 @dataclass(frozen=True)
@@ -24,14 +20,11 @@ class ParentSpace:
         Nodes outside these, of which one may be a further parent.
     max_parents : int or None
         Largest number of parents.
-    max_with_outside : int or None
-        Largest number of parents of sets with one from outside, that one counted.
     """
 
     lists: list[list[int]]
     outside: list[list[int]]
     max_parents: int | None = None
-    max_with_outside: int | None = None
 
     def limit(self, node: int) -> int:
         """Return the largest number of candidates in a parent set of a node."""
@@ -40,21 +33,40 @@ class ParentSpace:
 
     def limit_beside(self, node: int) -> int:
         """Return the largest number of candidates beside a parent from outside; -1 if there is room for none."""
-        limits = [limit - 1 for limit in (self.max_parents, self.max_with_outside) if limit is not None]
-        return min([len(self.lists[node]), *limits])
+        own = len(self.lists[node])
+        return own if self.max_parents is None else min(self.max_parents - 1, own)
+
+    def holds(self, node: int, parents: Set[int]) -> bool:
+        """Return whether a node may have these parents.
+
+        Examples
+        --------
+        >>> space = ParentSpace([[1], [0], []], [[2], [], [0, 1]])
+        >>> [space.holds(0, {1, 2}), space.holds(1, {0, 2}), space.holds(2, {0, 1})]
+        [True, False, False]
+        """
+        if self.max_parents is not None and len(parents) > self.max_parents:
+            return False
+        others = parents.difference(self.lists[node])
+        return not others or (len(others) == 1 and others.issubset(self.outside[node]))
+
+    @property
+    def size(self) -> int:
+        """The number of parent sets of all nodes together."""
+        return sum(
+            number_of_sets(len(own), self.limit(i)) + len(others) * number_of_sets(len(own), self.limit_beside(i))
+            for i, (own, others) in enumerate(zip(self.lists, self.outside, strict=True))
+        )
 
 
 def with_parents_from_outside(
     lists: list[list[int]],
     prior: GraphPrior,
     max_parents: int | None,
-    scorer: Scorer,
     wanted: bool,
     closed: Collection[int] = (),
 ) -> ParentSpace:
     """Return a space in which nodes may have one parent more, of all that aren't their candidates.
-
-    Sets with such a parent are kept smaller where there would be too many of them.
 
     Parameters
     ----------
@@ -64,8 +76,6 @@ def with_parents_from_outside(
         Forbidden edges are never in the space.
     max_parents : int or None
         Largest number of parents.
-    scorer : Scorer
-        The score, which takes milliseconds unless it has a closed form.
     wanted : bool
         Whether to; otherwise no node has parents from outside.
     closed : collection of int
@@ -86,16 +96,4 @@ def with_parents_from_outside(
             f"parents from outside the candidates take at most {MAX_OUTSIDE} scores; received candidates that ask for "
             f"{stored}: name fewer, or use plus_one=False"
         )
-    largest = max(map(len, lists)) + 1 if max_parents is None else max_parents
-    if not scorer.closed_form:
-        while largest > 1 and _count_outside(ParentSpace(lists, outside, max_parents, largest)) > _MAX_SLOW_OUTSIDE:
-            largest -= 1
-    return ParentSpace(lists, outside, max_parents, largest)
-
-
-def _count_outside(space: ParentSpace) -> int:
-    """Return how many scores of sets with a parent from outside a space holds."""
-    return sum(
-        len(others) * number_of_sets(len(own), space.limit_beside(i))
-        for i, (own, others) in enumerate(zip(space.lists, space.outside, strict=True))
-    )
+    return ParentSpace(lists, outside, max_parents)

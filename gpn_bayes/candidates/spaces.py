@@ -11,7 +11,7 @@ import pandas as pd
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import did_you_mean
 from gpn_bayes._util.types import DiGraph, Floats
-from gpn_bayes.candidates.costs import filled_up_to, keeps_all, most_candidates
+from gpn_bayes.candidates.costs import filled_up_to, most_candidates
 from gpn_bayes.candidates.methods import (
     METHODS,
     Data,
@@ -24,6 +24,7 @@ from gpn_bayes.candidates.methods import (
 )
 from gpn_bayes.candidates.screening import strongest
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES
+from gpn_bayes.mcmc.tables import MAX_TABULATED
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.prior import GraphPrior
 
@@ -210,7 +211,7 @@ def read_space(
         of each other. Or the name of a method, several names, or names joined by "+", for the union of what they find,
         up to 12 per variable: "pc", "dual-pc", "greedy" (forward selection under the score), "correlation",
         "distance-correlation". Or the largest number of candidates per variable, found by the default method. None
-        stands for all others while these are few (see `candidates.costs.keeps_all`), then for the default method:
+        stands for all others while these are at most 14 (see `candidates.costs`), then for the default method:
         "pc+greedy", or "greedy" for scores without a closed form and those of categories. Closed forms fill the lists
         up with the best of the rest (see `candidates.costs.filled_up_to`).
     prior : GraphPrior
@@ -249,7 +250,7 @@ def read_space(
         return _estimated_space(candidates, prior)
     if isinstance(candidates, nx.DiGraph):
         return _graph_space(candidates, prior)
-    return _named_space(candidates, prior, max_parents, data, scorer, exact, steps)
+    return _named_space(candidates, prior, data, scorer, exact, steps)
 
 
 def find_candidates(space: SearchSpace, context: SpaceContext | None = None) -> FoundCandidates:
@@ -327,7 +328,6 @@ def _graph_space(graph: DiGraph, prior: GraphPrior) -> SearchSpace:
 def _named_space(
     candidates: Any,
     prior: GraphPrior,
-    max_parents: int | None,
     data: Data | None,
     scorer: Scorer | None,
     exact: bool,
@@ -342,7 +342,7 @@ def _named_space(
             required = np.flatnonzero(prior.required[:, i]).tolist()
             known.append(sorted({*required, *named[i].intersection(everyone)}))
         else:
-            keep = exact or data is None or scorer is None or keeps_all(len(everyone), n, scorer, max_parents)
+            keep = exact or data is None or scorer is None or len(everyone) <= MAX_TABULATED
             known.append(everyone if keep else None)
     _check_lists(known, names, empty=candidates is None)
     methods: tuple[str, ...] = ()

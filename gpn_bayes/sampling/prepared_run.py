@@ -10,7 +10,7 @@ import numpy as np
 
 import gpn_bayes
 from gpn_bayes import scores
-from gpn_bayes.candidates.costs import AUTO_EXACT_NODES, keeps_all
+from gpn_bayes.candidates.costs import AUTO_EXACT_NODES
 from gpn_bayes.candidates.growth import THRESHOLD
 from gpn_bayes.candidates.parent_space import ParentSpace, with_parents_from_outside
 from gpn_bayes.candidates.spaces import SearchSpace, read_space
@@ -87,9 +87,7 @@ class PreparedRun:
 
     def parent_space(self, lists: list[list[int]]) -> ParentSpace:
         """Return the parent sets that these candidates allow, with parents from outside where the run has them."""
-        return with_parents_from_outside(
-            lists, self.prior, self.max_parents, self.drawn_under, self.outside, self.closed
-        )
+        return with_parents_from_outside(lists, self.prior, self.max_parents, self.outside, self.closed)
 
 
 def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
@@ -127,7 +125,7 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
         max_parents,
         table,
         scorer if proposal is None else proposal,
-        exact=_may_be_exact(options, n, scorer, max_parents),
+        exact=_may_be_exact(options, n),
         steps=options.chains * (options.draws + options.tune) * thin,
     )
     outside, threshold = _parents_from_outside(options, space.estimated)
@@ -175,11 +173,10 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
     )
 
 
-def _may_be_exact(options: RunOptions, n: int, scorer: Scorer, max_parents: int | None) -> bool:
+def _may_be_exact(options: RunOptions, n: int) -> bool:
     """Return whether the options can mean the exact sampler, for which all others are candidates."""
     if options.sampler == "auto":
-        affordable = scorer.closed_form or keeps_all(n - 1, n, scorer, max_parents)
-        return n <= AUTO_EXACT_NODES and options.plus_one is not True and affordable
+        return n <= AUTO_EXACT_NODES and options.plus_one is not True
     return options.sampler == "exact" and n <= exact_draws.MAX_NODES
 
 

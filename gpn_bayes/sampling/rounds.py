@@ -1,20 +1,44 @@
-"""Rounds of short chains, between which the search space grows by parents from outside that were drawn."""
+"""Rounds of short chains, between which the search space and the scored sets grow by what was drawn."""
+
+from typing import NamedTuple
 
 import numpy as np
 
 from gpn_bayes import graphs
 from gpn_bayes.candidates.costs import grown_up_to, most_candidates
-from gpn_bayes.candidates.growth import GrowthRule, Round
+from gpn_bayes.candidates.growth import THRESHOLD, GrowthRule, Round
 from gpn_bayes.candidates.parent_space import ParentSpace
 from gpn_bayes.sampling.chain import Plan
 from gpn_bayes.sampling.checkpoint import CheckpointStore
+from gpn_bayes.sampling.neglected_mass import Audit, audit
 from gpn_bayes.sampling.prepared_run import PreparedRun
 from gpn_bayes.sampling.run_chains import run_chains
 from gpn_bayes.sampling.score_tables import Tabulator
+from gpn_bayes.sampling.scored_sets import Contexts, drawn_contexts
 
+# Sets are settled when a round finds no more than this many nodes, of a DAG, with a set that had no score before.
+_SETTLED = 0.02
 # Rounds at most, and draws and tuning of each chain in a round, which needn't be precise.
 MAX_ROUNDS = 10
 DRAWS_OF_ROUND = 200
+
+
+class Growth(NamedTuple):
+    """What rounds lead to.
+
+    Attributes
+    ----------
+    space : ParentSpace
+        The space to draw from.
+    rounds : list of Round
+        What every round did to it.
+    audit : Audit or None
+        What is known of the sets without a score; None where all have one.
+    """
+
+    space: ParentSpace
+    rounds: list[Round]
+    audit: Audit | None
 
 
 def grow(
@@ -23,17 +47,17 @@ def grow(
     tabulator: Tabulator,
     checkpoints: CheckpointStore | None = None,
     progressbar: bool = True,
-) -> tuple[ParentSpace, list[Round]]:
+) -> Growth:
     """Return the space to draw from, after the rounds that let it grow.
 
     Parameters
     ----------
     run : PreparedRun
-        The run; without a threshold for parents from outside, the space stays as it is.
+        The run; without a threshold for parents from outside, the candidates stay as they are.
     lists : list of list of int
         The candidates of every node before the first round.
     tabulator : Tabulator
-        Makes the tables of a space.
+        Makes the tables of a space; where these leave sets out, those that count in the draws are scored.
     checkpoints : CheckpointStore, optional
         Where rounds that were interrupted go on from.
     progressbar : bool
@@ -41,10 +65,8 @@ def grow(
 
     Returns
     -------
-    ParentSpace
-        The space; the last one where it is not stable after ten rounds.
-    list of Round
-        What every round did.
+    Growth
+        The space, the last one where it is not stable after ten rounds, and what was done.
 
     Raises
     ------
@@ -53,25 +75,37 @@ def grow(
     """
     space = run.parent_space(lists)
     rounds: list[Round] = []
-    if run.expand is None or not any(space.outside):
-        return space, rounds
+    expands = run.expand is not None and any(space.outside)
+    leaves_out = tabulator.leaves_out(space)
+    if not expands and not leaves_out:
+        return Growth(space, rounds, None)
     n = len(lists)
-    rule = GrowthRule(run.expand, limit=most_candidates(n), most=grown_up_to(n, run.drawn_under))
+    rule = GrowthRule(run.expand or THRESHOLD, limit=most_candidates(n), most=grown_up_to(n, run.drawn_under))
     plan = _short(run.plan)
+    contexts: list[Contexts] = []
     while len(rounds) < MAX_ROUNDS:
         name = f"Round {len(rounds) + 1}"
         drawn = run_chains(run, tabulator.tables(space), checkpoints, progressbar, plan, name)
         if drawn.interrupted:
             raise KeyboardInterrupt("interrupted before the search space was found")
         dags = drawn.parents.reshape(-1, *drawn.parents.shape[2:])
-        probabilities = graphs.unpack(dags, n).mean(axis=0)
-        lists, done = rule.next_lists(space, np.where(run.prior.required, 1.0, probabilities))
+        done = Round(0, 0, 0)
+        if expands:
+            probabilities = graphs.unpack(dags, n).mean(axis=0)
+            lists, done = rule.next_lists(space, np.where(run.prior.required, 1.0, probabilities))
         rounds.append(done)
         if done.added > 0:
             space = run.parent_space(lists)
-        if done.is_stable(space):
+        gained = 0.0
+        if leaves_out:
+            contexts = drawn_contexts(dags)
+            gained = tabulator.scored.extend(space, contexts)
+        if done.is_stable(space) and gained <= _SETTLED:
             break
-    return space, rounds
+    if not leaves_out:
+        return Growth(space, rounds, None)
+    rng = np.random.default_rng([0 if run.random_seed is None else run.random_seed, n])
+    return Growth(space, rounds, audit(tabulator.scored, contexts, run.max_parents, rng))
 
 
 def _short(plan: Plan) -> Plan:

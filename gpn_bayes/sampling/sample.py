@@ -205,7 +205,7 @@ def draw(
             checkpoints = CheckpointStore(store.connection)
         candidates = find_candidates(run.space, SpaceContext(run.data, proposal_store, executor, progressbar))
         tabulator = Tabulator(proposal_store, run.prior, executor, progressbar)
-        space, rounds = grow(run, candidates.lists, tabulator, checkpoints, progressbar)
+        space, rounds, audited = grow(run, candidates.lists, tabulator, checkpoints, progressbar)
         tables = tabulator.tables(space)
         drawn = run_chains(run, tables, checkpoints, progressbar)
         correction = log_order_bias_weights(drawn.parents) if run.settings["order_bias"] == "corrected" else None
@@ -220,8 +220,8 @@ def draw(
         **candidates.report.parameters,
         "sizes": list(map(len, space.lists)),
         "plus_one": any(space.outside),
-        "max_with_outsider": space.max_with_outside,
         "rounds": [done.parameters for done in rounds],
+        "sets": None if audited is None else audited.parameters,
     }
     post = draws_under_score(run, drawn, correction, space_record)
     if run.proposal is None:

@@ -1,4 +1,4 @@
-"""From scores to the samplers' tables: all parent sets of a search space, computed or looked up, prior included."""
+"""From scores to the samplers' tables: the parent sets of a search space, prior included, all of them or those scored."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -11,14 +11,15 @@ from gpn_bayes._util.progress import progress_bar
 from gpn_bayes.candidates.parent_space import ParentSpace
 from gpn_bayes.kernels.subsets import members_of
 from gpn_bayes.mcmc.tables import ScoreTables, build_tables
+from gpn_bayes.sampling.scored_sets import ScoredSets
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.prior import GraphPrior
 
 # Closed-form scores are stored up to here; beyond, computing them again is quicker than reading them.
 _MAX_STORED_CLOSED_FORM = 200_000
 
-# How far the score of a set may be below that of a subset, in nats, to be worth a score with a parent from outside.
-LARGEST_LOSS = 5.0
+# Of scores without a closed form, all are computed where there are no more than this; else those that count.
+MAX_ALL_SLOW = 1000
 
 ParentSet = tuple[int, ...]
 
@@ -43,25 +44,55 @@ class Tabulator:
     prior: GraphPrior
     executor: Executor | None = None
     progressbar: bool = True
+    scored: ScoredSets = field(init=False)
     _known: dict[int, tuple[object, np.ndarray, np.ndarray]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self.scored = ScoredSets(self.store, self.prior, self.executor, self.progressbar)
+
+    def leaves_out(self, space: ParentSpace) -> bool:
+        """Return whether the tables of a space hold only those of its sets that are worth a score."""
+        return not self.store.scorer.closed_form and space.size > MAX_ALL_SLOW
 
     def tables(self, space: ParentSpace) -> ScoreTables:
         """Return the tables of a space."""
+        if self.leaves_out(space):
+            if not self.scored.count:
+                self.scored.begin(space)
+            parts = [self._scored_table(space, i) for i in range(len(space.lists))]
+        else:
+            parts = self._full_tables(space)
+        return build_tables(space.lists, [own for own, _ in parts], space.outside, [beside for _, beside in parts])
+
+    def _full_tables(self, space: ParentSpace) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return the scores of all sets of each node: of its candidates, and with each parent from outside."""
         stale = [i for i in range(len(space.lists)) if i not in self._known or self._known[i][0] != _key(space, i)]
         if self._closed_form(space):
             self._compute(space, stale)
         else:
-            requests = ((i, parents) for i in stale for parents in _subsets(space.lists[i], space.limit(i)).values())
-            self.store.fill(requests, self.executor, self.progressbar)
-            own = {i: self._look_up(space, i) for i in stale}
-            loss = np.inf if self.store.scorer.closed_form else LARGEST_LOSS
-            beside = {i: worth_extending(own[i], space.lists[i], space.limit_beside(i), loss) for i in stale}
-            requests = ((i, parents) for i in stale for parents in _with_one_from_outside(beside[i], space.outside[i]))
+            requests = ((i, parents) for i in stale for parents in _sets(space, i))
             self.store.fill(requests, self.executor, self.progressbar)
             for i in stale:
-                self._known[i] = (_key(space, i), own[i], self._look_up_beside(space, i, beside[i]))
-        parts = [self._known[i][1:] for i in range(len(space.lists))]
-        return build_tables(space.lists, [own for own, _ in parts], space.outside, [beside for _, beside in parts])
+                self._known[i] = (_key(space, i), self._look_up(space, i), self._look_up_beside(space, i))
+        return [self._known[i][1:] for i in range(len(space.lists))]
+
+    def _scored_table(self, space: ParentSpace, i: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the same with minus infinity for sets that have no score."""
+        own, others = space.lists[i], space.outside[i]
+        bits = {j: 1 << b for b, j in enumerate(own)}
+        rows = {j: row for row, j in enumerate(others)}
+        table = np.full(1 << len(own), -np.inf)
+        beside = np.full((len(others), len(table)), -np.inf)
+        node = self.scored.nodes[i]
+        for parents, score in zip(node.places, node.scores.tolist(), strict=True):
+            if space.holds(i, set(parents)):
+                mask = sum(bits.get(j, 0) for j in parents)
+                outside = [rows[j] for j in parents if j not in bits]
+                if outside:
+                    beside[outside[0], mask] = score
+                else:
+                    table[mask] = score
+        return table, beside
 
     def _closed_form(self, space: ParentSpace) -> bool:
         wanted = sum((1 + len(others)) << len(own) for own, others in zip(space.lists, space.outside, strict=True))
@@ -96,12 +127,13 @@ class Tabulator:
         table[list(sets)] = self.store.values(i, list(sets.values()))
         return table + self.prior.log_table(i, own)
 
-    def _look_up_beside(self, space: ParentSpace, i: int, sets: dict[int, ParentSet]) -> np.ndarray:
-        """Return the scores of these sets of candidates with each parent from outside; others aren't drawn."""
+    def _look_up_beside(self, space: ParentSpace, i: int) -> np.ndarray:
+        """Return the scores of a node's sets of candidates with each parent from outside."""
         own, others = space.lists[i], space.outside[i]
         beside = np.full((len(others), 1 << len(own)), -np.inf)
+        sets = _subsets(own, space.limit_beside(i))
         for row, j in zip(beside, others, strict=True):
-            values = self.store.values(i, list(_with_one_from_outside(sets, [j])))
+            values = self.store.values(i, [_with(j, parents) for parents in sets.values()])
             row[list(sets)] = values + self.prior.log_table(i, [*own, j])[1 << len(own) :][list(sets)]
         return beside
 
@@ -110,43 +142,15 @@ def _key(space: ParentSpace, i: int) -> object:
     return space.lists[i], space.outside[i], space.limit(i), space.limit_beside(i)
 
 
-def worth_extending(
-    table: np.ndarray, candidates: Sequence[int], limit: int, loss: float = LARGEST_LOSS
-) -> dict[int, ParentSet]:
-    """Return the sets of candidates, by local mask, that are worth a score with a parent from outside.
-
-    Left out are sets that a subset exceeds by far. Every order that allows the set allows the subset too, so that a
-    parent from outside will be drawn with the subset if at all.
-
-    Parameters
-    ----------
-    table : ndarray
-        The scores of all sets of candidates, prior included, in bitmask order.
-    candidates : sequence of int
-        The candidates.
-    limit : int
-        Largest number of them.
-    loss : float
-        How far, in nats, a score may be below that of a subset.
-
-    Examples
-    --------
-    >>> worth_extending(np.array([-9.0, -4.0, -10.0, -9.5]), [3, 7], limit=2)
-    {0: (), 1: (3,), 2: (7,)}
-    """
-    best = table.copy()
-    for bit in range(len(candidates)):
-        # The best score of any subset: over the sets without this candidate, then with it.
-        pairs = best.reshape(-1, 2, 1 << bit)
-        np.maximum(pairs[:, 1], pairs[:, 0], out=pairs[:, 1])
-    worth = (table > best - loss) | np.isinf(loss)
-    return {mask: members for mask, members in _subsets(candidates, limit).items() if worth[mask]}
+def _sets(space: ParentSpace, i: int) -> Iterator[ParentSet]:
+    """Yield all parent sets of a node."""
+    yield from _subsets(space.lists[i], space.limit(i)).values()
+    beside = _subsets(space.lists[i], space.limit_beside(i)).values()
+    yield from (_with(j, parents) for j in space.outside[i] for parents in beside)
 
 
-def _with_one_from_outside(sets: dict[int, ParentSet], outside: Sequence[int]) -> Iterator[ParentSet]:
-    """Yield the sets with each of the outside nodes."""
-    for j in outside:
-        yield from (tuple(sorted((*parents, j))) for parents in sets.values())
+def _with(j: int, parents: ParentSet) -> ParentSet:
+    return tuple(sorted((*parents, j)))
 
 
 def _subsets(chosen: Sequence[int], limit: int) -> dict[int, ParentSet]:
