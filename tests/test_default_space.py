@@ -72,7 +72,7 @@ def test_only_nodes_that_leave_much_out_have_more_candidates_than_usual():
     Neither finds a candidate to replace.
     """
     lists, outside = [[1, 2], [0, 2]], [[3, 4], [3, 4]]
-    space = ParentSpace(lists, outside, max_parents=None, max_with_outside=None)
+    space = ParentSpace(lists, outside, max_parents=None)
     probabilities = np.full((5, 5), 0.2)
     probabilities[3:, 0], probabilities[3:, 1] = 0.3, 0.03
     grown, done = GrowthRule(threshold=0.02, limit=2, most=3).next_lists(space, probabilities)

@@ -1,6 +1,7 @@
 """Search spaces with a parent from outside, rounds that let them grow, coupled chains, runs until convergence."""
 
 import warnings
+from itertools import combinations
 from pathlib import Path
 
 import networkx as nx
@@ -17,7 +18,7 @@ from gpn_bayes.sampling import sample as sampling
 from gpn_bayes.sampling.checkpoint import CheckpointStore
 from gpn_bayes.sampling.options import RunOptions
 from gpn_bayes.sampling.prepared_run import prepare
-from gpn_bayes.sampling.score_tables import Tabulator, worth_extending
+from gpn_bayes.sampling.score_tables import Tabulator
 from gpn_bayes.scores import GraphPrior
 from tests.draws import assert_same_draws
 
@@ -240,34 +241,26 @@ def test_what_cannot_be_is_refused(settings, message):
     assert message in str(refusal.value) and "\n" not in str(refusal.value)
 
 
-def test_too_many_sets_with_an_outside_node_are_refused_or_kept_small():
+def test_too_many_sets_with_an_outside_node_are_refused():
     prior = GraphPrior([f"x{i}" for i in range(200)])
-    rng = np.random.default_rng(1)
-    scorer = gpn.scores.BGe().bind(pd.DataFrame(rng.normal(size=(300, 200))).add_prefix("x"))
     wide = [[j for j in range(13) if j != i] for i in range(200)]
     with pytest.raises(ValueError, match="parents from outside the candidates take at most 42000000 scores"):
-        with_parents_from_outside(wide, prior, None, scorer, True)
-    assert with_parents_from_outside(wide, prior, None, scorer, False) == ParentSpace(wide, [[]] * 200)
-    few = [own[:4] for own in wide]
-    assert with_parents_from_outside(few, prior, None, scorer, True).max_with_outside == 5
-    scorer.closed_form = False
-    assert with_parents_from_outside(few, prior, None, scorer, True).max_with_outside == 1
+        with_parents_from_outside(wide, prior, None, True)
+    assert with_parents_from_outside(wide, prior, None, False) == ParentSpace(wide, [[]] * 200)
     assert [most_candidates(n) for n in (20, 100, 200, 256)] == [14, 12, 10, 9]
 
 
-def test_sets_that_a_subset_exceeds_by_far_are_not_extended():
-    rng = np.random.default_rng(1)
-    table = rng.normal(scale=6, size=32)
-    table[7] = -np.inf
-    kept = worth_extending(table, [2, 3, 5, 8, 9], limit=3, loss=4.0)
-    expected = {
-        mask
-        for mask in range(32)
-        if mask.bit_count() <= 3 and table[mask] > max(table[other] for other in range(32) if other & ~mask == 0) - 4.0
-    }
-    assert set(kept) == expected and 0 < len(kept) < 26
-    assert kept[0] == () and all(len(members) == mask.bit_count() for mask, members in kept.items())
-    assert len(worth_extending(table, [2, 3, 5, 8, 9], limit=3, loss=np.inf)) == 26
+def test_a_space_knows_its_sets():
+    space = ParentSpace([[1, 2], [0], [], [0, 1, 2]], [[3], [], [0, 1, 3], []], max_parents=2)
+    total = 0
+    for node in range(4):
+        others = [j for j in range(4) if j != node]
+        sets = {frozenset(members) for size in range(4) for members in combinations(others, size)}
+        own, outside = set(space.lists[node]), set(space.outside[node])
+        expected = {s for s in sets if len(s) <= 2 and s <= own | outside and len(s - own) <= 1}
+        assert {s for s in sets if space.holds(node, set(s))} == expected
+        total += len(expected)
+    assert space.size == total
 
 
 def test_tables_of_nodes_that_did_not_change_are_kept(monkeypatch):
@@ -276,12 +269,12 @@ def test_tables_of_nodes_that_did_not_change_are_kept(monkeypatch):
 
     tabulator = Tabulator(ScoreCache(run.scorer), run.prior, progressbar=False)
     lists = [[1], [0, 2], [], [0], [3, 2]]
-    space = with_parents_from_outside(lists, run.prior, None, run.scorer, True)
+    space = with_parents_from_outside(lists, run.prior, None, True)
     first = tabulator.tables(space)
     asked = []
     table = run.scorer.table
     monkeypatch.setattr(run.scorer, "table", lambda node, *rest: asked.append(node) or table(node, *rest))
-    grown = with_parents_from_outside([[1], [0, 2, 3], [], [0], [3, 2]], run.prior, None, run.scorer, True)
+    grown = with_parents_from_outside([[1], [0, 2, 3], [], [0], [3, 2]], run.prior, None, True)
     second = tabulator.tables(grown)
     assert set(asked) == {1}
     fresh = Tabulator(ScoreCache(run.scorer), run.prior, progressbar=False).tables(grown)

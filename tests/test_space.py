@@ -213,7 +213,7 @@ def test_only_variables_not_named_take_parents_from_outside_unless_asked():
     assert asked.outside and not asked.closed and asked.settings["plus_one"] is True
     assert run.key != asked.key
     lists = found_by(named).lists
-    space = with_parents_from_outside(lists, run.prior, None, run.scorer, True, run.closed)
+    space = with_parents_from_outside(lists, run.prior, None, True, run.closed)
     assert [space.outside[1], space.outside[2]] == [[], []]
     assert all(len(own) + len(others) == N - 1 for own, others in zip(lists[3:], space.outside[3:], strict=True))
 

@@ -59,12 +59,15 @@ class Wanted:
         How many candidates a node will keep.
     at_least : int
         How many forward selection finds even where the score favours fewer.
+    max_parents : int, optional
+        How many it finds at most under slow scores.
     """
 
     allowed: np.ndarray
     required: np.ndarray
     limit: int
     at_least: int = 0
+    max_parents: int | None = None
 
 
 Method = Callable[[SpaceContext, Wanted], Lists]
@@ -98,11 +101,15 @@ def _by_score(context: SpaceContext, wanted: Wanted) -> Lists:
     else:
         pools = _by_correlation(context, replace(wanted, limit=POOL))
     required = [np.flatnonzero(column).tolist() for column in wanted.required.T]
+    limit = wanted.limit
+    if not context.store.scorer.closed_form and wanted.max_parents is not None:
+        # Scores of more parents take longest; what they would find, draws will find among the parents from outside.
+        limit = min(limit, wanted.max_parents)
     return forward_selection(
         context.store,
         pools,
         required,
-        wanted.limit,
+        limit,
         at_least=wanted.at_least,
         executor=context.executor,
         progressbar=context.progressbar,

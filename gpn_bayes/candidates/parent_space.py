@@ -1,6 +1,6 @@
 """Which parent sets nodes may have: those of their candidates, with one further parent from outside them."""
 
-from collections.abc import Collection, Set
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from gpn_bayes.candidates.costs import MAX_OUTSIDE, number_of_sets
@@ -36,7 +36,7 @@ class ParentSpace:
         own = len(self.lists[node])
         return own if self.max_parents is None else min(self.max_parents - 1, own)
 
-    def holds(self, node: int, parents: Set[int]) -> bool:
+    def holds(self, node: int, parents: set[int]) -> bool:
         """Return whether a node may have these parents.
 
         Examples

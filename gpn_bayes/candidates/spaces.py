@@ -11,7 +11,7 @@ import pandas as pd
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import did_you_mean
 from gpn_bayes._util.types import DiGraph, Floats
-from gpn_bayes.candidates.costs import filled_up_to, most_candidates
+from gpn_bayes.candidates.costs import filled_up_to, keeps_all, most_candidates
 from gpn_bayes.candidates.methods import (
     METHODS,
     Data,
@@ -24,7 +24,6 @@ from gpn_bayes.candidates.methods import (
 )
 from gpn_bayes.candidates.screening import strongest
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES
-from gpn_bayes.mcmc.tables import MAX_TABULATED
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.prior import GraphPrior
 
@@ -123,6 +122,8 @@ class SearchSpace:
         How many a node keeps at most.
     at_least : int
         How many forward selection finds, even where the score favours fewer.
+    max_parents : int, optional
+        How many it finds at most under scores that are slow, all the more of many parents.
     cut : dict
         How many were left out, where they are known.
     named : frozenset of int
@@ -137,6 +138,7 @@ class SearchSpace:
     methods: tuple[str, ...] = ()
     limit: int = MAX_CANDIDATES
     at_least: int = 0
+    max_parents: int | None = None
     cut: dict[str, int] = field(default_factory=dict)
     named: frozenset[int] = frozenset()
     not_named: NotNamed | None = None
@@ -211,7 +213,7 @@ def read_space(
         of each other. Or the name of a method, several names, or names joined by "+", for the union of what they find,
         up to 12 per variable: "pc", "dual-pc", "greedy" (forward selection under the score), "correlation",
         "distance-correlation". Or the largest number of candidates per variable, found by the default method. None
-        stands for all others while these are at most 14 (see `candidates.costs`), then for the default method:
+        stands for all others while these are few (see `candidates.costs.keeps_all`), then for the default method:
         "pc+greedy", or "greedy" for scores without a closed form and those of categories. Closed forms fill the lists
         up with the best of the rest (see `candidates.costs.filled_up_to`).
     prior : GraphPrior
@@ -243,14 +245,14 @@ def read_space(
             )
         if n - 1 <= candidates:
             return SearchSpace(prior, ALL_OTHERS, _listed(~prior.forbidden))
-        return _space_to_find(candidates, (), int(candidates), prior, data, scorer)
+        return _space_to_find(candidates, (), int(candidates), prior, max_parents, data, scorer)
     if isinstance(candidates, str | list | tuple):
-        return _space_to_find(candidates, _read_methods(candidates), _method_limit(n), prior, data, scorer)
+        return _space_to_find(candidates, _read_methods(candidates), _method_limit(n), prior, max_parents, data, scorer)
     if _is_estimator(candidates):
         return _estimated_space(candidates, prior)
     if isinstance(candidates, nx.DiGraph):
         return _graph_space(candidates, prior)
-    return _named_space(candidates, prior, data, scorer, exact, steps)
+    return _named_space(candidates, prior, max_parents, data, scorer, exact, steps)
 
 
 def find_candidates(space: SearchSpace, context: SpaceContext | None = None) -> FoundCandidates:
@@ -271,7 +273,9 @@ def find_candidates(space: SearchSpace, context: SpaceContext | None = None) -> 
         ranked = ranked_candidates(
             space.methods,
             context,
-            Wanted(~space.prior.forbidden & wanted, space.prior.required, space.limit, space.at_least),
+            Wanted(
+                ~space.prior.forbidden & wanted, space.prior.required, space.limit, space.at_least, space.max_parents
+            ),
         )
         found, cut = _cut(ranked, space.prior, space.limit)
         lists = [new if own is None else own for own, new in zip(space.known, found, strict=True)]
@@ -283,14 +287,20 @@ def _method_limit(n: int) -> int:
 
 
 def _space_to_find(
-    candidates: Any, methods: tuple[str, ...], limit: int, prior: GraphPrior, data: Data | None, scorer: Scorer | None
+    candidates: Any,
+    methods: tuple[str, ...],
+    limit: int,
+    prior: GraphPrior,
+    max_parents: int | None,
+    data: Data | None,
+    scorer: Scorer | None,
 ) -> SearchSpace:
     """Return the space that methods will find, by default the usual ones."""
     if data is None or scorer is None:
         raise ValueError(f"candidates must be named where there are no data; received {candidates!r}")
     methods = methods or default_methods(scorer, data)
     check_methods(methods, scorer, data)
-    return SearchSpace(prior, "+".join(methods), [None] * len(prior.names), methods, limit)
+    return SearchSpace(prior, "+".join(methods), [None] * len(prior.names), methods, limit, max_parents=max_parents)
 
 
 def _read_methods(names: Any) -> tuple[str, ...]:
@@ -328,6 +338,7 @@ def _graph_space(graph: DiGraph, prior: GraphPrior) -> SearchSpace:
 def _named_space(
     candidates: Any,
     prior: GraphPrior,
+    max_parents: int | None,
     data: Data | None,
     scorer: Scorer | None,
     exact: bool,
@@ -342,7 +353,7 @@ def _named_space(
             required = np.flatnonzero(prior.required[:, i]).tolist()
             known.append(sorted({*required, *named[i].intersection(everyone)}))
         else:
-            keep = exact or data is None or scorer is None or len(everyone) <= MAX_TABULATED
+            keep = exact or data is None or scorer is None or keeps_all(len(everyone))
             known.append(everyone if keep else None)
     _check_lists(known, names, empty=candidates is None)
     methods: tuple[str, ...] = ()
@@ -354,9 +365,11 @@ def _named_space(
         limit = max(_method_limit(n), at_least)
     by_default = "+".join(methods) or ALL_OTHERS
     if not named:
-        return SearchSpace(prior, by_default, known, methods, limit, at_least)
+        return SearchSpace(prior, by_default, known, methods, limit, at_least, max_parents)
     not_named = NotNamed(n - len(named), n, by_default) if len(named) < n else None
-    return SearchSpace(prior, "given", known, methods, limit, at_least, named=frozenset(named), not_named=not_named)
+    return SearchSpace(
+        prior, "given", known, methods, limit, at_least, max_parents, named=frozenset(named), not_named=not_named
+    )
 
 
 def _listed(allowed: np.ndarray) -> Lists:

@@ -19,6 +19,7 @@ GAP_LIMIT = 0.05
 # With this many effective draws of each chain, chance can excuse a gap.
 EXCUSED_FROM = 800
 WEIGHT_ESS_LIMIT = 0.1
+NEGLECTED_LIMIT = 0.01
 PARETO_K_LIMIT = 0.7
 
 # What settings say of draws that were to be weighted to another score, but weren't.
@@ -73,6 +74,12 @@ class Diagnostics:
         How many scores of drawn parent sets aren't as precise as they were meant to be.
     converged : bool or None
         Whether a run with until="converged" ended because its chains agreed; None for other runs.
+    conceivable_sets, scored_sets, audited_sets : int
+        Where scores are slow and not all are computed: the parent sets there are, those that have a score, and those
+        among them that a random sample of the rest added; 0 where all have one.
+    neglected_mass, neglected_mass_error : float
+        About what share of the posterior of a node's parents the sets without a score would have, by that sample, on
+        average over the nodes, and its standard error.
     assumptions : tuple of str
         What the answers take for granted, of the network and of the score.
     data_flags : tuple of Flag
@@ -119,6 +126,11 @@ class Diagnostics:
     score_error: float = 0.0
     poor_scores: int = 0
     converged: bool | None = None
+    conceivable_sets: int = 0
+    scored_sets: int = 0
+    audited_sets: int = 0
+    neglected_mass: float = 0.0
+    neglected_mass_error: float = 0.0
     assumptions: tuple[str, ...] = ()
     data_flags: tuple[Flag, ...] = ()
     unexamined: str = ""
@@ -214,6 +226,11 @@ class Diagnostics:
                 notes.append(
                     "The run reached its greatest length before its chains agreed as closely as it was to wait for."
                 )
+        if self.neglected_mass > NEGLECTED_LIMIT:
+            notes.append(
+                f"Parent sets without a score may hold {self._told_neglected()} of the posterior of a node's parents: "
+                "name candidates or lower max_parents, so that fewer sets are conceivable."
+            )
         return [*notes, *self._weight_warnings()]
 
     def _weight_warnings(self) -> list[str]:
@@ -251,7 +268,7 @@ class Diagnostics:
     @property
     def summary(self) -> str:
         """The figures of the sampling, in one sentence."""
-        noise = self._told_noise()
+        noise = self._told_noise() + self._told_sets()
         if self.sampler == "exact" and self.reweighted == "no":
             return f"Edge probabilities sum over all networks; {self.draws} independent draws{noise}."
         if self.sampler == "exact":
@@ -275,6 +292,17 @@ class Diagnostics:
             return "; scores are approximations of unknown error"
         return f"; 95% of the scores have errors of up to {self.score_error:.2g}" if self.score_error > 0 else ""
 
+    def _told_sets(self) -> str:
+        if not self.conceivable_sets:
+            return ""
+        return (
+            f"; {self.scored_sets:,} of {self.conceivable_sets:,} parent sets were scored, and the others hold "
+            f"{self._told_neglected()} of the posterior of a node's parents"
+        )
+
+    def _told_neglected(self) -> str:
+        return f"about {100 * self.neglected_mass:.2f}% (± {100 * self.neglected_mass_error:.2f})"
+
     def _told_weights(self) -> str:
         if self.reweighted != "yes":
             return ""
@@ -289,6 +317,7 @@ def diagnose(post: DrawnPosterior) -> Diagnostics:
     chains, draws = post.log_score.shape
     pareto_k = post.settings.get("pareto_k")
     reweight = post.settings.get("reweight")
+    sets = (post.settings.get("candidates") or {}).get("sets") or {}
     return Diagnostics(
         chains=chains,
         draws=chains * draws,
@@ -304,6 +333,11 @@ def diagnose(post: DrawnPosterior) -> Diagnostics:
         score_error=0.0 if post.score_errors is None else _most_errors(post.score_errors),
         poor_scores=int(post.settings.get("poor_scores", 0)),
         converged=post.settings.get("converged"),
+        conceivable_sets=sets.get("conceivable", 0),
+        scored_sets=sets.get("scored", 0),
+        audited_sets=sets.get("audited", 0),
+        neglected_mass=sets.get("neglected_mass", 0.0),
+        neglected_mass_error=sets.get("error", 0.0),
         assumptions=(*NETWORK_ASSUMPTIONS, *_score_assumptions(post.settings)),
         data_flags=tuple(Flag.read(record) for record in post.settings.get("data_flags") or ()),
         unexamined=_unexamined(post.settings),

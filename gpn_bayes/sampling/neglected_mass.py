@@ -29,10 +29,9 @@ class Audit(NamedTuple):
     scored : int
         How many of them have a score.
     audited : int
-        How many of these were scored for the audit alone.
+        How many of these the audit scored.
     neglected_mass : float
-        How many nodes would have a set without a score in a DAG of the posterior: about the posterior probability of
-        the DAGs that were left out, where it is small.
+        What share of the posterior of a node's parents the sets without a score would have, on average over the nodes.
     error : float
         Its standard error.
     """
@@ -52,8 +51,9 @@ class Audit(NamedTuple):
 def audit(scored: ScoredSets, contexts: Sequence[Contexts], max_parents: int | None, rng: np.random.Generator) -> Audit:
     """Estimate the mass of all sets without a score by importance sampling, and score those that were sampled.
 
-    With contexts c of node i of weight w_c, sum Z_c over the scored sets, and log scores s, the mass is the sum over
-    all other sets S of a_i(S) exp(s(S)), where a_i(S) is the sum of w_c / Z_c over the contexts that hold S. A sampled
+    With contexts c of node i of weight w_c, sum Z_c over the scored sets, and log scores s, the mass of node i is the
+    sum over all other sets S of a_i(S) exp(s(S)), where a_i(S) is the sum of w_c / Z_c over the contexts that hold S.
+    As contexts are those of drawn DAGs, this tells of DAGs that differ from them by the parents of one node. A sampled
     set is a scored one, T, with further nodes drawn at random; T has a probability that grows with the square root of
     its mass. Every set can be sampled, since the smallest set is scored.
 
@@ -69,7 +69,7 @@ def audit(scored: ScoredSets, contexts: Sequence[Contexts], max_parents: int | N
         Where the sample comes from.
     """
     prior, n = scored.prior, len(scored.nodes)
-    before, conceivable = scored.count, 0
+    before, conceivable = sum(scored.counts), 0
     samples: list[tuple[int, ParentSet, float]] = []
     sums = []
     for i, (own, context) in enumerate(zip(scored.nodes, contexts, strict=True)):
@@ -93,8 +93,9 @@ def audit(scored: ScoredSets, contexts: Sequence[Contexts], max_parents: int | N
             masses[k] = np.exp(log_ratios) @ contexts[i].weights / probability
     # The nodes are strata of equal size.
     by_node = masses.reshape(n, PER_NODE)
-    error = np.sqrt((by_node.var(axis=1, ddof=1) / PER_NODE).sum())
-    return Audit(conceivable, scored.count, scored.count - before, float(by_node.mean(axis=1).sum()), float(error))
+    error = np.sqrt((by_node.var(axis=1, ddof=1) / PER_NODE).sum()) / n
+    count = sum(scored.counts)
+    return Audit(conceivable, count, count - before, float(by_node.mean()), float(error))
 
 
 class _Sampler:

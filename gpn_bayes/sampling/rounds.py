@@ -14,10 +14,18 @@ from gpn_bayes.sampling.neglected_mass import Audit, audit
 from gpn_bayes.sampling.prepared_run import PreparedRun
 from gpn_bayes.sampling.run_chains import run_chains
 from gpn_bayes.sampling.score_tables import Tabulator
-from gpn_bayes.sampling.scored_sets import Contexts, drawn_contexts
+from gpn_bayes.sampling.scored_sets import drawn_contexts
 
-# Sets are settled when a round finds no more than this many nodes, of a DAG, with a set that had no score before.
-_SETTLED = 0.02
+# Sets are settled when no more than this share of the nodes of a DAG have one that had no score a round before, and an
+# audit expects no more than the second number of the posterior of a node's parents in sets without a score.
+_SETTLED = 0.002
+_NEGLECTED = 0.005
+# DAGs are also drawn under scores to this power: they show what is probable where the chains aren't, as in other DAGs
+# of an equivalence class. There, sets of a probability below the second number don't count. On linear data (nine
+# variables, 300 rows), 0 to 11 % of the posterior was left out without this, and up to 0.1 % with it.
+_FLAT = 0.25
+_LOG_NEGLIGIBLE_FLAT = np.log(0.01)
+_INTERRUPTED = "interrupted before the search space was found"
 # Rounds at most, and draws and tuning of each chain in a round, which needn't be precise.
 MAX_ROUNDS = 10
 DRAWS_OF_ROUND = 200
@@ -82,12 +90,13 @@ def grow(
     n = len(lists)
     rule = GrowthRule(run.expand or THRESHOLD, limit=most_candidates(n), most=grown_up_to(n, run.drawn_under))
     plan = _short(run.plan)
-    contexts: list[Contexts] = []
+    audited = None
+    counts = [0] * n
     while len(rounds) < MAX_ROUNDS:
         name = f"Round {len(rounds) + 1}"
         drawn = run_chains(run, tabulator.tables(space), checkpoints, progressbar, plan, name)
         if drawn.interrupted:
-            raise KeyboardInterrupt("interrupted before the search space was found")
+            raise KeyboardInterrupt(_INTERRUPTED)
         dags = drawn.parents.reshape(-1, *drawn.parents.shape[2:])
         done = Round(0, 0, 0)
         if expands:
@@ -96,16 +105,23 @@ def grow(
         rounds.append(done)
         if done.added > 0:
             space = run.parent_space(lists)
-        gained = 0.0
+        stable = done.is_stable(space)
         if leaves_out:
             contexts = drawn_contexts(dags)
-            gained = tabulator.scored.extend(space, contexts)
-        if done.is_stable(space) and gained <= _SETTLED:
+            used = tabulator.scored.drawn_since(drawn.parents, counts)
+            counts = tabulator.scored.counts
+            flat = run_chains(run, tabulator.tables(space, _FLAT), checkpoints, progressbar, plan, f"{name}, flat")
+            if flat.interrupted:
+                raise KeyboardInterrupt(_INTERRUPTED)
+            tabulator.scored.extend(space, drawn_contexts(flat.parents), _LOG_NEGLIGIBLE_FLAT)
+            stable &= used + tabulator.scored.extend(space, contexts) <= _SETTLED * n
+            if stable or len(rounds) == MAX_ROUNDS:
+                rng = np.random.default_rng(None if run.random_seed is None else [run.random_seed, len(rounds)])
+                audited = audit(tabulator.scored, contexts, run.max_parents, rng)
+                stable &= audited.neglected_mass <= _NEGLECTED
+        if stable:
             break
-    if not leaves_out:
-        return Growth(space, rounds, None)
-    rng = np.random.default_rng([0 if run.random_seed is None else run.random_seed, n])
-    return Growth(space, rounds, audit(tabulator.scored, contexts, run.max_parents, rng))
+    return Growth(space, rounds, audited)
 
 
 def _short(plan: Plan) -> Plan:

@@ -1,4 +1,4 @@
-"""From scores to the samplers' tables: the parent sets of a search space, prior included, all of them or those scored."""
+"""From scores to the samplers' tables: all parent sets of a search space, or those worth a score, prior included."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -48,21 +48,23 @@ class Tabulator:
     _known: dict[int, tuple[object, np.ndarray, np.ndarray]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
+        """Begin without any set."""
         self.scored = ScoredSets(self.store, self.prior, self.executor, self.progressbar)
 
     def leaves_out(self, space: ParentSpace) -> bool:
         """Return whether the tables of a space hold only those of its sets that are worth a score."""
         return not self.store.scorer.closed_form and space.size > MAX_ALL_SLOW
 
-    def tables(self, space: ParentSpace) -> ScoreTables:
-        """Return the tables of a space."""
+    def tables(self, space: ParentSpace, power: float = 1.0) -> ScoreTables:
+        """Return the tables of a space, of the scores and the prior to a power."""
         if self.leaves_out(space):
-            if not self.scored.count:
+            if not any(self.scored.counts):
                 self.scored.begin(space)
             parts = [self._scored_table(space, i) for i in range(len(space.lists))]
         else:
             parts = self._full_tables(space)
-        return build_tables(space.lists, [own for own, _ in parts], space.outside, [beside for _, beside in parts])
+        own, beside = ([power * part for part in kind] for kind in zip(*parts, strict=True))
+        return build_tables(space.lists, own, space.outside, beside)
 
     def _full_tables(self, space: ParentSpace) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return the scores of all sets of each node: of its candidates, and with each parent from outside."""

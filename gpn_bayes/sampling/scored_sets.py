@@ -2,9 +2,9 @@
 
 In a DAG, a node may swap its parents for any set of nodes that aren't its descendants, its context. Given the rest of
 the DAG, a set S of the context then has probability exp(s(S)) / Z, where s is the log score with the prior and Z sums
-exp(s) over all sets of the context. A set is scored if it is one node larger than a set that has such a probability, in
-some context drawn, unless that node lowered the scores of similar sets by too much to matter. This goes on until no set
-is left to add, and again for the DAGs drawn under what has been scored by then.
+exp(s) over all sets of the context. From a set whose probability counts in some context drawn, sets grow that are one
+node smaller, and those one node larger unless that node lowered the scores of similar sets by too much to matter. This
+goes on until no set is left to add, and again for the DAGs drawn under what has been scored by then.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +18,7 @@ from scipy.special import logsumexp
 from gpn_bayes import graphs
 from gpn_bayes._util.types import Bools, Floats
 from gpn_bayes.candidates.parent_space import ParentSpace
+from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.prior import GraphPrior
 
@@ -26,6 +27,8 @@ ParentSet = tuple[int, ...]
 # The log of the smallest probability that counts. Nearby sets gain about as much by a further parent: within this.
 LOG_NEGLIGIBLE = np.log(1e-3)
 _SLACK = 2.0
+# At first, where all nodes are in the context, only the best sets grow: they are one forward selection.
+_LOG_BEST = np.log(0.3) + _SLACK
 # A parent from outside the context, which takes another DAG, must be added to a set more probable by this, in nats.
 _ELSEWHERE = 4.0
 # Of a set of as many parents as there may be, one is replaced if the set has at least this log probability.
@@ -106,20 +109,33 @@ class NodeSets:
         log_z: Floats = logsumexp(inside, axis=0)
         return inside - log_z, log_z
 
-    def worth_scoring(self, contexts: Contexts, limit: int) -> Iterator[tuple[ParentSet, Bools]]:
-        """Yield sets with the nodes worth adding to them."""
+    def worth_scoring(self, contexts: Contexts, limit: int, log_negligible: float) -> Iterator[ParentSet]:
+        """Yield sets, with a score or without, that are one node smaller or larger than one that counts.
+
+        Parameters
+        ----------
+        contexts : Contexts
+            Where it counts.
+        limit : int
+            Largest number of parents; in a set of as many, one is replaced.
+        log_negligible : float
+            The log of the smallest probability that counts.
+        """
         log_p, _ = self.log_probabilities(contexts)
         highest = log_p.max(axis=1, initial=-np.inf)
-        sizes = self._members.sum(axis=1)
         gains = self._gains()
         for k, parents in enumerate(self.places):
-            if highest[k] < LOG_NEGLIGIBLE - _SLACK or (sizes[k] == limit and highest[k] < _LOG_FULL):
+            if highest[k] < log_negligible - _SLACK:
                 continue
+            smaller = [parents[:b] + parents[b + 1 :] for b in range(len(parents))]
+            if highest[k] >= log_negligible:
+                yield from smaller
             within = np.where(contexts.nodes, log_p[k][:, None], -np.inf).max(axis=0)
             reach = np.maximum(within, highest[k] - _ELSEWHERE)
-            rests = [parents] if sizes[k] < limit else [parents[:b] + parents[b + 1 :] for b in range(limit)]
-            for rest in rests:
-                yield rest, reach + self._gain_nearby(rest, sizes, gains) + _SLACK >= LOG_NEGLIGIBLE
+            replaced = smaller if highest[k] >= _LOG_FULL else []
+            for fewer in [parents] if len(parents) < limit else replaced:
+                worth = reach + self._gain_nearby(fewer, gains) + _SLACK >= log_negligible
+                yield from (tuple(sorted((*fewer, j))) for j in np.flatnonzero(worth).tolist() if j not in fewer)
 
     def _gains(self) -> Floats:
         """Return by how much each node raises the score of each set; NaN where that isn't known."""
@@ -131,10 +147,10 @@ class NodeSets:
                     gains[without, parent] = self.scores[place] - self.scores[without]
         return gains
 
-    def _gain_nearby(self, parents: ParentSet, sizes: np.ndarray, gains: Floats) -> Floats:
+    def _gain_nearby(self, parents: ParentSet, gains: Floats) -> Floats:
         """Return the most that each node gained at sets that differ by one node; 0 if more, or if nothing is known."""
         common = self._members[:, list(parents)].sum(axis=1)
-        near = gains[sizes + len(parents) - 2 * common == 1]
+        near = gains[self._members.sum(axis=1) + len(parents) - 2 * common == 1]
         most: Floats = np.where(np.isnan(near), -np.inf, near).max(axis=0, initial=-np.inf)
         return np.where(most == -np.inf, 0.0, np.minimum(most, 0.0))
 
@@ -162,35 +178,27 @@ class ScoredSets:
     nodes: list[NodeSets] = field(init=False)
 
     def __post_init__(self) -> None:
+        """Begin without any set."""
         n = len(self.prior.names)
         self.nodes = [NodeSets(n) for _ in range(n)]
 
     @property
-    def count(self) -> int:
-        """The number of scored sets."""
-        return sum(len(own.places) for own in self.nodes)
+    def counts(self) -> list[int]:
+        """The number of scored sets of each node."""
+        return [len(own.places) for own in self.nodes]
 
     def begin(self, space: ParentSpace) -> None:
-        """Score the empty set, every single parent, and what grows from these where all nodes may be parents.
+        """Score the empty set, every single parent, and what grows from the best of them where all may be parents.
 
-        Then what grows from them where one parent of the best set may not. Required parents are in every set.
+        Required parents are in every set.
         """
         n = len(self.nodes)
         required = [tuple(np.flatnonzero(column).tolist()) for column in self.prior.required.T]
         begun = ((i, {*own, *more}) for i, own in enumerate(required) for more in [(), *((j,) for j in range(n))])
         self.add((i, parents) for i, parents in begun if space.holds(i, parents))
-        free = [_distinct(row[None]) for row in ~np.eye(n, dtype=bool)]
-        self.extend(space, free)
-        lacking = []
-        for i, own in enumerate(self.nodes):
-            best = list(own.places)[int(own.scores.argmax())]
-            rows = np.repeat(free[i].nodes, len(best) + 1, axis=0)
-            rows[np.arange(len(best)), list(best)] = False
-            rows[:, list(required[i])] = True
-            lacking.append(_distinct(rows))
-        self.extend(space, lacking)
+        self.extend(space, [_distinct(row[None]) for row in ~np.eye(n, dtype=bool)], _LOG_BEST)
 
-    def extend(self, space: ParentSpace, contexts: Sequence[Contexts]) -> float:
+    def extend(self, space: ParentSpace, contexts: Sequence[Contexts], log_negligible: float = LOG_NEGLIGIBLE) -> float:
         """Score what is worth it in the contexts, and what grows from that.
 
         Parameters
@@ -199,39 +207,56 @@ class ScoredSets:
             Sets that it doesn't hold aren't scored.
         contexts : sequence of Contexts
             Those of every node.
+        log_negligible : float
+            The log of the smallest probability that counts.
 
         Returns
         -------
         float
             How many nodes have a set scored here in a DAG, on average over the contexts.
         """
-        before = [len(own.places) for own in self.nodes]
-        while self.add(self._worth_scoring(space, contexts)):
+        before = self.counts
+        while self.add(self._worth_scoring(space, contexts, log_negligible)):
             pass
         gained = 0.0
         for own, known, context in zip(self.nodes, before, contexts, strict=True):
             gained += float((np.exp(own.log_probabilities(context)[0][known:]).sum(axis=0) * context.weights).sum())
         return gained
 
+    def drawn_since(self, parents: np.ndarray, counts: Sequence[int]) -> float:
+        """Return how many nodes of a DAG, on average over draws, have a set that was scored since some time.
+
+        Parameters
+        ----------
+        parents : ndarray of uint64, shape (chain, draw, node, words)
+            The DAGs as parent bits.
+        counts : sequence of int
+            How many scored sets each node had then.
+        """
+        sets = drawn_sets(parents)
+        later = np.array([self.nodes[i].places[own] >= counts[i] for i, own in sets.keys])
+        return float(later[sets.places].sum(axis=-1).mean())
+
     def add(self, requests: Iterable[tuple[int, Iterable[int]]]) -> int:
         """Score sets that have no score yet and that the prior allows; return how many these are."""
         fresh: dict[int, dict[ParentSet, float]] = {}
         for i, members in requests:
             parents = tuple(sorted(set(members)))
-            if i not in parents and parents not in self.nodes[i].places and parents not in fresh.get(i, ()):
+            if i in parents or parents in self.nodes[i].places or parents in fresh.get(i, ()):
+                continue
+            if self.prior.required[:, i].sum() == self.prior.required[list(parents), i].sum():
                 log_prior = float(self.prior.log_table(i, parents)[-1])
                 if log_prior > -np.inf:
                     fresh.setdefault(i, {})[parents] = log_prior
-        self.store.fill(
-            ((i, parents) for i, own in fresh.items() for parents in own), self.executor, self.progressbar
-        )
+        self.store.fill(((i, parents) for i, own in fresh.items() for parents in own), self.executor, self.progressbar)
         for i, own in fresh.items():
             self.nodes[i].append(list(own), self.store.values(i, list(own)) + list(own.values()))
         return sum(map(len, fresh.values()))
 
-    def _worth_scoring(self, space: ParentSpace, contexts: Sequence[Contexts]) -> Iterator[tuple[int, ParentSet]]:
+    def _worth_scoring(
+        self, space: ParentSpace, contexts: Sequence[Contexts], log_negligible: float
+    ) -> Iterator[tuple[int, ParentSet]]:
+        limit = space.max_parents or len(self.nodes)
         for i, (own, context) in enumerate(zip(self.nodes, contexts, strict=True)):
-            for parents, worth in own.worth_scoring(context, space.max_parents or len(self.nodes)):
-                for j in np.flatnonzero(worth).tolist():
-                    if space.holds(i, {*parents, j}):
-                        yield i, (*parents, j)
+            sets = own.worth_scoring(context, limit, log_negligible)
+            yield from ((i, parents) for parents in sets if space.holds(i, set(parents)))
