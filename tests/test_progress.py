@@ -11,7 +11,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from gpn_bayes._util import progress
-from gpn_bayes._util.progress import progress_bar, status_line
+from gpn_bayes._util.progress import Stages, progress_bar, status_line
 
 
 @pytest.fixture
@@ -135,6 +135,44 @@ def test_a_terminal_gets_a_bar(monkeypatch):
         drawn = os.read(ours, 100_000).decode()
     os.close(ours)
     assert re.search(r"Scoring.*━━━.*100%", drawn)
+
+
+def test_a_stage_of_many_parts_has_one_line(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    ours, theirs = os.openpty()
+    with os.fdopen(theirs, "w", encoding="utf-8") as terminal, stderr_to(terminal):
+        stages = Stages(show=True)
+        with stages.stage("Nothing to do"):
+            pass
+        with stages.stage("Scores"):
+            for part in ("Round 1", "Scoring", "Round 2"):
+                with progress_bar(part, 2, show=True) as advance:
+                    advance(2)
+        drawn = os.read(ours, 100_000).decode()
+    os.close(ours)
+    # What is drawn over is drawn in the same line, so that one line break is left at the end.
+    lines = [re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", line) for line in drawn.splitlines() if "━" in line]
+    assert drawn.count("\x1b[1A") == 0 and "Nothing" not in drawn
+    assert re.search(r"Scores +━+ +100%", lines[-1])
+    assert any("Round 2" in line for line in lines)
+
+
+def test_the_last_line_says_what_took_the_time(clock, capsys):
+    stages = Stages(show=True)
+    for title, seconds in (("Candidates", 0.5), ("Scores", 20), ("Sampling", 70)):
+        with stages.stage(title):
+            clock.seconds += seconds
+    stages.finish()
+    assert capsys.readouterr().err == "Took 1 min 30 s: sampling 1 min 10 s, scores 20 s.\n"
+
+
+def test_nobody_asks_what_took_a_moment(clock, capsys):
+    for show, seconds in ((True, 5), (False, 500)):
+        stages = Stages(show=show)
+        with stages.stage("Scores"):
+            clock.seconds += seconds
+        stages.finish()
+    assert capsys.readouterr().err == ""
 
 
 # Notebooks

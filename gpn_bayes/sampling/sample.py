@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gpn_bayes._util.progress import Stages
 from gpn_bayes.candidates.methods import SpaceContext
 from gpn_bayes.candidates.spaces import find_candidates
 from gpn_bayes.posterior import GraphPosterior
@@ -82,9 +83,8 @@ def sample(
         "exact" draws independently and, unless the draws are weighted to another score, knows edge
         probabilities without Monte Carlo error, for up to 17 variables (at 17 it takes a gigabyte);
         "partition" is MCMC under the uniform prior over DAGs; "order" is MCMC that favours DAGs with
-        many orders, unless corrected. "auto" is exact for up to 16 variables (12 where scores take
-        milliseconds, as those of Gaussian processes do), unless parents from outside the candidates are allowed,
-        else partition.
+        many orders, unless corrected. "auto" is exact for up to 16 variables, unless parents from outside the
+        candidates are allowed, else partition.
     draws, tune : int
         DAGs to keep of each chain, and DAGs to drop before.
     chains : int
@@ -119,7 +119,7 @@ def sample(
         aren't in it, or have no edge to them, have none. Or an estimate, whose edges make both their ends candidates of
         each other; or how to find them, up to 12 each: "pc", "dual-pc", "greedy" (forward selection under the score),
         "correlation", "distance-correlation", or several of these; or how many to begin with.
-        By default the exact sampler takes all others, and MCMC too where they are at most 14 (20 for "gp"). Beyond,
+        By default the exact sampler takes all others, and MCMC too where they are at most 14. Beyond,
         those found by "pc" and "greedy", or only "greedy" for "gp" and for categories, for which other methods have no
         numbers; they are filled up by the score, to 14 of up to 27 variables under "bge" and fewer where there are more
         or scores take longer. Parents that aren't candidates have probability zero, unless `plus_one` lets them in.
@@ -132,9 +132,9 @@ def sample(
     reweight : {"auto", None}
         "auto" draws DAGs under a quicker, rougher score where `score` offers one ("gp" offers Laplace's approximation),
         computes `score` itself only for the parent sets that were drawn, and weights the draws by the ratio of the two.
-        None computes `score` for all subsets of the candidates and draws under it: slower, but the exact sampler then
-        knows edge probabilities without Monte Carlo error. For n variables these are n 2^(n - 1) scores, 32 for 4 and
-        11264 for 11, or fewer with `max_parents` and `candidates`.
+        None draws under `score` itself: slower, but the exact sampler then knows edge probabilities without Monte Carlo
+        error. Scores without a closed form are computed for all parent sets where there are up to a thousand; where
+        there are more, for those that count, and the diagnostics say about how much the others hold.
     order_bias : {"keep", "correct"}
         For order MCMC: "correct" weights each draw by one over the number of its orders.
     missing : {"error", "drop"}
@@ -203,16 +203,22 @@ def draw(
         checkpoints = None
         if store.connection is not None and run.random_seed is not None:
             checkpoints = CheckpointStore(store.connection)
-        candidates = find_candidates(run.space, SpaceContext(run.data, proposal_store, executor, progressbar))
+        stages = Stages(progressbar)
+        with stages.stage("Candidates"):
+            candidates = find_candidates(run.space, SpaceContext(run.data, proposal_store, executor, progressbar))
         tabulator = Tabulator(proposal_store, run.prior, executor, progressbar)
-        space, rounds, audited = grow(run, candidates.lists, tabulator, checkpoints, progressbar)
-        tables = tabulator.tables(space)
-        drawn = run_chains(run, tables, checkpoints, progressbar)
+        with stages.stage("Scores"):
+            space, rounds, audited = grow(run, candidates.lists, tabulator, checkpoints, progressbar)
+            tables = tabulator.tables(space)
+        with stages.stage("Sampling"):
+            drawn = run_chains(run, tables, checkpoints, progressbar)
         correction = log_order_bias_weights(drawn.parents) if run.settings["order_bias"] == "corrected" else None
         weighted = None
         if run.proposal is not None:
-            with suppress(KeyboardInterrupt):  # what was drawn is worth more than an exception
+            # What was drawn is worth more than an exception.
+            with suppress(KeyboardInterrupt), stages.stage("Reweighting"):
                 weighted = reweight_draws(drawn.parents, proposal_store, store, correction, executor, progressbar)
+        stages.finish()
         complete = not drawn.interrupted and (run.proposal is None or weighted is not None)
         if checkpoints is not None and complete and not keep_checkpoints:
             checkpoints.forget(run.key)
