@@ -9,6 +9,7 @@ import numpy as np
 
 from gpn_bayes._util.types import Floats
 from gpn_bayes.posterior.score_noise import DrawnSets, drawn_sets
+from gpn_bayes.sampling.corrected_proposal import Proposal
 from gpn_bayes.sampling.pareto_smoothing import pareto_smooth
 from gpn_bayes.sampling.predicted_scores import PREDICTED, often_drawn, with_predictions
 from gpn_bayes.scores.cache import ScoreCache, ScoreRecord
@@ -43,7 +44,7 @@ class Reweighted(NamedTuple):
 
 def reweight_draws(
     parents: np.ndarray,
-    proposal: ScoreCache,
+    proposal: Proposal,
     target: ScoreCache,
     log_weights: np.ndarray | None = None,
     executor: Executor | None = None,
@@ -57,8 +58,10 @@ def reweight_draws(
     ----------
     parents : ndarray of uint64, shape (chain, draw, node, words)
         DAGs drawn under the proposal score, as parent bits.
-    proposal, target : ScoreCache
-        The score they were drawn under, and the one to weight them to.
+    proposal : Proposal
+        The scores they were drawn under: a `ScoreCache`, or one that was corrected.
+    target : ScoreCache
+        The score to weight them to.
     log_weights : ndarray of shape (chain, draw), optional
         Log weights that the draws have anyway.
     executor : concurrent.futures.Executor, optional

@@ -23,6 +23,7 @@ from gpn_bayes.posterior.diagnostics import (
     weight_warnings,
 )
 from gpn_bayes.sampling.checkpoint import CheckpointStore
+from gpn_bayes.sampling.corrected_proposal import CorrectedProposal
 from gpn_bayes.sampling.options import DEFAULTS, RunOptions
 from gpn_bayes.sampling.order_bias import log_order_bias_weights
 from gpn_bayes.sampling.prepared_run import PreparedRun, prepare
@@ -34,12 +35,15 @@ from gpn_bayes.sampling.result import (
     with_errors,
     with_weights,
 )
-from gpn_bayes.sampling.reweighting import reweight_draws
+from gpn_bayes.sampling.reweighting import Reweighted, reweight_draws
 from gpn_bayes.sampling.rounds import grow
 from gpn_bayes.sampling.run_chains import run_chains
 from gpn_bayes.sampling.score_tables import Tabulator
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.workers import check_executor
+
+# Of the draws, what weights must leave for them to be kept.
+_EVEN_SHARE = 0.8
 
 
 def sample(
@@ -218,6 +222,16 @@ def draw(
             # What was drawn is worth more than an exception.
             with suppress(KeyboardInterrupt), stages.stage("Reweighting"):
                 weighted = reweight_draws(drawn.parents, proposal_store, store, correction, executor, progressbar)
+        if weighted is not None and audited is not None and _are_uneven(weighted):
+            with suppress(KeyboardInterrupt):
+                closer = CorrectedProposal(drawn.parents, proposal_store, store)
+                with stages.stage("Sampling"):
+                    tables = tabulator.tables(space, correction=closer)
+                    again = run_chains(run, tables, checkpoints, progressbar, name="Again")
+                with stages.stage("Reweighting"):
+                    bias = log_order_bias_weights(again.parents) if correction is not None else None
+                    weighted = reweight_draws(again.parents, closer, store, bias, executor, progressbar)
+                drawn, correction = again, bias
         stages.finish()
         complete = not drawn.interrupted and (run.proposal is None or weighted is not None)
         if checkpoints is not None and complete and not keep_checkpoints:
@@ -238,6 +252,12 @@ def draw(
     else:
         post = with_weights(post, weighted)
     return with_caveats(post, run)
+
+
+def _are_uneven(weighted: Reweighted) -> bool:
+    """Return whether weights leave so little of the draws that it pays to draw again, under what is known by then."""
+    weights = np.exp(weighted.log_weights)
+    return weight_ess(weights) < _EVEN_SHARE * weights.size
 
 
 def run_warnings(post: GraphPosterior, draws: int) -> list[str]:

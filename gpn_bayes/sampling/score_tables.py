@@ -11,6 +11,7 @@ from gpn_bayes._util.progress import progress_bar
 from gpn_bayes.candidates.parent_space import ParentSpace
 from gpn_bayes.kernels.subsets import members_of
 from gpn_bayes.mcmc.tables import ScoreTables, build_tables
+from gpn_bayes.sampling.corrected_proposal import CorrectedProposal
 from gpn_bayes.sampling.scored_sets import ScoredSets
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.prior import GraphPrior
@@ -55,12 +56,24 @@ class Tabulator:
         """Return whether the tables of a space hold only those of its sets that are worth a score."""
         return not self.store.scorer.closed_form and space.size > MAX_ALL_SLOW
 
-    def tables(self, space: ParentSpace, power: float = 1.0) -> ScoreTables:
-        """Return the tables of a space, of the scores and the prior to a power."""
+    def tables(
+        self, space: ParentSpace, power: float = 1.0, correction: CorrectedProposal | None = None
+    ) -> ScoreTables:
+        """Return the tables of a space.
+
+        Parameters
+        ----------
+        space : ParentSpace
+            The space.
+        power : float
+            The power of scores and prior.
+        correction : CorrectedProposal, optional
+            What to add to the scores, where not all sets have one.
+        """
         if self.leaves_out(space):
             if not any(self.scored.counts):
                 self.scored.begin(space)
-            parts = [self._scored_table(space, i) for i in range(len(space.lists))]
+            parts = [self._scored_table(space, i, correction) for i in range(len(space.lists))]
         else:
             parts = self._full_tables(space)
         own, beside = ([power * part for part in kind] for kind in zip(*parts, strict=True))
@@ -78,7 +91,9 @@ class Tabulator:
                 self._known[i] = (_key(space, i), self._look_up(space, i), self._look_up_beside(space, i))
         return [self._known[i][1:] for i in range(len(space.lists))]
 
-    def _scored_table(self, space: ParentSpace, i: int) -> tuple[np.ndarray, np.ndarray]:
+    def _scored_table(
+        self, space: ParentSpace, i: int, correction: CorrectedProposal | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the same with minus infinity for sets that have no score."""
         own, others = space.lists[i], space.outside[i]
         bits = {j: 1 << b for b, j in enumerate(own)}
@@ -86,7 +101,10 @@ class Tabulator:
         table = np.full(1 << len(own), -np.inf)
         beside = np.full((len(others), len(table)), -np.inf)
         node = self.scored.nodes[i]
-        for parents, score in zip(node.places, node.scores.tolist(), strict=True):
+        scores = node.scores
+        if correction is not None:
+            scores = scores + correction.corrections(i, list(node.places))
+        for parents, score in zip(node.places, scores.tolist(), strict=True):
             if space.holds(i, set(parents)):
                 mask = sum(bits.get(j, 0) for j in parents)
                 outside = [rows[j] for j in parents if j not in bits]

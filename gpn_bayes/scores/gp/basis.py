@@ -8,7 +8,9 @@ functions U are chosen from the longest length scale down, and the first m of th
 theta on: K_theta = U C(theta) U', with C(theta) a matrix of size m. Its Cholesky factor B(theta) is tabulated.
 """
 
+import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,8 @@ _SAMPLED = (1.0, 1.4, 2.0, 3.3)
 _NODE_TOLERANCE = 3e-14
 # Nodes are chosen among the pivots for a somewhat shorter length scale.
 _SHRINK = 1.5
+# Of many points, those serve that are a length scale over this apart: the kernel hardly changes in between.
+_STEPS = 50
 _CHUNK = 8192
 # Functions are added for the length scale at which every second cell begins.
 _CELLS_A_LEVEL = 2
@@ -41,6 +45,15 @@ def _kernel(squares: Floats, theta: float) -> Floats:
     """Return the squared-exponential kernel, given squared distances."""
     kernel = squares * (-0.5 / theta**2)
     return np.exp(kernel, out=kernel)
+
+
+def _thinned(points: Floats, theta: float) -> Floats:
+    """Return the first of many sorted points in each step of a grid that is much finer than the length scale."""
+    if len(points) <= MANY_ROWS:
+        return points
+    steps = np.floor(points * (_STEPS / theta))
+    kept: Floats = points[np.concatenate([[True], steps[1:] > steps[:-1]])]
+    return kept
 
 
 def _pivots(points: Floats, theta: float) -> Floats:
@@ -73,7 +86,7 @@ def _features(points: Floats, centres: Floats, theta: float) -> Floats:
 
 def _interpolate(points: Floats, theta: float) -> tuple[Floats, Floats]:
     """Return nodes for functions of length scale theta or more, and the weights W of every point."""
-    centres = _pivots(points, theta / _SHRINK)
+    centres = _pivots(_thinned(points, theta / _SHRINK), theta / _SHRINK)
     q, r, order = qr(_features(centres, centres, theta).T, mode="economic", pivoting=True)
     sizes = np.abs(np.diag(r))
     m = int((sizes > _NODE_TOLERANCE * sizes[0]).sum())
@@ -278,7 +291,13 @@ class Basis:
     def _read_variables(self) -> None:
         n_rows, n = self.values.shape
         tolerance = self.tolerance / min(n_rows, MANY_ROWS)
-        variables = [_Variable(self._rows.nodes(i)[0], self._rows.gram(i, i), n_rows, tolerance) for i in range(n)]
+
+        def read(i: int) -> _Variable:
+            return _Variable(self._rows.nodes(i)[0], self._rows.gram(i, i), n_rows, tolerance)
+
+        # In threads of its own: numpy lets go of the interpreter, and whoever needs a score has to wait for this.
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            variables = list(pool.map(read, range(n)))
         self._coefficients = np.concatenate([variable.coefficients for variable in variables])
         self._cells = np.empty((n, CELLS, 2), np.int64)
         begin = 0
