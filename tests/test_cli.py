@@ -1,6 +1,7 @@
 """The command line: what it writes and prints, and that it keeps its hands off other runs."""
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -18,7 +19,9 @@ from typer.testing import CliRunner
 import gpn_bayes as gpn
 from gpn_bayes.cli import app, main
 from gpn_bayes.posterior.questions import Question
+from gpn_bayes.sampling import sample as sampling
 from tests.command_line import call, check_refused
+from tests.running import STRICT_PYTHON
 
 NAMES = ["TNF-α", "IL 6", "erk", "akt", "mek", "p-38"]
 QUICK = ("--sampler", "partition", "--draws", "200", "--tune", "50", "--quiet")
@@ -380,3 +383,27 @@ def test_compare_aligns_variables_by_name(results, frame, tmp_path, capsys):
     _, shown, messages = call(capsys, "compare", results["exact"], tmp_path / "o")
     assert "mean absolute difference 0.0000, correlation 1.0000" in shown
     assert "different data" in messages
+
+
+def test_warm_up_runs_every_sampler(capsys, monkeypatch):
+    samplers = set()
+    draw = sampling.draw
+    monkeypatch.setattr(sampling, "draw", lambda run, **rest: samplers.add(run.plan.sampler) or draw(run, **rest))
+    code, shown, messages = call(capsys, "warm-up")
+    assert code == 0 and shown == "" and re.search(r"compiled in \d+ s; later runs need not\n$", messages)
+    assert samplers == {"exact", "partition", "order"}
+
+
+@pytest.mark.slow
+def test_after_warm_up_runs_compile_nothing(tmp_path):
+    """With an empty cache: as many files after runs of three kinds as before."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [*STRICT_PYTHON, "-m", "gpn_bayes.cli"]
+    subprocess.run([*command, "warm-up"], check=True, env=environment, cwd=tmp_path)
+    compiled = sorted(tmp_path.rglob("*.nbc"))
+    assert len(compiled) > 100
+    gpn.datasets.sachs().to_csv(tmp_path / "sachs.csv", index=False)
+    gpn.datasets.sachs()[["raf", "mek", "erk"]].to_csv(tmp_path / "three.csv", index=False)
+    for run in (["sachs.csv"], ["sachs.csv", "--candidates", "3"], ["three.csv", "--score", "gp"]):
+        subprocess.run([*command, "run", *run, "--draws", "20", "--tune", "20"], env=environment, cwd=tmp_path)
+    assert sorted(tmp_path.rglob("*.nbc")) == compiled

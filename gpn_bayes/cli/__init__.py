@@ -1,4 +1,4 @@
-"""The command line: ``gpn-bayes run``, ``demo``, ``query``, ``compare``, ``estimate``, ``federate``, ``private-k2``."""
+"""The command line: ``gpn-bayes run``, ``demo``, ``query``, ``compare``, ``estimate``, ``federate`` and others."""
 
 import sys
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 import gpn_bayes
-from gpn_bayes.cli import compare, estimate, federate, private_k2, query, run, screen
+from gpn_bayes.cli import compare, estimate, federate, private_k2, query, run, screen, warm_up
 
 app = typer.Typer(
     name="gpn-bayes",
@@ -21,6 +21,7 @@ app.command("demo")(run.run_demo)
 app.command("query")(query.answer)
 app.command("compare")(compare.compare_runs)
 app.command("estimate")(estimate.estimate_file)
+app.command("warm-up")(warm_up.warm_up)
 app.add_typer(federate.app, name="federate")
 app.add_typer(private_k2.app, name="private-k2")
 
