@@ -200,3 +200,17 @@ def test_only_sets_of_the_space_are_scored(few_are_many):
         assert all(
             space.holds(i, set(parents)) and not prior.forbidden[list(parents), i].any() for parents in node.places
         )
+
+
+def test_a_space_that_grows_beyond_what_is_scored_in_full(monkeypatch):
+    """The first round scores all sets, later ones those that count; none is left with the sets it begins with."""
+    data = simulated(8)
+    settings = {"score": SLOW, "prior": "fair", "random_seed": 1, "progressbar": False, "sampler": "partition"}
+    monkeypatch.setattr(score_tables, "MAX_ALL_SLOW", 80)  # eight nodes with eight sets each, and one with 14
+    few = dict.fromkeys(data.columns, []) | {data.columns[0]: [data.columns[1]]}
+    post = gpn.sample(data, candidates=few, plus_one=True, draws=1500, **settings)
+    assert len(post.settings["candidates"]["rounds"]) > 2
+    assert 0 < post.diagnostics().scored_sets < post.diagnostics().conceivable_sets
+    run, tabulator, growth = grown(data)
+    expected = exact_probabilities(tabulator.tables(growth.space)).edge_probabilities
+    np.testing.assert_allclose(post.edge_probabilities(), expected, atol=0.05)

@@ -270,7 +270,8 @@ class Diagnostics:
         """The figures of the sampling, in one sentence."""
         noise = self._told_noise() + self._told_sets()
         if self.sampler == "exact" and self.reweighted == "no":
-            return f"Edge probabilities sum over all networks; {self.draws} independent draws{noise}."
+            scored = " of scored parent sets" if self.conceivable_sets else ""
+            return f"Edge probabilities sum over all networks{scored}; {self.draws} independent draws{noise}."
         if self.sampler == "exact":
             return f"{self.draws} independent draws{self._told_weights()}{noise}."
         if self.chains == 1:

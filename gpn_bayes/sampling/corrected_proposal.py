@@ -9,8 +9,7 @@ from gpn_bayes._util.types import Floats
 from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.sampling.predicted_scores import often_drawn
 from gpn_bayes.scores.cache import ScoreCache
-
-ParentSet = tuple[int, ...]
+from gpn_bayes.scores.workers import ParentSet
 
 
 class Proposal(Protocol):

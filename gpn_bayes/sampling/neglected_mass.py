@@ -9,7 +9,8 @@ import numpy as np
 
 from gpn_bayes._util.types import Floats
 from gpn_bayes.candidates.costs import number_of_sets
-from gpn_bayes.sampling.scored_sets import Contexts, NodeSets, ParentSet, ScoredSets
+from gpn_bayes.sampling.scored_sets import Contexts, NodeSets, ScoredSets
+from gpn_bayes.scores.workers import ParentSet
 
 # Sets audited of each node.
 PER_NODE = 10
@@ -81,13 +82,12 @@ def audit(scored: ScoredSets, contexts: Sequence[Contexts], max_parents: int | N
         conceivable += number_of_sets(len(others) - len(required), limit - len(required))
         sampler = _Sampler(own, np.exp(log_p) @ context.weights, others, limit)
         samples += [(i, *sampler.draw(rng)) for _ in range(PER_NODE if limit > len(required) else 0)]
-    unscored = [(i, parents) for i, parents, _ in samples if parents not in scored.nodes[i].places]
-    known = set(unscored)
-    scored.add(unscored)
+    left_out = {(i, parents) for i, parents, _ in samples if parents not in scored.nodes[i].places}
+    scored.add(sorted(left_out))
     masses = np.zeros(n * PER_NODE)
     for k, (i, parents, probability) in enumerate(samples):
         place = scored.nodes[i].places.get(parents)
-        if (i, parents) in known and place is not None:
+        if (i, parents) in left_out and place is not None:
             inside = contexts[i].nodes[:, list(parents)].all(axis=1)
             log_ratios = np.where(inside, scored.nodes[i].scores[place] - sums[i], -np.inf)
             masses[k] = np.exp(log_ratios) @ contexts[i].weights / probability

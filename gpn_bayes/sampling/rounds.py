@@ -84,8 +84,7 @@ def grow(
     space = run.parent_space(lists)
     rounds: list[Round] = []
     expands = run.expand is not None and any(space.outside)
-    leaves_out = tabulator.leaves_out(space)
-    if not expands and not leaves_out:
+    if not expands and not tabulator.leaves_out(space):
         return Growth(space, rounds, None)
     n = len(lists)
     rule = GrowthRule(run.expand or THRESHOLD, limit=most_candidates(n), most=grown_up_to(n, run.drawn_under))
@@ -94,6 +93,7 @@ def grow(
     counts = [0] * n
     while len(rounds) < MAX_ROUNDS:
         name = f"Round {len(rounds) + 1}"
+        leaves_out = tabulator.leaves_out(space)
         drawn = run_chains(run, tabulator.tables(space), checkpoints, progressbar, plan, name)
         if drawn.interrupted:
             raise KeyboardInterrupt(_INTERRUPTED)
@@ -105,7 +105,7 @@ def grow(
         rounds.append(done)
         if done.added > 0:
             space = run.parent_space(lists)
-        stable = done.is_stable(space)
+        stable = done.is_stable(space) and tabulator.leaves_out(space) == leaves_out
         if leaves_out:
             contexts = drawn_contexts(dags)
             used = tabulator.scored.drawn_since(drawn.parents, counts)

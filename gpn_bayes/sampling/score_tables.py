@@ -15,14 +15,13 @@ from gpn_bayes.sampling.corrected_proposal import CorrectedProposal
 from gpn_bayes.sampling.scored_sets import ScoredSets
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.prior import GraphPrior
+from gpn_bayes.scores.workers import ParentSet
 
 # Closed-form scores are stored up to here; beyond, computing them again is quicker than reading them.
 _MAX_STORED_CLOSED_FORM = 200_000
 
 # Of scores without a closed form, all are computed where there are no more than this; else those that count.
 MAX_ALL_SLOW = 1000
-
-ParentSet = tuple[int, ...]
 
 
 @dataclass
@@ -53,8 +52,11 @@ class Tabulator:
         self.scored = ScoredSets(self.store, self.prior, self.executor, self.progressbar)
 
     def leaves_out(self, space: ParentSpace) -> bool:
-        """Return whether the tables of a space hold only those of its sets that are worth a score."""
-        return not self.store.scorer.closed_form and space.size > MAX_ALL_SLOW
+        """Return whether the tables of a space hold only those of its sets that are worth a score.
+
+        They do so for good once those of an earlier space did.
+        """
+        return any(self.scored.counts) or (not self.store.scorer.closed_form and space.size > MAX_ALL_SLOW)
 
     def tables(
         self, space: ParentSpace, power: float = 1.0, correction: CorrectedProposal | None = None

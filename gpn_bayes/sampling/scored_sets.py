@@ -21,8 +21,7 @@ from gpn_bayes.candidates.parent_space import ParentSpace
 from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.prior import GraphPrior
-
-ParentSet = tuple[int, ...]
+from gpn_bayes.scores.workers import ParentSet
 
 # The log of the smallest probability that counts. Nearby sets gain about as much by a further parent: within this.
 LOG_NEGLIGIBLE = np.log(1e-3)
