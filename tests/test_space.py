@@ -116,7 +116,7 @@ def test_by_default_all_others_are_candidates_while_a_step_stays_cheap():
 def test_slow_scores_keep_all_others_as_long_as_quick_ones():
     assert [method_for(n, SlowScore(), max_parents=5) for n in (3, MAX_TABULATED + 1)] == ["all others"] * 2
     assert [method_for(n, SlowScore(), max_parents=5) for n in (MAX_TABULATED + 2, 20, N)] == ["greedy"] * 3
-    for n, sampler in ((16, "exact"), (17, "partition")):
+    for n, sampler in ((15, "exact"), (16, "partition")):
         assert prepare(DATA[NAMES[:n]], RunOptions(SlowScore(), max_parents=5)).plan.sampler == sampler
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from gpn_bayes._util.types import Floats
 from gpn_bayes.posterior.score_noise import drawn_sets
-from gpn_bayes.sampling.predicted_scores import often_drawn
+from gpn_bayes.sampling.predicted_scores import often_drawn, ridge
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.workers import ParentSet
 
@@ -21,28 +21,24 @@ class Proposal(Protocol):
 
 
 class CorrectedProposal:
-    """The proposal score with the gap to the target score added: a set's own, or its node's mean over the draws.
+    """The proposal score with the gap to the target score added: a set's own, or one predicted from those of others.
 
     Parameters
     ----------
     parents : ndarray of uint64, shape (chain, draw, node, words)
         DAGs drawn under the proposal score.
     proposal, target : ScoreCache
-        The scores; the target scores of sets that were drawn often must be known.
+        The scores. Those of sets that were drawn often are taken for known, and computed where they aren't.
     """
 
     def __init__(self, parents: np.ndarray, proposal: ScoreCache, target: ScoreCache) -> None:
-        sets = drawn_sets(parents)
-        counts = np.bincount(sets.places.ravel(), minlength=len(sets.keys))
         self._proposal = proposal
         self._gaps: list[dict[ParentSet, float]] = [{} for _ in proposal.scorer.names]
-        totals = np.zeros((len(self._gaps), 2))
-        for (i, own), often, count in zip(sets.keys, often_drawn(sets), counts.tolist(), strict=True):
+        sets = drawn_sets(parents)
+        for (i, own), often in zip(sets.keys, often_drawn(sets), strict=True):
             gap = target.get(i, own) - proposal.get(i, own) if often else np.nan
             if np.isfinite(gap):
                 self._gaps[i][own] = gap
-                totals[i] += count * gap, count
-        self._usual = totals[:, 0] / np.maximum(totals[:, 1], 1)
 
     def values(self, node: int, sets: Sequence[ParentSet]) -> Floats:
         """Return the corrected scores of some parent sets of a node."""
@@ -50,5 +46,17 @@ class CorrectedProposal:
 
     def corrections(self, node: int, sets: Sequence[ParentSet]) -> Floats:
         """Return what is added to the proposal scores of some parent sets of a node."""
-        gaps, usual = self._gaps[node], float(self._usual[node])
-        return np.array([gaps.get(parents, usual) for parents in sets])
+        gaps = self._gaps[node]
+        if not gaps:
+            return np.zeros(len(sets))
+        n = len(self._gaps)
+        predicted, _ = ridge(_indicators(list(gaps), n), np.array(list(gaps.values())), _indicators(sets, n))
+        return np.array([gaps.get(parents, guess) for parents, guess in zip(sets, predicted.tolist(), strict=True)])
+
+
+def _indicators(sets: Sequence[ParentSet], n: int) -> Floats:
+    """Return which nodes are in each set, as zeros and ones."""
+    rows = np.zeros((len(sets), n))
+    for row, parents in zip(rows, sets, strict=True):
+        row[list(parents)] = 1.0
+    return rows

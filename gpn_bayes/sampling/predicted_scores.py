@@ -74,19 +74,26 @@ def _predict(sets: DrawnSets, known: np.ndarray, gaps: np.ndarray) -> tuple[np.n
     for node in np.unique(nodes):
         own = nodes == node
         values = gaps[own[known]]
-        predicted[own], left_out = _ridge(features[own & known], values, features[own])
+        predicted[own], left_out = ridge(features[own & known], values, features[own])
         # A node's only known set can't be predicted from others of that node.
         off = left_out if len(values) > 1 else gaps - gaps.mean()
         errors[own] = np.sqrt((off**2).mean())
     return predicted, errors
 
 
-def _ridge(given: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def ridge(given: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return ridge predictions at the wanted rows, and the leave-one-out residuals of the given ones.
 
     With centred features X, centred values y and penalty r, the effects are b = (X'X + r I)^-1 X'y (Hoerl & Kennard
     1970). Row i, had it been left out of the fit, would have the residual (y_i - x_i'b) / (1 - h_i), where
     h_i = x_i'(X'X + r I)^-1 x_i + 1 / rows is its leverage (Allen 1974, PRESS).
+
+    Parameters
+    ----------
+    given, values : ndarray
+        Features, one row each, and values.
+    wanted : ndarray
+        Features of the rows to predict.
     """
     centre, mean = given.mean(axis=0), values.mean()
     centred = given - centre

@@ -10,7 +10,7 @@ import numpy as np
 
 import gpn_bayes
 from gpn_bayes import scores
-from gpn_bayes.candidates.costs import AUTO_EXACT_NODES
+from gpn_bayes.candidates.costs import AUTO_EXACT_NODES, AUTO_EXACT_SLOW
 from gpn_bayes.candidates.growth import THRESHOLD
 from gpn_bayes.candidates.parent_space import ParentSpace, with_parents_from_outside
 from gpn_bayes.candidates.spaces import SearchSpace, read_space
@@ -125,7 +125,7 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
         max_parents,
         table,
         scorer if proposal is None else proposal,
-        exact=_may_be_exact(options, n),
+        exact=_may_be_exact(options, n, scorer),
         steps=options.chains * (options.draws + options.tune) * thin,
     )
     outside, threshold = _parents_from_outside(options, space.estimated)
@@ -173,10 +173,10 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
     )
 
 
-def _may_be_exact(options: RunOptions, n: int) -> bool:
+def _may_be_exact(options: RunOptions, n: int, scorer: Scorer) -> bool:
     """Return whether the options can mean the exact sampler, for which all others are candidates."""
     if options.sampler == "auto":
-        return n <= AUTO_EXACT_NODES and options.plus_one is not True
+        return n <= (AUTO_EXACT_NODES if scorer.closed_form else AUTO_EXACT_SLOW) and options.plus_one is not True
     return options.sampler == "exact" and n <= exact_draws.MAX_NODES
 
 

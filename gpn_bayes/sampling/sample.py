@@ -42,8 +42,10 @@ from gpn_bayes.sampling.score_tables import Tabulator
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.workers import check_executor
 
-# Of the draws, what weights must leave for them to be kept.
+# Where weights leave a smaller share of the draws, DAGs are drawn again, at most this often, under the target scores
+# that are known by then.
 _EVEN_SHARE = 0.8
+_MAX_ATTEMPTS = 2
 
 
 def sample(
@@ -87,8 +89,8 @@ def sample(
         "exact" draws independently and, unless the draws are weighted to another score, knows edge
         probabilities without Monte Carlo error, for up to 17 variables (at 17 it takes a gigabyte);
         "partition" is MCMC under the uniform prior over DAGs; "order" is MCMC that favours DAGs with
-        many orders, unless corrected. "auto" is exact for up to 16 variables, unless parents from outside the
-        candidates are allowed, else partition.
+        many orders, unless corrected. "auto" is exact for up to 16 variables (15 where scores have no closed form,
+        such as "gp"), unless parents from outside the candidates are allowed, else partition.
     draws, tune : int
         DAGs to keep of each chain, and DAGs to drop before.
     chains : int
@@ -222,16 +224,21 @@ def draw(
             # What was drawn is worth more than an exception.
             with suppress(KeyboardInterrupt), stages.stage("Reweighting"):
                 weighted = reweight_draws(drawn.parents, proposal_store, store, correction, executor, progressbar)
-        if weighted is not None and audited is not None and _are_uneven(weighted):
+        seen = drawn.parents
+        for attempt in range(_MAX_ATTEMPTS if audited is not None else 0):
+            if weighted is None or _effective_share(weighted) >= _EVEN_SHARE:
+                break
             with suppress(KeyboardInterrupt):
-                closer = CorrectedProposal(drawn.parents, proposal_store, store)
+                closer = CorrectedProposal(seen, proposal_store, store)
                 with stages.stage("Sampling"):
                     tables = tabulator.tables(space, correction=closer)
-                    again = run_chains(run, tables, checkpoints, progressbar, name="Again")
+                    again = run_chains(run, tables, checkpoints, progressbar, name=f"Sampling {attempt + 2}")
                 with stages.stage("Reweighting"):
                     bias = log_order_bias_weights(again.parents) if correction is not None else None
-                    weighted = reweight_draws(again.parents, closer, store, bias, executor, progressbar)
-                drawn, correction = again, bias
+                    reweighted = reweight_draws(again.parents, closer, store, bias, executor, progressbar)
+                seen = np.concatenate([seen, again.parents], axis=1)
+                if _effective_share(reweighted) > _effective_share(weighted):
+                    drawn, correction, weighted = again, bias, reweighted
         stages.finish()
         complete = not drawn.interrupted and (run.proposal is None or weighted is not None)
         if checkpoints is not None and complete and not keep_checkpoints:
@@ -254,10 +261,10 @@ def draw(
     return with_caveats(post, run)
 
 
-def _are_uneven(weighted: Reweighted) -> bool:
-    """Return whether weights leave so little of the draws that it pays to draw again, under what is known by then."""
+def _effective_share(weighted: Reweighted) -> float:
+    """Return what share of the draws the weights leave."""
     weights = np.exp(weighted.log_weights)
-    return weight_ess(weights) < _EVEN_SHARE * weights.size
+    return weight_ess(weights) / weights.size
 
 
 def run_warnings(post: GraphPosterior, draws: int) -> list[str]:
