@@ -83,8 +83,11 @@ def test_corrections_are_gaps_where_these_are_known_and_predictions_elsewhere():
 def test_ctrl_c_while_drawing_again_keeps_the_draws_made_before(monkeypatch):
     run_chains = sampling.run_chains
 
+    attempts = []
+
     def interrupted(*arguments, name="Sampling", **settings):
         if name != "Sampling":
+            attempts.append(name)
             raise KeyboardInterrupt
         return run_chains(*arguments, **settings)
 
@@ -92,5 +95,5 @@ def test_ctrl_c_while_drawing_again_keeps_the_draws_made_before(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that the weights are uneven
         post = drawn(sampler="exact")
-    assert post.log_score.shape == (4, 1000)
+    assert post.log_score.shape == (4, 1000) and attempts == ["Sampling 2"]
     assert post.diagnostics().weight_share < 0.5

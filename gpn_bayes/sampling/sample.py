@@ -225,14 +225,16 @@ def draw(
             with suppress(KeyboardInterrupt), stages.stage("Reweighting"):
                 weighted = reweight_draws(drawn.parents, proposal_store, store, correction, executor, progressbar)
         seen = drawn.parents
-        for attempt in range(_MAX_ATTEMPTS if audited is not None else 0):
-            if weighted is None or _effective_share(weighted) >= _EVEN_SHARE:
-                break
-            with suppress(KeyboardInterrupt):
+        with suppress(KeyboardInterrupt):  # ends the attempts; the draws made before stay
+            for attempt in range(_MAX_ATTEMPTS if audited is not None else 0):
+                if weighted is None or _effective_share(weighted) >= _EVEN_SHARE:
+                    break
                 closer = CorrectedProposal(seen, proposal_store, store)
                 with stages.stage("Sampling"):
                     tables = tabulator.tables(space, correction=closer)
                     again = run_chains(run, tables, checkpoints, progressbar, name=f"Sampling {attempt + 2}")
+                if again.interrupted:
+                    break
                 with stages.stage("Reweighting"):
                     bias = log_order_bias_weights(again.parents) if correction is not None else None
                     reweighted = reweight_draws(again.parents, closer, store, bias, executor, progressbar)

@@ -78,8 +78,9 @@ class Tabulator:
             parts = [self._scored_table(space, i, correction) for i in range(len(space.lists))]
         else:
             parts = self._full_tables(space)
-        own, beside = ([power * part for part in kind] for kind in zip(*parts, strict=True))
-        return build_tables(space.lists, own, space.outside, beside)
+        if power != 1.0:
+            parts = [(power * own, power * beside) for own, beside in parts]
+        return build_tables(space.lists, [own for own, _ in parts], space.outside, [beside for _, beside in parts])
 
     def _full_tables(self, space: ParentSpace) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return the scores of all sets of each node: of its candidates, and with each parent from outside."""
