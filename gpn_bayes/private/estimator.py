@@ -1,6 +1,5 @@
 """Private K2 as a learner: both parties on one machine, in two processes."""
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -12,7 +11,7 @@ from typing import Self
 
 import pandas as pd
 
-import gpn_bayes
+from gpn_bayes._util.processes import package_environment
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.orders import read_order
@@ -173,8 +172,6 @@ def _throw_away_credentials(folder: Path) -> tuple[Credentials, Credentials]:
 @contextmanager
 def _process(payload: str, errors: Path) -> Iterator[subprocess.Popen[str]]:
     """Start the second party, and see to it that it doesn't outlive the first."""
-    home = str(Path(gpn_bayes.__file__).parents[1])
-    paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
     with errors.open("w") as stderr:
         process = subprocess.Popen(
             [sys.executable, "-m", "gpn_bayes.private.second_party"],
@@ -182,7 +179,7 @@ def _process(payload: str, errors: Path) -> Iterator[subprocess.Popen[str]]:
             stdout=subprocess.PIPE,
             stderr=stderr,
             text=True,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+            env=package_environment(),
         )
         with process:
             try:

@@ -27,6 +27,7 @@ from gpn_bayes.sampling.corrected_proposal import CorrectedProposal
 from gpn_bayes.sampling.options import DEFAULTS, RunOptions
 from gpn_bayes.sampling.order_bias import log_order_bias_weights
 from gpn_bayes.sampling.prepared_run import PreparedRun, prepare
+from gpn_bayes.sampling.rehearsal import compile_first
 from gpn_bayes.sampling.result import (
     draws_under_score,
     exact_answers,
@@ -210,6 +211,8 @@ def draw(
         if store.connection is not None and run.random_seed is not None:
             checkpoints = CheckpointStore(store.connection)
         stages = Stages(progressbar)
+        with stages.stage("Compiling"):
+            compile_first(run, progressbar)
         with stages.stage("Candidates"):
             candidates = find_candidates(run.space, SpaceContext(run.data, proposal_store, executor, progressbar))
         tabulator = Tabulator(proposal_store, run.prior, executor, progressbar)
