@@ -1,6 +1,6 @@
 """Scored parent sets of every node, best first, and the best of them within a set of nodes.
 
-A set of nodes is a row of 64-bit words, so that networks of up to 256 variables have room.
+A set of nodes is a row of 64-bit words, so that networks of any size have room.
 """
 
 from typing import NamedTuple

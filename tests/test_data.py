@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from gpn_bayes import Dataset, SufficientStatistics
+from gpn_bayes._util.checks import MAX_VARIABLES
 from gpn_bayes.data import MAX_INTEGER_LEVELS, read_data
-from gpn_bayes.data.reading import MAX_VARIABLES
 from gpn_bayes.scores import BGe
 
 

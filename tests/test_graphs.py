@@ -90,7 +90,7 @@ def test_networkx_round_trip_keeps_all_nodes_in_order():
     np.testing.assert_array_equal(graphs.as_adjacency(graph, NAMES), CHAIN)
 
 
-@pytest.mark.parametrize("n", [1, 5, 63, 64, 65, 130, 256])
+@pytest.mark.parametrize("n", [1, 5, 63, 64, 65, 130, 256, 1024])
 def test_pack_sets_the_bits_it_says_and_unpack_reads_them(n):
     adjacency = np.random.default_rng(n).integers(0, 2, size=(2, 3, n, n)).astype(np.int8)
     packed = graphs.pack(adjacency)
@@ -104,8 +104,8 @@ def test_pack_sets_the_bits_it_says_and_unpack_reads_them(n):
 
 
 def test_pack_and_unpack_refuse_what_does_not_fit():
-    with pytest.raises(ValueError, match="1 to 256 nodes; received 257"):
-        graphs.pack(np.zeros((257, 257)))
+    with pytest.raises(ValueError, match="1 to 1024 nodes; received 1025"):
+        graphs.pack(np.zeros((1025, 1025)))
     with pytest.raises(ValueError, match=r"received int64 of shape \(3, 1\)"):
         graphs.unpack(np.zeros((3, 1), np.int64), 3)
     with pytest.raises(ValueError, match="higher bit"):
@@ -261,3 +261,15 @@ def test_functions_take_networkx_graphs_too():
     assert graphs.ancestors(graph)[0, 2]
     assert graphs.cpdag(graph).sum() == 4
     assert graphs.count_linear_extensions(graph) == 1
+
+
+@pytest.mark.parametrize("n", [3, 64, 70])
+def test_parents_of_a_node_and_shares_of_edges_are_those_of_the_matrices(n):
+    rng = np.random.default_rng(n)
+    adjacency = rng.integers(0, 2, size=(2, 5, n, n)).astype(np.int8)
+    weights = rng.random((2, 5))
+    packed = graphs.pack(adjacency)
+    for node in (0, n - 1):
+        np.testing.assert_array_equal(graphs.parents_of(packed, node), adjacency[..., node])
+    expected = np.einsum("cdij,cd->cij", adjacency, weights) / weights.sum(axis=1)[:, None, None]
+    np.testing.assert_allclose(graphs.edge_shares(packed, weights), expected, atol=1e-12)

@@ -23,6 +23,12 @@ def drawn(request):
 # Errors of estimates
 
 
+def moments_of(features, weights, fallback_ess):
+    """Return the moments of features (chain, draw, feature) of draws that are all distinct."""
+    flat = features.reshape(-1, features.shape[-1])
+    return weighted_moments(flat, np.arange(len(flat)).reshape(weights.shape), weights, fallback_ess)
+
+
 def test_errors_follow_the_weighted_formula(drawn):
     post, _ = drawn
     w = post.weights / post.weights.mean()
@@ -44,7 +50,7 @@ def test_error_is_that_of_independent_weighted_draws():
     for _ in range(300):
         f = rng.random((4, 100)) < 0.3
         weights = np.exp(rng.normal(0, 0.8, f.shape)) * np.where(f, 0.5, 1.0)
-        found.append(weighted_moments(f[..., None], weights, 1.0))
+        found.append(moments_of(f[..., None], weights, 1.0))
     values = np.array([moments.value[0] for moments in found])
     diagnosed = np.array([moments.mcse[0] for moments in found])
     assert values.std() == pytest.approx(np.sqrt((diagnosed**2).mean()), rel=0.15)
@@ -60,7 +66,7 @@ def test_statuses():
     features[:, ::2, 3] = 1
     features[:, :, 4] = 2.5
     features[0, 3, 5] = 1  # one chain moved, once
-    moments = weighted_moments(features, np.ones((3, draws)), 33.0)
+    moments = moments_of(features, np.ones((3, draws)), 33.0)
     assert moments.status.tolist() == ["never", "always", "chains disagree", "sampled", "constant", "sampled"]
     np.testing.assert_allclose(moments.value, [0, 1, 1 / 3, 0.5, 2.5, 1 / 60])
     np.testing.assert_array_equal(np.isnan(moments.mcse), [True, True, True, False, True, False])
@@ -70,7 +76,7 @@ def test_statuses():
 
 
 def test_too_few_draws_have_no_error():
-    moments = weighted_moments(np.array([[[0.0], [1.0], [0.0]]]), np.ones((1, 3)), 3.0)
+    moments = moments_of(np.array([[[0.0], [1.0], [0.0]]]), np.ones((1, 3)), 3.0)
     assert moments.value[0] == pytest.approx(1 / 3)
     assert np.isnan(moments.mcse[0])
     assert np.isnan(ess_of(np.array([[1.0, 2.0, 3.0]])))

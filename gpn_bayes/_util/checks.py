@@ -6,6 +6,9 @@ from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
 
+# With more, a node could have fewer than five candidates beside parents from outside: see `candidates.costs`.
+MAX_VARIABLES = 1024
+
 
 def check_count(name: str, value: Any, least: int = 0) -> None:
     """Refuse a setting that isn't a whole number, or is below the least.

@@ -76,8 +76,8 @@ def most_candidates(n: int) -> int:
 
     Examples
     --------
-    >>> most_candidates(40), most_candidates(100), most_candidates(256)
-    (14, 12, 9)
+    >>> most_candidates(40), most_candidates(100), most_candidates(1024)
+    (14, 12, 5)
     """
     return min(MAX_TABULATED, int(np.log2(MAX_OUTSIDE / n**2)))
 

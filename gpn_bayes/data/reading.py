@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gpn_bayes._util.checks import check_choice, check_count
+from gpn_bayes._util.checks import MAX_VARIABLES, check_choice, check_count
 from gpn_bayes._util.types import Bools
 from gpn_bayes.data.columns import Column, Source, read_column
 from gpn_bayes.data.files import FileTable, check_file, is_parquet, read_cells, read_parquet
@@ -17,7 +17,6 @@ from gpn_bayes.data.levels import FEW_LEVELS, cut, labels
 from gpn_bayes.data.notation import COMMA, POINT, find_notation, is_number, is_whole, parse, parse_plain
 from gpn_bayes.data.problems import Problem, argument, raise_problems
 
-MAX_VARIABLES = 256
 MISSING_CHOICES = ("error", "drop")
 _OF_FILES = ("sep", "decimal", "encoding", "sheet")
 

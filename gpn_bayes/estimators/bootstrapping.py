@@ -82,15 +82,15 @@ class BootstrapResult(GraphQueries):
         return f"bootstrap frequencies of {self.learner}, {self.resamples} resamples"
 
     def _moments(self, features_of: Callable[[np.ndarray], np.ndarray]) -> Moments:
-        distinct, _, inverse = self._distinct
-        features = np.asarray(features_of(distinct), dtype=float).reshape(len(distinct), -1)
+        _, _, inverse = self._distinct
+        features = self._features(features_of).astype(float)
         count = len(inverse)
-        shares = np.bincount(inverse) / count
-        value = shares @ features
+        times = np.bincount(inverse)
+        value = times @ features / count
         same = (features == features[0]).all(axis=0)
         error = np.full(len(value), np.nan)
         if not same.all():
-            error[~same] = np.sqrt(shares @ (features - value)[:, ~same] ** 2 / (count - 1))
+            error[~same] = np.sqrt(times @ (features - value)[:, ~same] ** 2 / count / (count - 1))
         status = np.where(same, "constant", "sampled").astype(object)
         status[same & (features[0] == 0)] = "never"
         status[same & (features[0] == 1)] = "always"
@@ -120,7 +120,7 @@ class BootstrapResult(GraphQueries):
         dags, _, inverse = self._distinct
         shares = np.bincount(inverse) / len(inverse)
         for k in np.argsort(-shares, kind="stable"):
-            graph = graphs.to_networkx(dags[k], self.names)
+            graph = graphs.to_networkx(graphs.unpack(dags[k], len(self.names)), self.names)
             graph.graph["frequency"] = float(shares[k])
             yield graph
 

@@ -14,7 +14,7 @@ from gpn_bayes.graphs.counting import (
     enumerate_dags,
     log_linear_extensions,
 )
-from gpn_bayes.graphs.packing import pack, unpack
+from gpn_bayes.graphs.packing import edge_shares, pack, parents_of, unpack
 from gpn_bayes.graphs.structure import (
     ancestors,
     cpdag,
@@ -31,6 +31,7 @@ __all__ = [
     "count_linear_extensions",
     "cpdag",
     "d_separated",
+    "edge_shares",
     "enumerate_dags",
     "graph_names",
     "is_acyclic",
@@ -38,6 +39,7 @@ __all__ = [
     "markov_blankets",
     "node_index",
     "pack",
+    "parents_of",
     "to_networkx",
     "topological_order",
     "unpack",

@@ -5,16 +5,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpn_bayes._util.types import Adjacency, Words
+from gpn_bayes._util.checks import MAX_VARIABLES
+from gpn_bayes._util.types import Adjacency, Floats, Words
 from gpn_bayes.graphs.adjacency import as_stack
-
-MAX_NODES = 256
 
 
 def _words(n: int) -> int:
     """Return how many 64-bit words hold the parents of one of n nodes."""
-    if not 1 <= n <= MAX_NODES:
-        raise ValueError(f"packed graphs must have 1 to {MAX_NODES} nodes; received {n}")
+    if not 1 <= n <= MAX_VARIABLES:
+        raise ValueError(f"packed graphs must have 1 to {MAX_VARIABLES} nodes; received {n}")
     return -(-n // 64)
 
 
@@ -24,7 +23,7 @@ def pack(adjacency: NDArray[Any]) -> Words:
     Parameters
     ----------
     adjacency : array of shape (..., n, n)
-        One graph or many, n at most 256.
+        One graph or many, n at most 1024.
 
     Returns
     -------
@@ -59,6 +58,42 @@ def unpack(parents: NDArray[Any], n: int) -> Adjacency:
         )
     if n % 64 and (parents[..., -1] >> np.uint64(n % 64)).any():
         raise ValueError(f"parents must be among the {n} nodes; received a higher bit")
-    octets = np.ascontiguousarray(parents, dtype="<u8").view(np.uint8)
-    bits = np.unpackbits(octets, axis=-1, count=n, bitorder="little")
-    return np.ascontiguousarray(bits.swapaxes(-1, -2)).view(np.int8)
+    return np.ascontiguousarray(_bits(parents, n).swapaxes(-1, -2)).view(np.int8)
+
+
+def parents_of(parents: Words, node: int) -> Adjacency:
+    """Return which nodes are parents of one node, int8 of shape (..., n), given packed parents.
+
+    Examples
+    --------
+    >>> parents_of(np.array([[0], [1], [3]], dtype=np.uint64), 2).tolist()
+    [1, 1, 0]
+    """
+    return _bits(parents[..., node, :], parents.shape[-2]).view(np.int8)
+
+
+def edge_shares(parents: Words, weights: Floats) -> Floats:
+    """Return the weighted share of the DAGs of each chain that have an edge, of shape (chain, n, n), rows parents.
+
+    Parameters
+    ----------
+    parents : ndarray of uint64, shape (chain, draw, n, words)
+        The DAGs.
+    weights : ndarray of shape (chain, draw)
+        Their weights.
+
+    Examples
+    --------
+    >>> edge_shares(np.array([[[[0], [1]], [[0], [0]]]], dtype=np.uint64), np.array([[3.0, 1.0]])).tolist()
+    [[[0.0, 0.75], [0.0, 0.0]]]
+    """
+    shares = weights / weights.sum(axis=1, keepdims=True)
+    # Node by node, as all adjacency matrices of a long run would take gigabytes.
+    nodes = [np.einsum("cdi,cd->ci", parents_of(parents, node), shares) for node in range(parents.shape[2])]
+    return np.stack(nodes, axis=2)
+
+
+def _bits(words: Words, n: int) -> NDArray[np.uint8]:
+    """Return the first n bits of words, along the last axis."""
+    octets = np.ascontiguousarray(words, dtype="<u8").view(np.uint8)
+    return np.unpackbits(octets, axis=-1, count=n, bitorder="little")

@@ -151,7 +151,7 @@ def plot_running(
     draw = np.arange(1, total.shape[1] + 1)
     looks = zip(palette.series(len(chosen)), palette.dashes(len(chosen)), strict=True)
     for (i, j), name, (colour, dash) in zip(chosen, names, looks, strict=True):
-        share = np.cumsum(post.weights * post.adjacency[..., i, j], axis=1) / total
+        share = np.cumsum(post.weights * graphs.parents_of(post.parents, j)[..., i], axis=1) / total
         marker = "." if total.shape[1] == 1 else ""
         ax.plot(draw, share.T, color=colour, linestyle=dash, linewidth=1.1, alpha=0.85, marker=marker)
         handles.append(Line2D([], [], color=colour, linestyle=dash, label=name))
@@ -177,10 +177,10 @@ def _pairs(post: DrawnPosterior, edges: Any) -> list[tuple[int, int]]:
 
 def _most_different(post: DrawnPosterior) -> list[tuple[int, int]]:
     """Return the edges on which chains differ most, of those that not all draws agree on."""
-    weights = post.weights[..., None, None]
-    by_chain = (post.adjacency * weights).sum(axis=1) / weights.sum(axis=1)
+    by_chain = graphs.edge_shares(post.parents, post.weights)
     gaps = by_chain.max(axis=0) - by_chain.min(axis=0)
-    varies = (post.adjacency != post.adjacency[:1, :1]).any(axis=(0, 1))
+    some, all_of_them = (reduce(post.parents, axis=(0, 1)) for reduce in (np.bitwise_or.reduce, np.bitwise_and.reduce))
+    varies = graphs.unpack(some & ~all_of_them, len(post.names))
     open_by = np.abs(by_chain.mean(axis=0) - 0.5)
     places = [(int(i), int(j)) for i, j in np.argwhere(varies)]
     return sorted(places, key=lambda place: (-gaps[place], open_by[place]))[:_MOST_EDGES]

@@ -49,10 +49,11 @@ def averaged_order(post: GraphCollection) -> np.ndarray:
     dags, _, inverse = post._distinct
     weights = getattr(post, "weights", None)
     shares = np.bincount(inverse, None if weights is None else weights.ravel())
-    paths = np.zeros(dags.shape[1:])
+    n = len(post.names)
+    paths = np.zeros((n, n))
     for begin in range(0, len(dags), _CHUNK):
         part = slice(begin, begin + _CHUNK)
-        paths += np.einsum("d,dij->ij", shares[part], graphs.ancestors(dags[part]).astype(float))
+        paths += np.einsum("d,dij->ij", shares[part], graphs.ancestors(graphs.unpack(dags[part], n)).astype(float))
     paths /= shares.sum()
     return np.argsort(np.round(paths.sum(axis=0) - paths.sum(axis=1), 9), kind="stable")
 

@@ -313,8 +313,7 @@ class Diagnostics:
 
 def diagnose(post: DrawnPosterior) -> Diagnostics:
     """Return the diagnostics of a posterior."""
-    by_chain = np.einsum("cdij,cd->cij", post.adjacency, post.weights) / post.weights.sum(axis=1)[:, None, None]
-    gap, edge = largest_gap(by_chain, post.names)
+    gap, edge = largest_gap(graphs.edge_shares(post.parents, post.weights), post.names)
     chains, draws = post.log_score.shape
     pareto_k = post.settings.get("pareto_k")
     reweight = post.settings.get("reweight")
@@ -366,10 +365,12 @@ def _most_errors(errors: np.ndarray) -> float:
 def edge_r_hats(post: DrawnPosterior, varies: np.ndarray) -> np.ndarray:
     """Return R-hat of every edge that varies, by its place in the flattened adjacency matrix; NaN for the others."""
     n = len(post.names)
-    result = np.full(n * n, np.nan)
-    traces = post.adjacency.reshape(*post.log_score.shape, n * n)
-    result[varies] = binary_r_hats(np.moveaxis(traces, -1, 0))[varies]
-    return result
+    result = np.full((n, n), np.nan)
+    parent, child = np.divmod(varies, n)
+    for node in np.unique(child):
+        chosen = parent[child == node]
+        result[chosen, node] = binary_r_hats(np.moveaxis(graphs.parents_of(post.parents, node), -1, 0)[chosen])
+    return result.ravel()
 
 
 def weight_ess(weights: np.ndarray) -> float:
@@ -449,7 +450,7 @@ def have_converged(parents: np.ndarray, log_scores: np.ndarray, planned: int | N
     chains, draws = log_scores.shape
     if draws < 4:
         return False
-    by_chain = np.array([graphs.unpack(own, parents.shape[2]).mean(axis=0) for own in parents])
+    by_chain = graphs.edge_shares(parents, np.ones(log_scores.shape))
     gap = (by_chain.max(axis=0) - by_chain.min(axis=0)).max()
     excused = max(GAP_LIMIT, chance_gap(draws if planned is None else planned))
     # Where the log score never changes it has neither R-hat nor effective draws: then the edges alone tell.

@@ -63,7 +63,7 @@ def exact_moments(value: np.ndarray, noise: np.ndarray | None = None) -> Moments
     return Moments(value, error, np.full_like(value, np.inf), np.full(len(value), "exact"))
 
 
-def weighted_moments(features: np.ndarray, weights: np.ndarray, fallback_ess: float) -> Moments:
+def weighted_moments(features: np.ndarray, which: np.ndarray, weights: np.ndarray, fallback_ess: float) -> Moments:
     """Return the weighted mean of each feature with its error.
 
     For a feature f with weights w, z_t = w_t (f_t - f^) / mean(w): the error of f^ is that of the mean of
@@ -71,8 +71,10 @@ def weighted_moments(features: np.ndarray, weights: np.ndarray, fallback_ess: fl
 
     Parameters
     ----------
-    features : ndarray of shape (chain, draw, feature)
-        Values of the features.
+    features : ndarray of shape (dag, feature)
+        Values of the features of distinct DAGs.
+    which : ndarray of int, shape (chain, draw)
+        Which of them each draw is.
     weights : ndarray of shape (chain, draw)
         Weights of the draws, any scale.
     fallback_ess : float
@@ -86,10 +88,9 @@ def weighted_moments(features: np.ndarray, weights: np.ndarray, fallback_ess: fl
     """
     step = max(1, _CHUNK // weights.size)
     w = weights / weights.mean()
-    by_feature = np.ascontiguousarray(np.moveaxis(features, -1, 0))
     # At least one part, which may be empty.
-    starts = range(0, max(len(by_feature), 1), step)
-    parts = [_some_moments(by_feature[start : start + step], w, fallback_ess) for start in starts]
+    starts = range(0, max(features.shape[1], 1), step)
+    parts = [_some_moments(features[:, start : start + step].T[:, which], w, fallback_ess) for start in starts]
     return Moments(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 

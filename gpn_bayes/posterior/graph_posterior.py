@@ -114,8 +114,7 @@ class GraphPosterior(GraphQueries, DrawPictures):
         """What the errors of the scores do to the answers; None where there are none."""
         if self.score_errors is None:
             return None
-        _, first, inverse = self._distinct
-        parents = self.parents.reshape(-1, *self.parents.shape[2:])[first]
+        parents, first, inverse = self._distinct
         errors = self.score_errors.reshape(-1, len(self.names))[first]
         return ScoreNoise(parents, np.bincount(inverse, self.weights.ravel()), errors)
 
@@ -125,10 +124,9 @@ class GraphPosterior(GraphQueries, DrawPictures):
             dags, probabilities = self._listed
             features = np.asarray(features_of(dags), dtype=float).reshape(len(dags), -1)
             return self._exactly(probabilities @ features, features_of)
-        distinct, _, inverse = self._distinct
-        features = np.asarray(features_of(distinct)).reshape(len(distinct), -1)
+        features = self._features(features_of)
         moments = weighted_moments(
-            features[inverse].reshape(*self.log_score.shape, -1), self.weights, self._ess_of_log_score
+            features, self._distinct[2].reshape(self.log_score.shape), self.weights, self._ess_of_log_score
         )
         if self._noise is None:
             return moments
@@ -138,8 +136,7 @@ class GraphPosterior(GraphQueries, DrawPictures):
         """Return exact means with the error that the scores leave in them, as the draws tell it."""
         if self._noise is None:
             return exact_moments(value)
-        distinct, _, _ = self._distinct
-        features = np.asarray(features_of(distinct)).reshape(len(distinct), -1)
+        features = self._features(features_of)
         same = (features == features[0]).all(axis=0)
         noise = np.where(same, self._noise.bound(value - features[0]), self._noise.errors_of(features))
         return exact_moments(value, noise)
@@ -150,7 +147,7 @@ class GraphPosterior(GraphQueries, DrawPictures):
     def _edge_moments(self) -> Moments:
         if self.exact is not None:
             return self._exactly(self.exact.edges.ravel(), lambda dags: dags)
-        return self._moments(lambda dags: dags)
+        return self._drawn_edge_moments()
 
     def _joined_moments(self, i: Sequence[int] | np.ndarray, j: Sequence[int] | np.ndarray) -> Moments:
         if self.exact is None:
@@ -187,7 +184,7 @@ class GraphPosterior(GraphQueries, DrawPictures):
             sets = [tuple(self.names[c] for b, c in enumerate(chosen) if mask >> b & 1) for mask in masks]
             table = pd.DataFrame({"parents": sets, "probability": probability[masks]})
         else:
-            columns = self.adjacency[..., i].reshape(-1, len(self.names))
+            columns = graphs.parents_of(self.parents, i).reshape(-1, len(self.names))
             distinct, inverse = np.unique(columns, axis=0, return_inverse=True)
             weight = np.bincount(inverse.reshape(-1), self.weights.ravel())
             sets = [tuple(self.names[j] for j in np.flatnonzero(row)) for row in distinct]
@@ -199,7 +196,7 @@ class GraphPosterior(GraphQueries, DrawPictures):
     def map(self) -> DiGraph:
         """Return the drawn DAG of the highest score; its log score is in ``graph.graph["log_score"]``."""
         best = np.unravel_index(int(self.log_score.argmax()), self.log_score.shape)
-        graph = graphs.to_networkx(self.adjacency[best], self.names)
+        graph = graphs.to_networkx(graphs.unpack(self.parents[best], len(self.names)), self.names)
         graph.graph["log_score"] = float(self.log_score[best])
         return graph
 
@@ -223,16 +220,16 @@ class GraphPosterior(GraphQueries, DrawPictures):
         ([('erk', 'akt'), ('mek', 'raf')], 0.215)
         """
         if not distinct:
-            flat = self.adjacency.reshape(-1, *self.adjacency.shape[2:])
+            flat = self.parents.reshape(-1, *self.parents.shape[2:])
             for dag, score, weight in zip(flat, self.log_score.flat, self.weights.flat, strict=True):
-                graph = graphs.to_networkx(dag, self.names)
+                graph = graphs.to_networkx(graphs.unpack(dag, len(self.names)), self.names)
                 graph.graph.update(log_score=float(score), weight=float(weight))
                 yield graph
             return
         dags, first, inverse = self._distinct
         probability = np.bincount(inverse, self.weights.ravel()) / self.weights.sum()
         for k in np.argsort(-probability, kind="stable"):
-            graph = graphs.to_networkx(dags[k], self.names)
+            graph = graphs.to_networkx(graphs.unpack(dags[k], len(self.names)), self.names)
             graph.graph.update(log_score=float(self.log_score.flat[first[k]]), probability=float(probability[k]))
             yield graph
 

@@ -32,7 +32,7 @@ class GraphCollection(Protocol):
     @property
     @abstractmethod
     def _distinct(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The distinct DAGs, the first draw of each, and which one each draw is."""
+        """The distinct DAGs as parent bits, the first draw of each, and which one each draw is."""
 
     @abstractmethod
     def edge_probabilities(self) -> pd.DataFrame:

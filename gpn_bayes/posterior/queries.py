@@ -16,6 +16,9 @@ from gpn_bayes.posterior.estimate import Estimate, Moments
 from gpn_bayes.posterior.pictures import EdgePictures
 from gpn_bayes.posterior.questions import Question, read_question
 
+# Entries of adjacency matrices to have at once: all those of thousands of large DAGs would take gigabytes.
+_CHUNK = 50_000_000
+
 
 class GraphQueries(EdgePictures, ABC):
     """DAGs over the same variables, and what can be asked of them.
@@ -39,7 +42,18 @@ class GraphQueries(EdgePictures, ABC):
 
     @cached_property
     def _edge_moments(self) -> Moments:
-        return self._moments(lambda dags: dags)
+        return self._drawn_edge_moments()
+
+    def _drawn_edge_moments(self) -> Moments:
+        """Return the estimates of all edges; those that were never drawn, which are most, are one column."""
+        ever = graphs.unpack(np.bitwise_or.reduce(self.parents, axis=(0, 1)), len(self.names))
+        i, j = np.nonzero(ever)
+        # No node is its own parent.
+        i, j = np.append(i, 0), np.append(j, 0)
+        moments = self._moments(lambda dags: dags[:, i, j])
+        column = np.full(ever.size, len(i) - 1)
+        column[i[:-1] * len(self.names) + j[:-1]] = np.arange(len(i) - 1)
+        return Moments(*(values[column] for values in moments))
 
     @cached_property
     def adjacency(self) -> Adjacency:
@@ -59,11 +73,18 @@ class GraphQueries(EdgePictures, ABC):
 
     @cached_property
     def _distinct(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The distinct drawn DAGs, the first draw of each, and which one each draw is."""
+        """The distinct drawn DAGs as parent bits, the first draw of each, and which one each draw is."""
         flat = self.parents.reshape(self.parents.shape[0] * self.parents.shape[1], -1)
         _, first, inverse = np.unique(flat, axis=0, return_index=True, return_inverse=True)
-        shape = self.parents.shape[2:]
-        return graphs.unpack(flat[first].reshape(-1, *shape), len(self.names)), first, inverse.reshape(-1)
+        return flat[first].reshape(-1, *self.parents.shape[2:]), first, inverse.reshape(-1)
+
+    def _features(self, features_of: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """Return features of the distinct drawn DAGs, one row each."""
+        distinct, _, _ = self._distinct
+        n = len(self.names)
+        step = max(1, _CHUNK // n**2)
+        parts = [features_of(graphs.unpack(distinct[at : at + step], n)) for at in range(0, len(distinct), step)]
+        return np.concatenate([np.asarray(part).reshape(len(part), -1) for part in parts])
 
     def _estimate(self, features_of: Callable[[np.ndarray], np.ndarray]) -> Estimate:
         moments = self._moments(features_of)

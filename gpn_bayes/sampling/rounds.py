@@ -97,17 +97,16 @@ def grow(
         drawn = run_chains(run, tabulator.tables(space), checkpoints, progressbar, plan, name)
         if drawn.interrupted:
             raise KeyboardInterrupt(_INTERRUPTED)
-        dags = drawn.parents.reshape(-1, *drawn.parents.shape[2:])
         done = Round(0, 0, 0)
         if expands:
-            probabilities = graphs.unpack(dags, n).mean(axis=0)
+            probabilities = graphs.edge_shares(drawn.parents, np.ones(drawn.parents.shape[:2])).mean(axis=0)
             lists, done = rule.next_lists(space, np.where(run.prior.required, 1.0, probabilities))
         rounds.append(done)
         if done.added > 0:
             space = run.parent_space(lists)
         stable = done.is_stable(space) and tabulator.leaves_out(space) == leaves_out
         if leaves_out:
-            contexts = drawn_contexts(dags)
+            contexts = drawn_contexts(drawn.parents)
             used = tabulator.scored.drawn_since(drawn.parents, counts)
             counts = tabulator.scored.counts
             flat = run_chains(run, tabulator.tables(space, _FLAT), checkpoints, progressbar, plan, f"{name}, flat")
