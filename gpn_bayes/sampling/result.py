@@ -53,7 +53,7 @@ def draws_under_score(
         settings["converged"] = drawn.converged
     if drawn.interrupted:
         settings["interrupted"] = True
-    if run.plan.temperatures > 1:
+    if drawn.betas.shape[1] > 1:
         tried, made = drawn.exchanges.sum(axis=0).T
         settings |= {"betas": drawn.betas.mean(axis=0).tolist(), "exchange_rates": (made / tried).tolist()}
     return GraphPosterior(

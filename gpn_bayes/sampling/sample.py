@@ -22,6 +22,7 @@ from gpn_bayes.posterior.diagnostics import (
     weight_ess,
     weight_warnings,
 )
+from gpn_bayes.sampling.agreeing_chains import run_agreeing_chains
 from gpn_bayes.sampling.checkpoint import CheckpointStore
 from gpn_bayes.sampling.corrected_proposal import CorrectedProposal
 from gpn_bayes.sampling.options import DEFAULTS, RunOptions
@@ -38,7 +39,6 @@ from gpn_bayes.sampling.result import (
 )
 from gpn_bayes.sampling.reweighting import Reweighted, reweight_draws
 from gpn_bayes.sampling.rounds import grow
-from gpn_bayes.sampling.run_chains import run_chains
 from gpn_bayes.sampling.score_tables import Tabulator
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.workers import check_executor
@@ -110,7 +110,8 @@ def sample(
         times the planned length; memory stays as planned. If even that isn't enough, a warning says so.
     temperatures : int, default 1
         More than one couples every chain of the partition sampler to copies of itself under flattened scores, which
-        cross what it can't; each takes as long as the chain. Try 4 to 8 where chains don't agree.
+        cross what it can't; each takes as long as the chain. Try 4 to 8 where chains don't agree. Chains under slow
+        scores, such as "gp", are coupled to 4 by themselves if they don't.
     prior : {"uniform", "fair"}, table of edge probabilities, or GraphPrior
         See `gpn_bayes.scores.GraphPrior`.
     required, forbidden : edges (parent, child)
@@ -220,7 +221,7 @@ def draw(
             space, rounds, audited = grow(run, candidates.lists, tabulator, checkpoints, progressbar)
             tables = tabulator.tables(space)
         with stages.stage("Sampling"):
-            drawn = run_chains(run, tables, checkpoints, progressbar)
+            drawn = run_agreeing_chains(run, tables, checkpoints, progressbar)
         correction = log_order_bias_weights(drawn.parents) if run.settings["order_bias"] == "corrected" else None
         weighted = None
         if run.proposal is not None:
@@ -235,7 +236,7 @@ def draw(
                 closer = CorrectedProposal(seen, proposal_store, store)
                 with stages.stage("Sampling"):
                     tables = tabulator.tables(space, correction=closer)
-                    again = run_chains(run, tables, checkpoints, progressbar, name=f"Sampling {attempt + 2}")
+                    again = run_agreeing_chains(run, tables, checkpoints, progressbar, f"Sampling {attempt + 2}")
                 if again.interrupted:
                     break
                 with stages.stage("Reweighting"):
