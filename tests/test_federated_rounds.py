@@ -1,5 +1,7 @@
 """Rounds of a run: what a client answers, resends and refuses; what the coordinator adds up and remembers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,8 +15,10 @@ from gpn_bayes.federated.processes.client_store import ClientStore
 from gpn_bayes.federated.processes.coordinator_store import CoordinatorStore
 from gpn_bayes.federated.requests import Request
 from gpn_bayes.federated.session import ClientSession
+from gpn_bayes.secure import fixed_point, key_exchange
 from gpn_bayes.secure.key_exchange import Signer, fingerprint
 from gpn_bayes.secure.link import ProtocolError
+from gpn_bayes.wire import arrays
 from gpn_bayes.wire import federation_pb2 as messages
 from gpn_bayes.wire.certificates import new_authority, new_party
 from tests.federation import DescentParticipant, in_memory, tables
@@ -59,6 +63,50 @@ def test_an_answer_is_resent_byte_for_byte():
     state = session.participant.state()["velocity"].copy()
     assert session.answer(0, request()) == first
     np.testing.assert_array_equal(session.participant.state()["velocity"], state)
+
+
+def test_a_key_that_two_clients_have_is_refused(monkeypatch):
+    """Even if it came with all proofs: c, in league with the coordinator, shows a's key as its own."""
+    monkeypatch.setattr(key_exchange, "check_key", lambda *given: None)
+    joined = {name: ClientSession(PLAN, name, participant(name)) for name in NAMES}
+    keys = {name: session.signed_key(SIGNERS[name]) for name, session in joined.items()}
+    copied = replace(keys["c"], public_key=keys["a"].public_key)
+    with pytest.raises(ProtocolError, match="^the clients of a run must have different keys; two have the same$"):
+        joined["b"].accept_keys([keys["a"], keys["b"], copied], FINGERPRINTS)
+    assert not joined["b"].keyed
+
+
+def test_a_client_set_back_in_time_never_uses_a_mask_twice(tmp_path):
+    """An older copy of a client's file, and another request in the round that the newer one had answered."""
+    session = sessions()["a"]
+    with ClientStore(tmp_path / "state.sqlite") as store:
+        session.answer(0, request())
+        store.save(session, "table")
+    kept = (tmp_path / "state.sqlite").read_bytes()
+    first = words(session.answer(1, request(0.25)))
+    (tmp_path / "old.sqlite").write_bytes(kept)
+    with ClientStore(tmp_path / "old.sqlite") as store:
+        older = store.load(PLAN, "a", "table", lambda: participant("a"), FINGERPRINTS)
+    second = words(older.answer(1, request(0.5)))
+    numbers = [participant_after(first_request) for first_request in (0.25, 0.5)]
+    encoded = [fixed_point.encode(value["step"], len(NAMES)) for value in numbers]
+    of_masked = fixed_point.total(np.stack([first, fixed_point.negate(second)]))
+    of_numbers = fixed_point.total(np.stack([encoded[0], fixed_point.negate(encoded[1])]))
+    assert (of_masked != of_numbers).all(), "under one mask the difference of the answers would be that of the numbers"
+    with ClientStore(tmp_path / "state.sqlite") as store:
+        same = store.load(PLAN, "a", "table", lambda: participant("a"), FINGERPRINTS)
+    np.testing.assert_array_equal(words(same.answer(1, request(0.25))), first)
+
+
+def words(answer):
+    return arrays.from_messages(messages.Answer.FromString(answer).values)["step"]
+
+
+def participant_after(value):
+    """Return what client a adds in round 1."""
+    own = participant("a")
+    own.answer("gradient", request().values)
+    return own.answer("gradient", request(value).values)
 
 
 @pytest.mark.parametrize(

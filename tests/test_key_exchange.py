@@ -3,9 +3,20 @@
 from dataclasses import replace
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
 
 from gpn_bayes.secure import key_exchange
-from gpn_bayes.secure.key_exchange import Signer, check_key, fingerprint, new_key, public_key, shared_secret, sign_key
+from gpn_bayes.secure.key_exchange import (
+    SignedKey,
+    Signer,
+    check_key,
+    fingerprint,
+    new_key,
+    public_key,
+    shared_secret,
+    sign_key,
+)
 from gpn_bayes.secure.link import ProtocolError
 from gpn_bayes.wire.certificates import new_authority, new_party
 
@@ -34,6 +45,7 @@ def test_a_signed_key_is_taken():
         ({"signature": SIGNED.signature[:-1] + bytes([SIGNED.signature[-1] ^ 1])}, "must be signed"),
         ({"public_key": public_key(new_key())}, "must be signed"),
         ({"client": "bert"}, "must be signed"),
+        ({"possession": b""}, "must be signed by the private key that belongs to it; it isn't"),
         ({"public_key": b"short"}, "must have 32 bytes; received 5"),
         ({"certificate": BERT.certificate}, "whose fingerprint is known; it has another"),
     ],
@@ -64,3 +76,12 @@ def test_a_key_that_makes_a_known_secret_is_refused():
 def test_nothing_secret_is_printed():
     assert repr(ANNA) == f"Signer({fingerprint(ANNA.certificate)[:16]}…)"
     assert key_exchange.fingerprint(b"") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+
+def test_a_copied_key_is_refused():
+    """Bert signs Anna's key as his own; what he can't do is to sign with it."""
+    statement = key_exchange._statement("bert", b"plan", SIGNED.public_key, BERT.certificate)
+    signature = BERT.private_key.sign(statement, ec.ECDSA(SHA256()))
+    copied = SignedKey("bert", SIGNED.public_key, SIGNED.possession, signature, BERT.certificate)
+    with pytest.raises(ProtocolError, match="^the key of client 'bert' must be signed by the private key"):
+        check_key(copied, b"plan", fingerprint(BERT.certificate))

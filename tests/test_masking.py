@@ -6,7 +6,7 @@ from scipy.stats import chisquare, kstest
 
 from gpn_bayes.secure import fixed_point
 from gpn_bayes.secure.key_exchange import public_key, shared_secret
-from gpn_bayes.secure.masking import mask
+from gpn_bayes.secure.masking import extend, mask
 
 CLIENTS = ("a", "b", "c", "d")
 KEYS = {name: bytes([number + 1]) * 32 for number, name in enumerate(CLIENTS)}
@@ -17,8 +17,11 @@ def secrets(client):
     return {name: shared_secret(KEYS[client], public_key(KEYS[name])) for name in CLIENTS if name != client}
 
 
-def masked(client, values, run="run", round_number=0, request=b"asked"):
-    return mask(fixed_point.encode(values, len(CLIENTS)), client, secrets(client), run, round_number, request)
+def masked(client, values, plan=b"plan", requests=(b"asked",)):
+    transcript = plan
+    for request in requests:
+        transcript = extend(transcript, request)
+    return mask(fixed_point.encode(values, len(CLIENTS)), client, secrets(client), transcript)
 
 
 def byte_p_value(words):
@@ -59,9 +62,16 @@ def test_the_tests_notice_what_is_not_masked(kind):
 
 
 @pytest.mark.parametrize(
-    "change", [{"run": "another"}, {"round_number": 1}, {"request": b"another"}], ids=lambda change: next(iter(change))
+    "change",
+    [
+        {"plan": b"another"},
+        {"requests": (b"asked", b"asked")},
+        {"requests": (b"another",)},
+        {"requests": (b"another", b"asked")},
+    ],
+    ids=["plan", "round", "request", "history"],
 )
-def test_masks_of_another_run_round_or_request_are_independent(change):
+def test_masks_of_another_run_round_request_or_history_are_independent(change):
     first, second = masked("a", np.zeros(N)), masked("a", np.zeros(N), **change)
     difference = fixed_point.total(np.stack([first, fixed_point.negate(second)]))
     assert smallest_p_value(difference) > 1e-4
@@ -81,9 +91,17 @@ def test_sums_over_fewer_clients_look_uniform():
 
 
 def test_clients_that_were_asked_different_things_give_noise():
-    words = [masked(client, np.zeros(N), request=b"one" if client == "a" else b"two") for client in CLIENTS]
+    words = [masked(client, np.zeros(N), requests=(b"one",) if client == "a" else (b"two",)) for client in CLIENTS]
     assert smallest_p_value(fixed_point.total(np.stack(words))) > 1e-4
 
 
 def test_equal_inputs_give_equal_bytes():
     np.testing.assert_array_equal(masked("b", VALUES["small"]), masked("b", VALUES["small"]))
+
+
+def test_a_secret_that_two_pairs_share_gives_no_masks_that_cancel():
+    """A client that copied another's key would have both its masks in every other client's message, with both signs."""
+    same = bytes(range(32))
+    words = fixed_point.encode(np.zeros(N), 3)
+    between = mask(words, "b", {"a": same, "z": same}, b"asked")
+    assert smallest_p_value(between) > 1e-4

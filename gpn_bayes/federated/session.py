@@ -11,7 +11,7 @@ from gpn_bayes.federated.requests import Request
 from gpn_bayes.secure import fixed_point, key_exchange
 from gpn_bayes.secure.key_exchange import SignedKey, Signer
 from gpn_bayes.secure.link import ProtocolError
-from gpn_bayes.secure.masking import mask
+from gpn_bayes.secure.masking import extend, mask
 from gpn_bayes.wire import arrays
 from gpn_bayes.wire import federation_pb2 as messages
 
@@ -34,8 +34,10 @@ class ClientSession:
     ----------
     last_round : int
         The last round that was answered, -1 before the first.
-    last_request, last_answer : bytes
-        The digest of what was asked in it, and the exact bytes of the answer.
+    transcript : bytes
+        The digest of the plan and of all that was asked up to it.
+    last_answer : bytes
+        The exact bytes of the answer.
     """
 
     def __init__(self, plan: Plan, client: str, participant: Participant, private_key: bytes | None = None) -> None:
@@ -47,7 +49,7 @@ class ClientSession:
         self.private_key = key_exchange.new_key() if private_key is None else private_key
         self.signed_keys: tuple[SignedKey, ...] = ()
         self.last_round = -1
-        self.last_request = b""
+        self.transcript = plan.digest
         self.last_answer = b""
         self._secrets: dict[str, bytes] | None = None
 
@@ -70,7 +72,8 @@ class ClientSession:
         Raises
         ------
         ProtocolError
-            For a key that is missing, repeated, unsigned, or of a certificate that isn't known; nothing changes then.
+            For a key that is missing, unsigned, another client's, or of a certificate that isn't known; nothing
+            changes then.
         """
         if sorted(signed.client for signed in signed_keys) != sorted(self.plan.clients):
             raise ProtocolError("there must be one key of each client of the run; received others")
@@ -78,6 +81,8 @@ class ClientSession:
         for name, signed in others.items():
             key_exchange.check_key(signed, self.plan.digest, fingerprints.get(name, ""))
         publics = {signed.client: signed.public_key for signed in signed_keys}
+        if len(set(publics.values())) < len(publics):
+            raise ProtocolError("the clients of a run must have different keys; two have the same")
         if self.signed_keys and publics != {signed.client: signed.public_key for signed in self.signed_keys}:
             raise ProtocolError("the keys of a run must not change; received others than before")
         if publics[self.client] != key_exchange.public_key(self.private_key):
@@ -94,16 +99,17 @@ class ClientSession:
             For a round that is out of turn, or another request in a round that was already answered.
         """
         digest = request.digest
-        if round_number == self.last_round and digest == self.last_request:
+        if round_number == self.last_round and digest == messages.Answer.FromString(self.last_answer).request:
             return self.last_answer
         self._check_turn(round_number)
         numbers = self.participant.answer(request.task, request.values)
-        values = self._hidden(numbers, round_number, digest) if self.plan.secure else _as_floats(numbers)
+        transcript = extend(self.transcript, digest)
+        values = self._hidden(numbers, transcript) if self.plan.secure else _as_floats(numbers)
         message = messages.Answer(
             run=self.plan.run, round=round_number, request=digest, values=arrays.to_messages(values)
         )
         self.last_answer = message.SerializeToString()
-        self.last_round, self.last_request = round_number, digest
+        self.last_round, self.transcript = round_number, transcript
         return self.last_answer
 
     def _check_turn(self, round_number: int) -> None:
@@ -114,13 +120,13 @@ class ClientSession:
         if round_number != self.last_round + 1:
             raise ProtocolError(f"round {self.last_round + 1} is due; received a task of round {round_number}")
 
-    def _hidden(self, numbers: Mapping[str, Floats], round_number: int, request: bytes) -> dict[str, Words]:
+    def _hidden(self, numbers: Mapping[str, Floats], transcript: bytes) -> dict[str, Words]:
         """Return all numbers of an answer, encoded and masked in one piece."""
         assert self._secrets is not None
         encoded = {name: fixed_point.encode(numbers[name], len(self.plan.clients)) for name in sorted(numbers)}
         words = [array.reshape(-1, fixed_point.WORDS) for array in encoded.values()]
         joined = np.concatenate([np.zeros((0, fixed_point.WORDS), np.uint64), *words])
-        masked = mask(joined, self.client, self._secrets, self.plan.run, round_number, request)
+        masked = mask(joined, self.client, self._secrets, transcript)
         ends = np.cumsum([len(part) for part in words])
         parts = np.split(masked, ends[:-1]) if words else []
         return {name: part.reshape(array.shape) for (name, array), part in zip(encoded.items(), parts, strict=True)}

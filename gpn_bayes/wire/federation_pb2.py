@@ -24,15 +24,15 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fgpn_bayes/wire/federation.proto\x12\x0egpn_bayes.wire\"]\n\x05\x41rray\x12\x0c\n\x04name\x18\x01 \x01(\t\x12)\n\x04type\x18\x02 \x01(\x0e\x32\x1b.gpn_bayes.wire.ElementType\x12\r\n\x05shape\x18\x03 \x03(\r\x12\x0c\n\x04\x64\x61ta\x18\x04 \x01(\x0c\"\"\n\x04Poll\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\r\n\x05keyed\x18\x02 \x01(\x08\"j\n\x04Plan\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x0f\n\x07program\x18\x02 \x01(\t\x12\x10\n\x08settings\x18\x03 \x01(\t\x12\x11\n\tvariables\x18\x04 \x03(\t\x12\x0f\n\x07\x63lients\x18\x05 \x03(\t\x12\x0e\n\x06secure\x18\x06 \x01(\x08\"g\n\x0c\x41nnouncement\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x0e\n\x06\x63lient\x18\x02 \x01(\t\x12\x12\n\npublic_key\x18\x03 \x01(\x0c\x12\x11\n\tsignature\x18\x04 \x01(\x0c\x12\x13\n\x0b\x63\x65rtificate\x18\x05 \x01(\x0c\"H\n\x04Keys\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x33\n\rannouncements\x18\x02 \x03(\x0b\x32\x1c.gpn_bayes.wire.Announcement\"W\n\x04Task\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\r\n\x05round\x18\x02 \x01(\x04\x12\x0c\n\x04name\x18\x03 \x01(\t\x12%\n\x06values\x18\x04 \x03(\x0b\x32\x15.gpn_bayes.wire.Array\"4\n\x03\x45nd\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x10\n\x08\x66inished\x18\x02 \x01(\x08\x12\x0e\n\x06reason\x18\x03 \x01(\t\"\x06\n\x04Wait\"\xd1\x01\n\x0bInstruction\x12$\n\x04wait\x18\x01 \x01(\x0b\x32\x14.gpn_bayes.wire.WaitH\x00\x12$\n\x04plan\x18\x02 \x01(\x0b\x32\x14.gpn_bayes.wire.PlanH\x00\x12$\n\x04keys\x18\x03 \x01(\x0b\x32\x14.gpn_bayes.wire.KeysH\x00\x12$\n\x04task\x18\x04 \x01(\x0b\x32\x14.gpn_bayes.wire.TaskH\x00\x12\"\n\x03\x65nd\x18\x05 \x01(\x0b\x32\x13.gpn_bayes.wire.EndH\x00\x42\x06\n\x04kind\"\\\n\x06\x41nswer\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\r\n\x05round\x18\x02 \x01(\x04\x12\x0f\n\x07request\x18\x03 \x01(\x0c\x12%\n\x06values\x18\x04 \x03(\x0b\x32\x15.gpn_bayes.wire.Array\"&\n\x07Refusal\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\x0b\n\tHeartbeat\"\t\n\x07Receipt*O\n\x0b\x45lementType\x12\x1c\n\x18\x45LEMENT_TYPE_UNSPECIFIED\x10\x00\x12\x0b\n\x07\x46LOAT64\x10\x01\x12\t\n\x05INT64\x10\x02\x12\n\n\x06UINT64\x10\x03\x32\xbd\x02\n\nFederation\x12\x39\n\x04Next\x12\x14.gpn_bayes.wire.Poll\x1a\x1b.gpn_bayes.wire.Instruction\x12\x41\n\x08\x41nnounce\x12\x1c.gpn_bayes.wire.Announcement\x1a\x17.gpn_bayes.wire.Receipt\x12\x39\n\x06Submit\x12\x16.gpn_bayes.wire.Answer\x1a\x17.gpn_bayes.wire.Receipt\x12:\n\x06Refuse\x12\x17.gpn_bayes.wire.Refusal\x1a\x17.gpn_bayes.wire.Receipt\x12:\n\x04\x42\x65\x61t\x12\x19.gpn_bayes.wire.Heartbeat\x1a\x17.gpn_bayes.wire.Receiptb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fgpn_bayes/wire/federation.proto\x12\x0egpn_bayes.wire\"]\n\x05\x41rray\x12\x0c\n\x04name\x18\x01 \x01(\t\x12)\n\x04type\x18\x02 \x01(\x0e\x32\x1b.gpn_bayes.wire.ElementType\x12\r\n\x05shape\x18\x03 \x03(\r\x12\x0c\n\x04\x64\x61ta\x18\x04 \x01(\x0c\"\"\n\x04Poll\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\r\n\x05keyed\x18\x02 \x01(\x08\"j\n\x04Plan\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x0f\n\x07program\x18\x02 \x01(\t\x12\x10\n\x08settings\x18\x03 \x01(\t\x12\x11\n\tvariables\x18\x04 \x03(\t\x12\x0f\n\x07\x63lients\x18\x05 \x03(\t\x12\x0e\n\x06secure\x18\x06 \x01(\x08\"{\n\x0c\x41nnouncement\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x0e\n\x06\x63lient\x18\x02 \x01(\t\x12\x12\n\npublic_key\x18\x03 \x01(\x0c\x12\x11\n\tsignature\x18\x04 \x01(\x0c\x12\x13\n\x0b\x63\x65rtificate\x18\x05 \x01(\x0c\x12\x12\n\npossession\x18\x06 \x01(\x0c\"H\n\x04Keys\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x33\n\rannouncements\x18\x02 \x03(\x0b\x32\x1c.gpn_bayes.wire.Announcement\"W\n\x04Task\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\r\n\x05round\x18\x02 \x01(\x04\x12\x0c\n\x04name\x18\x03 \x01(\t\x12%\n\x06values\x18\x04 \x03(\x0b\x32\x15.gpn_bayes.wire.Array\"4\n\x03\x45nd\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x10\n\x08\x66inished\x18\x02 \x01(\x08\x12\x0e\n\x06reason\x18\x03 \x01(\t\"\x06\n\x04Wait\"\xd1\x01\n\x0bInstruction\x12$\n\x04wait\x18\x01 \x01(\x0b\x32\x14.gpn_bayes.wire.WaitH\x00\x12$\n\x04plan\x18\x02 \x01(\x0b\x32\x14.gpn_bayes.wire.PlanH\x00\x12$\n\x04keys\x18\x03 \x01(\x0b\x32\x14.gpn_bayes.wire.KeysH\x00\x12$\n\x04task\x18\x04 \x01(\x0b\x32\x14.gpn_bayes.wire.TaskH\x00\x12\"\n\x03\x65nd\x18\x05 \x01(\x0b\x32\x13.gpn_bayes.wire.EndH\x00\x42\x06\n\x04kind\"\\\n\x06\x41nswer\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\r\n\x05round\x18\x02 \x01(\x04\x12\x0f\n\x07request\x18\x03 \x01(\x0c\x12%\n\x06values\x18\x04 \x03(\x0b\x32\x15.gpn_bayes.wire.Array\"&\n\x07Refusal\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\x0b\n\tHeartbeat\"\t\n\x07Receipt*O\n\x0b\x45lementType\x12\x1c\n\x18\x45LEMENT_TYPE_UNSPECIFIED\x10\x00\x12\x0b\n\x07\x46LOAT64\x10\x01\x12\t\n\x05INT64\x10\x02\x12\n\n\x06UINT64\x10\x03\x32\xbd\x02\n\nFederation\x12\x39\n\x04Next\x12\x14.gpn_bayes.wire.Poll\x1a\x1b.gpn_bayes.wire.Instruction\x12\x41\n\x08\x41nnounce\x12\x1c.gpn_bayes.wire.Announcement\x1a\x17.gpn_bayes.wire.Receipt\x12\x39\n\x06Submit\x12\x16.gpn_bayes.wire.Answer\x1a\x17.gpn_bayes.wire.Receipt\x12:\n\x06Refuse\x12\x17.gpn_bayes.wire.Refusal\x1a\x17.gpn_bayes.wire.Receipt\x12:\n\x04\x42\x65\x61t\x12\x19.gpn_bayes.wire.Heartbeat\x1a\x17.gpn_bayes.wire.Receiptb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'gpn_bayes.wire.federation_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ELEMENTTYPE']._serialized_start=990
-  _globals['_ELEMENTTYPE']._serialized_end=1069
+  _globals['_ELEMENTTYPE']._serialized_start=1010
+  _globals['_ELEMENTTYPE']._serialized_end=1089
   _globals['_ARRAY']._serialized_start=51
   _globals['_ARRAY']._serialized_end=144
   _globals['_POLL']._serialized_start=146
@@ -40,25 +40,25 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PLAN']._serialized_start=182
   _globals['_PLAN']._serialized_end=288
   _globals['_ANNOUNCEMENT']._serialized_start=290
-  _globals['_ANNOUNCEMENT']._serialized_end=393
-  _globals['_KEYS']._serialized_start=395
-  _globals['_KEYS']._serialized_end=467
-  _globals['_TASK']._serialized_start=469
-  _globals['_TASK']._serialized_end=556
-  _globals['_END']._serialized_start=558
-  _globals['_END']._serialized_end=610
-  _globals['_WAIT']._serialized_start=612
-  _globals['_WAIT']._serialized_end=618
-  _globals['_INSTRUCTION']._serialized_start=621
-  _globals['_INSTRUCTION']._serialized_end=830
-  _globals['_ANSWER']._serialized_start=832
-  _globals['_ANSWER']._serialized_end=924
-  _globals['_REFUSAL']._serialized_start=926
-  _globals['_REFUSAL']._serialized_end=964
-  _globals['_HEARTBEAT']._serialized_start=966
-  _globals['_HEARTBEAT']._serialized_end=977
-  _globals['_RECEIPT']._serialized_start=979
-  _globals['_RECEIPT']._serialized_end=988
-  _globals['_FEDERATION']._serialized_start=1072
-  _globals['_FEDERATION']._serialized_end=1389
+  _globals['_ANNOUNCEMENT']._serialized_end=413
+  _globals['_KEYS']._serialized_start=415
+  _globals['_KEYS']._serialized_end=487
+  _globals['_TASK']._serialized_start=489
+  _globals['_TASK']._serialized_end=576
+  _globals['_END']._serialized_start=578
+  _globals['_END']._serialized_end=630
+  _globals['_WAIT']._serialized_start=632
+  _globals['_WAIT']._serialized_end=638
+  _globals['_INSTRUCTION']._serialized_start=641
+  _globals['_INSTRUCTION']._serialized_end=850
+  _globals['_ANSWER']._serialized_start=852
+  _globals['_ANSWER']._serialized_end=944
+  _globals['_REFUSAL']._serialized_start=946
+  _globals['_REFUSAL']._serialized_end=984
+  _globals['_HEARTBEAT']._serialized_start=986
+  _globals['_HEARTBEAT']._serialized_end=997
+  _globals['_RECEIPT']._serialized_start=999
+  _globals['_RECEIPT']._serialized_end=1008
+  _globals['_FEDERATION']._serialized_start=1092
+  _globals['_FEDERATION']._serialized_end=1409
 # @@protoc_insertion_point(module_scope)

@@ -55,18 +55,20 @@ class Plan(_message.Message):
     def __init__(self, run: _Optional[str] = ..., program: _Optional[str] = ..., settings: _Optional[str] = ..., variables: _Optional[_Iterable[str]] = ..., clients: _Optional[_Iterable[str]] = ..., secure: _Optional[bool] = ...) -> None: ...
 
 class Announcement(_message.Message):
-    __slots__ = ("run", "client", "public_key", "signature", "certificate")
+    __slots__ = ("run", "client", "public_key", "signature", "certificate", "possession")
     RUN_FIELD_NUMBER: _ClassVar[int]
     CLIENT_FIELD_NUMBER: _ClassVar[int]
     PUBLIC_KEY_FIELD_NUMBER: _ClassVar[int]
     SIGNATURE_FIELD_NUMBER: _ClassVar[int]
     CERTIFICATE_FIELD_NUMBER: _ClassVar[int]
+    POSSESSION_FIELD_NUMBER: _ClassVar[int]
     run: str
     client: str
     public_key: bytes
     signature: bytes
     certificate: bytes
-    def __init__(self, run: _Optional[str] = ..., client: _Optional[str] = ..., public_key: _Optional[bytes] = ..., signature: _Optional[bytes] = ..., certificate: _Optional[bytes] = ...) -> None: ...
+    possession: bytes
+    def __init__(self, run: _Optional[str] = ..., client: _Optional[str] = ..., public_key: _Optional[bytes] = ..., signature: _Optional[bytes] = ..., certificate: _Optional[bytes] = ..., possession: _Optional[bytes] = ...) -> None: ...
 
 class Keys(_message.Message):
     __slots__ = ("run", "announcements")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from gpn_bayes.federated.interface import Participant
 
+# `request` holds the digest of all requests so far.
 _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS sessions (
         run TEXT PRIMARY KEY, plan TEXT NOT NULL, data_fingerprint TEXT NOT NULL, finished INTEGER NOT NULL,
@@ -42,6 +43,9 @@ class ClientStore:
         self._connection = sqlite.open_store(path)
         for file in Path(path).parent.glob(f"{glob.escape(Path(path).name)}*"):
             file.chmod(0o600)
+        # An answer that has left must still be there after a power cut: another one under the same mask would give both
+        # away.
+        self._connection.execute("PRAGMA synchronous=FULL")
         # Keys of runs that are over must not linger in unused parts of the file.
         self._connection.execute("PRAGMA secure_delete=ON")
         sqlite.create_tables(self._connection, _SCHEMA)
@@ -59,7 +63,7 @@ class ClientStore:
         keys = keys_to_message(session.plan.run, session.signed_keys).SerializeToString()
         row = (
             session.plan.run, session.plan.to_json(), data_fingerprint, 0, session.private_key, keys,
-            session.last_round, session.last_request, session.last_answer, pack(session.participant.state()),
+            session.last_round, session.transcript, session.last_answer, pack(session.participant.state()),
         )  # fmt: skip
         with sqlite.transaction(self._connection) as connection:
             connection.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
@@ -93,7 +97,7 @@ class ClientStore:
         ).fetchone()
         if row is None:
             return None
-        known, known_data, finished, private_key, keys, round_number, request, answer, state = row
+        known, known_data, finished, private_key, keys, round_number, transcript, answer, state = row
         if known != plan.to_json():
             raise ProtocolError("a run's plan must not change after this client joined; received another")
         if known_data != data_fingerprint:
@@ -105,7 +109,7 @@ class ClientStore:
         signed_keys = keys_from_message(messages.Keys.FromString(keys))
         if signed_keys:
             session.accept_keys(signed_keys, fingerprints)
-        session.last_round, session.last_request, session.last_answer = round_number, request, answer
+        session.last_round, session.transcript, session.last_answer = round_number, transcript, answer
         return session
 
     def finish(self, run: str) -> None:

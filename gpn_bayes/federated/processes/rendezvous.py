@@ -107,6 +107,9 @@ class Rendezvous:
             known = self._announcements.get(client)
             if known is not None and known.public_key != announcement.public_key:
                 raise ValueError("the key of a client must not change during a run; received another: start a new run")
+            keys = {message.public_key for name, message in self._announcements.items() if name != client}
+            if self._plan.secure and announcement.public_key in keys:
+                raise ValueError("the clients of a run must have different keys; received one that another client has")
             if known is None:
                 _log.info("client %r joined", client)
                 self._announcements[client] = announcement

@@ -34,13 +34,14 @@ def plan_from_message(message: messages.Plan) -> Plan:
 def key_to_message(run: str, key: SignedKey) -> messages.Announcement:
     """Return a client's key as a message."""
     return messages.Announcement(
-        run=run, client=key.client, public_key=key.public_key, signature=key.signature, certificate=key.certificate
-    )
+        run=run, client=key.client, public_key=key.public_key, possession=key.possession, signature=key.signature,
+        certificate=key.certificate,
+    )  # fmt: skip
 
 
 def key_from_message(message: messages.Announcement) -> SignedKey:
     """Return the key that a message holds."""
-    return SignedKey(message.client, message.public_key, message.signature, message.certificate)
+    return SignedKey(message.client, message.public_key, message.possession, message.signature, message.certificate)
 
 
 def keys_to_message(run: str, keys: Iterable[SignedKey]) -> messages.Keys:
