@@ -287,6 +287,11 @@ def own_copy(tables: ScoreTables) -> ScoreTables:
     return tables._replace(layout=tables.layout.copy())
 
 
+def outside_counts(tables: ScoreTables) -> Ints:
+    """Return how many nodes each node may have as an outside candidate."""
+    return tables.layout[:, _N_OUTSIDE].copy()
+
+
 def outside_places(tables: ScoreTables) -> Ints:
     """Return which outside node is the outside candidate of each node; -1 where there are none."""
     return tables.layout[:, _OUTSIDE_PLACE].copy()

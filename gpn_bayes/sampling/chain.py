@@ -2,11 +2,13 @@
 
 import time
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from gpn_bayes.sampling.chain_kinds import Arrays, MarkovChain
+from gpn_bayes.sampling.chain_kinds import MarkovChain
+from gpn_bayes.sampling.checkpoint import Checkpoint
+from gpn_bayes.sampling.stored_chains import Arrays, check_arrays, check_draws, require
 
 # A block is what Ctrl-C waits for and what a kill can lose, in seconds.
 _BLOCK_SECONDS = 0.3
@@ -103,11 +105,25 @@ class ChainRun:
         """Return what the chain needs to go on."""
         return {"done": np.array([self.done]), "counters": self.chain.counters} | self.chain.state()
 
-    def resume(self, blocks: int, snapshot: Arrays, rng_state: dict[str, Any]) -> None:
-        """Go back to where a snapshot was taken."""
-        self.blocks = blocks
-        self.done = int(snapshot["done"][0])
-        self.chain.counters[:] = snapshot["counters"]
-        self.rng.bit_generator.state = rng_state
-        self.chain.restore({name: values for name, values in snapshot.items() if name not in ("done", "counters")})
-        self.started = True
+    def resume(self, checkpoint: Checkpoint) -> None:
+        """Go back to where a checkpoint was taken.
+
+        Raises
+        ------
+        ValueError
+            If it can't have been taken of this chain.
+        """
+        state = dict(checkpoint.state)
+        counts = {name: state.pop(name, np.empty(0)) for name in ("done", "counters")}
+        check_arrays(counts, {"done": np.empty(1, np.int64), "counters": self.chain.counters}, "the counts of a chain")
+        done = int(counts["done"][0])
+        longest = self.plan.tune + self.plan.length_of(MAX_EXTENSIONS if self.plan.until_converged else 0)
+        require(0 <= done <= longest and bool((counts["counters"] >= 0).all()), "the counts of a chain")
+        check_draws(checkpoint.draws, len(self.chain.tables.layout), max(done - self.plan.tune, 0))
+        try:
+            self.rng.bit_generator.state = checkpoint.rng_state
+        except (ValueError, TypeError, KeyError, OverflowError):
+            require(False, "the generator of a chain")
+        self.chain.restore(state)
+        self.chain.counters[:] = counts["counters"]
+        self.blocks, self.done, self.started = checkpoint.n_blocks, done, True

@@ -19,8 +19,15 @@ from gpn_bayes.mcmc.order import ORDER, OrderState, new_order
 from gpn_bayes.mcmc.partition import PartitionState
 from gpn_bayes.mcmc.tables import ScoreTables, outside_places, own_copy, set_outside_candidates
 from gpn_bayes.mcmc.tempering import Ladder, new_ladder, run_tempered
+from gpn_bayes.sampling.stored_chains import (
+    Arrays,
+    check_arrays,
+    check_places,
+    checked_order,
+    checked_partition,
+    require,
+)
 
-Arrays = dict[str, np.ndarray]
 # The key of a state under which files keep the current parent from outside of each node.
 _OUTSIDE = "guests"
 
@@ -110,7 +117,13 @@ class MarkovChain(ABC):
 
     @abstractmethod
     def restore(self, state: Arrays) -> None:
-        """Go to a state that `state` returned."""
+        """Go to a state that `state` returned.
+
+        Raises
+        ------
+        ValueError
+            For one that it can't have returned.
+        """
 
     def info(self) -> ChainInfo:
         """Return what the chain has counted."""
@@ -137,6 +150,7 @@ class ExactChain(MarkovChain):
 
     def restore(self, state: Arrays) -> None:
         """Do nothing, since there is no state."""
+        require(not state, "the state of a chain")
 
 
 class OrderChain(MarkovChain):
@@ -159,8 +173,8 @@ class OrderChain(MarkovChain):
 
     def restore(self, state: Arrays) -> None:
         """Go to an order."""
-        set_outside_candidates(self.tables, state[_OUTSIDE])
-        self.position = OrderState(**_copies(state))
+        _set_outside(self.tables, state)
+        self.position = checked_order(self.tables, _without_outside(state))
 
 
 class PartitionChain(MarkovChain):
@@ -184,8 +198,8 @@ class PartitionChain(MarkovChain):
 
     def restore(self, state: Arrays) -> None:
         """Go to a partition."""
-        set_outside_candidates(self.tables, state[_OUTSIDE])
-        self.position = PartitionState(**_copies(state))
+        _set_outside(self.tables, state)
+        self.position = checked_partition(self.tables, _without_outside(state))
 
 
 class TemperedChain(MarkovChain):
@@ -217,12 +231,22 @@ class TemperedChain(MarkovChain):
 
     def restore(self, state: Arrays) -> None:
         """Let every copy go to its own state."""
+        n, copies = len(self.tables.layout), self.temperatures
+        start = PartitionState(np.empty((6, n + 1), np.int64), np.empty(n))
+        expected = new_ladder(self.tables, start, copies)._asdict()
+        del expected["layouts"]
+        check_arrays(_without_outside(state), expected, "the state of a chain")
+        require(_OUTSIDE in state and state[_OUTSIDE].shape == (copies, n), "parents from outside")
         layouts = []
-        for places in state[_OUTSIDE]:
+        for t in range(copies):
             tables = own_copy(self.tables)
-            set_outside_candidates(tables, places)
+            _set_outside(tables, {_OUTSIDE: state[_OUTSIDE][t]})
+            checked_partition(tables, {"ints": state["ints"][t], "score": state["scores"][t]})
             layouts.append(tables.layout)
-        self.ladder = Ladder(layouts=np.stack(layouts), **_copies(state))
+        betas, progress, exchanges = state["betas"], state["progress"], state["exchanges"]
+        require(bool(betas[0] == 1.0 and (betas > 0).all() and (np.diff(betas) <= 0).all()), "powers of the score")
+        require(bool(progress[0] in (0, 1) and progress[1] >= 0 and (exchanges >= 0).all()), "exchanges of a chain")
+        self.ladder = Ladder(layouts=np.stack(layouts), **_without_outside(state))
 
     def info(self) -> ChainInfo:
         """Return what the chain has counted, and its temperatures."""
@@ -277,6 +301,13 @@ def _annealed_order(rng: np.random.Generator, tables: ScoreTables, required: np.
     return order
 
 
-def _copies(state: Arrays) -> Arrays:
+def _set_outside(tables: ScoreTables, state: Arrays) -> None:
+    """Give every node the parent from outside that a state holds."""
+    require(_OUTSIDE in state, "parents from outside")
+    check_places(tables, state[_OUTSIDE])
+    set_outside_candidates(tables, state[_OUTSIDE])
+
+
+def _without_outside(state: Arrays) -> Arrays:
     """Return copies of what a state holds beside the parents from outside."""
     return {name: values.copy() for name, values in state.items() if name != _OUTSIDE}

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sqlite3
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
@@ -9,8 +10,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from gpn_bayes._util import sqlite
+from gpn_bayes.sampling.stored_chains import Arrays, require
 
-Arrays = dict[str, np.ndarray]
+# Types that numpy reads from bytes without following them anywhere: truth values, whole, real and complex numbers.
+_NUMBERS = re.compile(r"[<|][biufc]\d{1,2}")
 
 _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS checkpoints (
@@ -102,7 +105,13 @@ class CheckpointStore:
             )
 
     def load(self, run_key: str, chain: int) -> Checkpoint | None:
-        """Return where a chain stands, its blocks' draws joined; None if nothing was saved."""
+        """Return where a chain stands, its blocks' draws joined; None if nothing was saved.
+
+        Raises
+        ------
+        ValueError
+            If what the file holds can't have been saved.
+        """
         row = self.connection.execute(
             "SELECT n_blocks, layout, state, rng_state FROM checkpoints WHERE run_key = ? AND chain = ?",
             (run_key, chain),
@@ -114,10 +123,16 @@ class CheckpointStore:
             "SELECT layout, draws FROM blocks WHERE run_key = ? AND chain = ? ORDER BY block",
             (run_key, chain),
         )
-        unpacked = [_unpack(*block) for block in blocks]
-        parts = [draws for draws in unpacked if draws]
-        joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
-        return Checkpoint(n_blocks, joined, _unpack(layout, state), _rng_from_json(rng_state))
+        try:
+            unpacked = [_unpack(*block) for block in blocks]
+            parts = [draws for draws in unpacked if draws]
+            joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
+            found = Checkpoint(n_blocks, joined, _unpack(layout, state), _rng_from_json(rng_state))
+        except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError, MemoryError):
+            require(False, "arrays that can't be read")
+            raise
+        require(n_blocks == len(unpacked) and all(part.keys() == joined.keys() for part in parts), "blocks of draws")
+        return found
 
     def forget(self, run_key: str) -> None:
         """Remove a run's states and draws, all chains, and those of its rounds, whose keys go on with a colon."""
@@ -182,9 +197,14 @@ def _pack(arrays: Mapping[str, np.ndarray]) -> tuple[list[list[Any]], bytes]:
 def _unpack(layout: str, data: bytes) -> Arrays:
     arrays, offset = {}, 0
     for name, dtype, shape in json.loads(layout):
+        # Anything but plain numbers, such as pointers to objects, would be taken for what the bytes say.
+        if not _NUMBERS.fullmatch(dtype):
+            raise ValueError(f"arrays must hold plain numbers; {name!r} has type {dtype!r}")
         view: np.ndarray = np.ndarray(shape, dtype, buffer=data, offset=offset)
         arrays[name] = view.astype(view.dtype.newbyteorder("="))
         offset += view.nbytes
+    if offset != len(data):
+        raise ValueError(f"arrays of {offset} bytes must have as many; received {len(data)}")
     return arrays
 
 
@@ -201,7 +221,11 @@ def _rng_to_json(rng_state: Mapping[str, Any]) -> str:
 
 def _rng_from_json(text: str) -> dict[str, Any]:
     def decode(value: dict[str, Any]) -> Any:
-        return np.array(value["values"], value["dtype"]) if value.keys() == {"dtype", "values"} else value
+        if value.keys() != {"dtype", "values"}:
+            return value
+        if not _NUMBERS.fullmatch(value["dtype"]):
+            raise ValueError(f"a generator's state must be made of numbers; received {value['dtype']!r}")
+        return np.array(value["values"], value["dtype"])
 
     state: dict[str, Any] = json.loads(text, object_hook=decode)
     return state

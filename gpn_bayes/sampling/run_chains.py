@@ -14,9 +14,10 @@ from gpn_bayes._util.progress import progress_bar
 from gpn_bayes.mcmc.tables import ScoreTables
 from gpn_bayes.posterior.diagnostics import have_converged
 from gpn_bayes.sampling.chain import MAX_EXTENSIONS, ChainRun, Plan
-from gpn_bayes.sampling.chain_kinds import Arrays, new_chains
+from gpn_bayes.sampling.chain_kinds import new_chains
 from gpn_bayes.sampling.checkpoint import CheckpointStore
 from gpn_bayes.sampling.prepared_run import PreparedRun
+from gpn_bayes.sampling.stored_chains import Arrays
 
 # What progress bars call the chains whose draws are kept, as opposed to those of rounds.
 FINAL = "Sampling"
@@ -98,7 +99,7 @@ def run_chains(
         for c, chain_run in enumerate(chain_runs):
             checkpoint = store.load(run_key, c)
             if checkpoint is not None:
-                chain_run.resume(checkpoint.n_blocks, checkpoint.state, checkpoint.rng_state)
+                chain_run.resume(checkpoint)
                 if checkpoint.draws:
                     kept[c].append(checkpoint.draws)
 
