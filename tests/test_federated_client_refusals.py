@@ -1,5 +1,7 @@
 """Over loopback with mutual TLS: what a client must refuse is refused, logged and told, and the run unharmed."""
 
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -42,15 +44,21 @@ def new_parties(folder):
     return Parties(folder, NAMES, COLUMNS, "descent", "rounds = 4")
 
 
-def play(parties, instructions):
-    """Let client c follow a script; return what the coordinator heard."""
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch):
+    monkeypatch.setattr("gpn_bayes.federated.processes.client._PAUSE", 0.0)
+
+
+def play(parties, instructions, heard=None, table=lambda: read_part(PARTS["c"])):
+    """Let client c follow a script; return what the coordinator heard, also in a list of the caller's."""
     host, config = Script(instructions), parties.coordinator()
+    host.heard = [] if heard is None else heard
     credentials = config.credentials
     server = Server(
         host, config.listen, credentials.identity, credentials.authority, credentials.fingerprints, config.limits
     )  # fmt: skip
     try:
-        take_part(parties.client("c"), read_part(PARTS["c"]))
+        take_part(parties.client("c"), table())
     finally:
         server.close()
     return host.heard
@@ -88,7 +96,6 @@ def test_a_client_refuses_what_a_coordinator_must_not_send(tmp_path, caplog):
         keys(),
         task(plan, 1),                                       # skipped
         poisoned,
-        task(plan, 0, shape=(2, 3)),                         # refused by the participant, whose state is kept
         task(plan, 0),
         task(plan, 0),                                       # sent again
         task(plan, 0, value=0.5),                            # something else in the same round
@@ -97,26 +104,83 @@ def test_a_client_refuses_what_a_coordinator_must_not_send(tmp_path, caplog):
         task(plan, 0),                                       # replayed
     ])  # fmt: skip
     assert heard[0] == "key"
-    reasons = [reason for reason in heard if isinstance(reason, str)][1:]
-    assert reasons == [
+    told = [reason for reason in heard if isinstance(reason, int)]
+    before, keys_of, task_of = [messages.TASK], [messages.KEYS] * 2, [messages.TASK] * 5
+    assert told == before + keys_of + task_of
+    check_log(caplog, *(f"refused: {reason}" for reason in (
         "keys must be exchanged before the first round; they weren't",
         "the key of client 'a' must be signed by its certificate, for this run; it isn't",
         "the key of client 'a' must come with the certificate whose fingerprint is known; it has another",
         "round 0 is due; received a task of round 1",
         "every number must be finite; array 'weights' holds NaN or infinity",
-        "weights must be a square matrix; received something else",
         "round 0 was answered; a different task in it is refused",
         "an instruction must be for the run that this client has joined; received another",
         "round 2 is due; received a task of round 0",
-    ]
+    )))  # fmt: skip
     answers = [messages.Answer.FromString(sent) for sent in heard if isinstance(sent, bytes)]
     assert [answer.round for answer in answers] == [0, 0, 1]
     assert answers[0].SerializeToString() == answers[1].SerializeToString()
-    check_log(caplog, *(f"refused: {reason}" for reason in reasons))
 
 
-def test_a_client_gives_up_on_a_coordinator_that_talks_nonsense(tmp_path, monkeypatch):
-    monkeypatch.setattr("gpn_bayes.federated.processes.client._PAUSE", 0.0)
+def test_a_client_that_can_not_answer_has_left_the_run(tmp_path):
+    """Whether it can says something of its rows; asked often enough, everything."""
+    parties = new_parties(tmp_path)
+    plan = parties.coordinator().plan("run 7")
+    others = {name: ClientSession(plan, name, DescentParticipant(read_part(PARTS[name]), {})) for name in "ab"}
+    signed = {name: key_to_message(plan.run, s.signed_key(parties.signer(name))) for name, s in others.items()}
+
+    def keys(script):
+        sent = {"c": script.announced.result(), **signed}
+        return messages.Instruction(keys=messages.Keys(run=plan.run, announcements=sent.values()))
+
+    joining = [messages.Instruction(plan=plan_to_message(plan)), keys]
+    with pytest.raises(ValueError, match="^weights must be a square matrix"):
+        play(parties, [*joining, task(plan, 0, shape=(2, 3)), task(plan, 0)])
+    assert stored_keys(parties) == 0
+    host = []
+    with pytest.raises(ValueError, match="^instructions must be valid; the last wasn't: this run is over for this"):
+        play(parties, [*joining[:1] * 20, task(plan, 0)], host)
+    assert not [heard for heard in host if isinstance(heard, bytes)]
+
+
+def stored_keys(parties):
+    """Return how many private keys are in the file of client c."""
+    with closing(sqlite3.connect(parties.client("c").state)) as connection:
+        return connection.execute("SELECT count(*) FROM sessions WHERE private_key IS NOT NULL").fetchone()[0]
+
+
+def test_a_run_that_ends_in_any_way_leaves_no_keys(tmp_path):
+    parties = new_parties(tmp_path)
+    plan, second = (parties.coordinator().plan(run) for run in ("run 7", "run 8"))
+    join = messages.Instruction(plan=plan_to_message(plan))
+    end = messages.Instruction(end=messages.End(run=plan.run, finished=False, reason="no more money"))
+    with pytest.raises(ConnectionError, match="it gave up: no more money$"):
+        play(parties, [join, end])
+    assert stored_keys(parties) == 0
+    # A run that nobody ended, and then another: one key, of that one.
+    third = replace(plan, run="run 9")
+    for started in (second, third):
+        with pytest.raises(ValueError, match="^instructions must be valid"):
+            play(parties, [messages.Instruction(plan=plan_to_message(started)), *[task(plan, 0)] * 20])
+    assert stored_keys(parties) == 1
+    with pytest.raises(ValueError, match="this run is over for this client"):
+        play(parties, [messages.Instruction(plan=plan_to_message(second))] * 20)
+
+
+def test_a_refusal_holds_nothing_of_the_table(tmp_path):
+    """A column of text, of which the message to the user shows a cell."""
+    parties = Parties(tmp_path, NAMES, COLUMNS, "statistics")
+    text = PARTS["c"].assign(x1="A-patient-000")
+    host = []
+    plan = parties.coordinator().plan("run 7")
+    with pytest.raises(ValueError, match="A-patient-000"):
+        play(parties, [messages.Instruction(plan=plan_to_message(plan))], host, lambda: read_part(text))
+    assert not any("A-patient" in str(heard) for heard in host)
+    assert set(messages.Refusal.DESCRIPTOR.fields_by_name) == {"run", "reason"}
+    assert messages.Refusal.DESCRIPTOR.fields_by_name["reason"].enum_type is not None
+
+
+def test_a_client_gives_up_on_a_coordinator_that_talks_nonsense(tmp_path):
     parties = new_parties(tmp_path)
     plan = parties.coordinator().plan("run 7")
     with pytest.raises(ValueError, match="^instructions must be valid; the last wasn't: an instruction"):
@@ -137,6 +201,7 @@ def refusing_plan(parties, **changes):
             "^programs must be those of the configuration; the coordinator plans 'statistics'$",
         ),
         ({"clients": ("a", "c", "eve")}, "^the clients of a run must be known; 'eve' isn't$"),
+        ({"clients": ("a", "c")}, "^a run must be over at least 3 clients; the coordinator plans one over 2 "),
         ({"variables": ("x0", "age")}, "^the table must have all columns of the run; 'age' isn't there$"),
         ({"clients": ("c",)}, "^a secure sum needs at least 2 clients"),
         ({"settings": "[1]"}, "^a program's settings must be a JSON object; received something else$"),
@@ -151,7 +216,13 @@ def test_a_client_does_not_join_what_its_user_has_not_agreed_to(tmp_path, change
         play(parties, instructions)
 
 
-def test_a_run_of_two_is_warned_of(tmp_path, caplog):
+def test_a_run_of_two_takes_a_line_that_says_what_it_reveals(tmp_path, caplog):
     parties = new_parties(tmp_path)
+    file = parties.homes["c"] / "client.toml"
+    text = file.read_text()
+    file.write_text(f"fewest = 2\n{text}")
+    with pytest.raises(ValueError, match="at least 3 clients, .* received 2 .the_other_client_learns_my_sums = true"):
+        parties.client("c")
+    file.write_text(f"fewest = 2\nthe_other_client_learns_my_sums = true\n{text}")
     assert play(parties, refusing_plan(parties, clients=("a", "c"))) == ["key"]
     check_log(caplog, "a sum over 2 clients hides little: anyone who knows the numbers of one")

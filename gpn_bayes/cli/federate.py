@@ -93,7 +93,7 @@ def run_client(
     ] = None,
     state: Annotated[Path | None, typer.Option(help="File that stores this client's runs.")] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Allow statistics of the same table to be given again.")
+        bool, typer.Option("--again", help="Allow one more run with a table that was part of another.")
     ] = False,
     quiet: Quiet = False,
     *,

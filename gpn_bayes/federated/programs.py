@@ -44,7 +44,7 @@ def _coordinate_statistics(channel: Channel, names: Sequence[str], settings: Map
 
 PROGRAMS: dict[str, Program] = {
     "statistics": Program(_coordinate_statistics, StatisticsParticipant, once=True),
-    "notears": Program(coordinate_notears, notears_participant),
+    "notears": Program(coordinate_notears, notears_participant, once=True),
 }
 
 

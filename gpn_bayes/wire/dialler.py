@@ -78,7 +78,7 @@ class Dialler:
         """Send the bytes of an answer."""
         self._insist("Submit", answer)
 
-    def refuse(self, run: str, reason: str) -> None:
+    def refuse(self, run: str, reason: messages.Reason) -> None:
         """Say why an instruction isn't followed."""
         self._insist("Refuse", messages.Refusal(run=run, reason=reason).SerializeToString())
 

@@ -13,10 +13,27 @@ class ElementType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     FLOAT64: _ClassVar[ElementType]
     INT64: _ClassVar[ElementType]
     UINT64: _ClassVar[ElementType]
+
+class Reason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    REASON_UNSPECIFIED: _ClassVar[Reason]
+    PLAN: _ClassVar[Reason]
+    TABLE: _ClassVar[Reason]
+    SUMMED_BEFORE: _ClassVar[Reason]
+    KEYS: _ClassVar[Reason]
+    TASK: _ClassVar[Reason]
+    ANSWER: _ClassVar[Reason]
 ELEMENT_TYPE_UNSPECIFIED: ElementType
 FLOAT64: ElementType
 INT64: ElementType
 UINT64: ElementType
+REASON_UNSPECIFIED: Reason
+PLAN: Reason
+TABLE: Reason
+SUMMED_BEFORE: Reason
+KEYS: Reason
+TASK: Reason
+ANSWER: Reason
 
 class Array(_message.Message):
     __slots__ = ("name", "type", "shape", "data")
@@ -135,8 +152,8 @@ class Refusal(_message.Message):
     RUN_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     run: str
-    reason: str
-    def __init__(self, run: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+    reason: Reason
+    def __init__(self, run: _Optional[str] = ..., reason: _Optional[_Union[Reason, str]] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
     __slots__ = ()

@@ -9,7 +9,7 @@ from gpn_bayes.federated.interface import Participant
 from gpn_bayes.federated.plan import Plan
 from gpn_bayes.federated.processes.client_store import ClientStore
 from gpn_bayes.federated.processes.config import ClientConfig
-from gpn_bayes.federated.processes.joining import check_plan, select
+from gpn_bayes.federated.processes.joining import Unwilling, check_once, check_plan, select
 from gpn_bayes.federated.processes.translation import (
     key_to_message,
     keys_from_message,
@@ -26,6 +26,8 @@ from gpn_bayes.wire.dialler import Dialler, Heartbeat, Refused
 _log = logging.getLogger(__name__)
 _MOST_REFUSALS = 10  # in a row, before a client gives up
 _PAUSE = 0.2  # seconds after the first refusal; longer after each
+# All that a coordinator hears of why an instruction wasn't followed.
+_REASONS = {"plan": messages.PLAN, "keys": messages.KEYS, "task": messages.TASK}
 
 
 def take_part(
@@ -40,7 +42,7 @@ def take_part(
     data : Dataset
         This client's rows; see `gpn_bayes.data.read_part`.
     again : bool, default False
-        Whether to give statistics of a table of which some were already given.
+        Whether to take part in one more run with a table that was part of another.
     tell : callable, optional
         Called with a line of text when a round is answered.
 
@@ -77,6 +79,7 @@ class _Client:
         self._config = config
         self._data = data
         self._again = again
+        self._allowed = ""
         self._dialler = dialler
         self._store = store
         self._tell = tell
@@ -101,7 +104,7 @@ class _Client:
                     self._answer(instruction.task)
                 self._refusals = 0
             except (ProtocolError, Refused) as error:
-                self._stand_back(error)
+                self._stand_back(error, _REASONS.get(kind or "", messages.REASON_UNSPECIFIED))
 
     def _poll(self) -> messages.Poll:
         session = self._session
@@ -109,10 +112,16 @@ class _Client:
 
     def _join(self, plan: Plan) -> None:
         try:
-            check_plan(plan, self._config, self._data, self._store, self._again)
-            self._session = self._resume(plan) or ClientSession(plan, self._config.name, self._participant(plan))
+            check_plan(plan, self._config, self._data)
+            session = self._resume(plan)
+            if session is None or session.last_round < 0:
+                again = self._again or self._allowed == plan.run
+                if check_once(plan, self._data, self._store, again):
+                    # One more run was allowed, and this is the one.
+                    self._again, self._allowed = False, plan.run
+            self._session = session or ClientSession(plan, self._config.name, self._participant(plan))
         except ValueError as error:
-            self._dialler.refuse(plan.run, str(error))
+            self._dialler.refuse(plan.run, error.reason if isinstance(error, Unwilling) else messages.TABLE)
             raise
         self._store.save(self._session, self._data.fingerprint)
         identity = self._config.credentials.identity
@@ -129,20 +138,27 @@ class _Client:
     def _answer(self, task: messages.Task) -> None:
         session = self._present(task.run)
         try:
-            answer = session.answer(task.round, request_from_message(task))
+            request = request_from_message(task)
         except ValueError as error:
-            # The participant may have stopped half-way: go back to where it stood.
-            self._session = self._resume(session.plan)
             raise ProtocolError(str(error)) from None
+        try:
+            answer = session.answer(task.round, request)
+        except ProtocolError:
+            raise
+        except ValueError:
+            # Whether there is an answer says something of the rows: nobody may ask this twice.
+            self._store.finish(session.plan.run)
+            self._dialler.refuse(session.plan.run, messages.ANSWER)
+            raise
         # Safe on disk before it leaves: after a restart the same bytes are sent again, never others.
         self._store.save(session, self._data.fingerprint)
         self._dialler.submit(answer)
         self._tell(f"round {task.round} answered")
 
     def _end(self, end: messages.End) -> None:
+        self._store.finish(end.run)
         if not end.finished:
             raise ConnectionError(f"the coordinator must complete the run; it gave up: {end.reason[:200]}")
-        self._store.finish(end.run)
         _log.info("run %s is over", end.run)
 
     def _present(self, run: str) -> ClientSession:
@@ -158,12 +174,12 @@ class _Client:
         name, table = self._config.name, self._data.fingerprint
         return self._store.load(plan, name, table, lambda: self._participant(plan), fingerprints)
 
-    def _stand_back(self, error: Exception) -> None:
+    def _stand_back(self, error: Exception, reason: messages.Reason) -> None:
         """Log what was refused, by either side, and wait a little; give up after too many in a row."""
         self._refusals += 1
         _log.warning("refused: %s", error)
         if self._refusals > _MOST_REFUSALS:
             raise ValueError(f"instructions must be valid; the last wasn't: {error}") from None
         if isinstance(error, ProtocolError):
-            self._dialler.refuse("" if self._session is None else self._session.plan.run, str(error))
+            self._dialler.refuse("" if self._session is None else self._session.plan.run, reason)
         time.sleep(_PAUSE * self._refusals)

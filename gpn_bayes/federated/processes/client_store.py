@@ -28,6 +28,7 @@ _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS ledger (
         data_fingerprint TEXT, program TEXT, run TEXT, PRIMARY KEY (data_fingerprint, program, run))""",
 )
+_FORGET = "UPDATE sessions SET finished = 1, private_key = NULL, keys = NULL, answer = x'', state = x''"
 
 
 class ClientStore:
@@ -66,6 +67,8 @@ class ClientStore:
             session.last_round, session.transcript, session.last_answer, pack(session.participant.state()),
         )  # fmt: skip
         with sqlite.transaction(self._connection) as connection:
+            # Whoever joins a run has left all others.
+            connection.execute(f"{_FORGET} WHERE run <> ? AND NOT finished", (session.plan.run,))
             connection.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
             if session.last_round >= 0:
                 connection.execute(
@@ -115,11 +118,7 @@ class ClientStore:
     def finish(self, run: str) -> None:
         """Forget the keys, the answer and the state of a run that is over; it can't be joined again."""
         with sqlite.transaction(self._connection) as connection:
-            connection.execute(
-                "UPDATE sessions SET finished = 1, private_key = NULL, keys = NULL, answer = x'', state = x'' "
-                "WHERE run = ?",
-                (run,),
-            )
+            connection.execute(f"{_FORGET} WHERE run = ?", (run,))
 
     def close(self) -> None:
         """Close the file."""

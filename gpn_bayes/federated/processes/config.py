@@ -8,12 +8,13 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from gpn_bayes.federated.plan import Plan
+from gpn_bayes.federated.plan import ENOUGH, FEWEST, Plan
 from gpn_bayes.secure.key_exchange import fingerprint
 from gpn_bayes.wire.certificates import Identity, check_name, common_name, read_certificate, read_identity
 from gpn_bayes.wire.limits import Limits
 
 COORDINATOR = "coordinator"
+_TWO = "the_other_client_learns_my_sums"
 _TLS = ("authority", "certificate", "key")
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 _ADDRESS = re.compile(r"[^/\s]+:\d{1,5}")
@@ -59,6 +60,7 @@ class ClientConfig:
     state: Path
     secure: bool
     programs: tuple[str, ...]
+    fewest: int | None
     credentials: Credentials
     limits: Limits
 
@@ -98,7 +100,10 @@ def read_client(path: Path, overrides: Mapping[str, Path | str | None] | None = 
     """Read a client's file.
 
     Its entries: coordinator, coordinator_name, state, secure (false allows plain sums), programs (those that it takes
-    part in), and the tables tls, clients and limits, as the coordinator's.
+    part in), fewest, the_other_client_learns_my_sums, and the tables tls, clients and limits, as the coordinator's.
+
+    A run must be over all clients of the table, or over at least `fewest` of them, where that is given: three or more.
+    A run of two needs ``the_other_client_learns_my_sums = true``, for so it is.
 
     Parameters
     ----------
@@ -125,6 +130,7 @@ def read_client(path: Path, overrides: Mapping[str, Path | str | None] | None = 
         state=Path(given["state"]) if "state" in given else state,
         secure=content.take("secure", bool, True),
         programs=tuple(content.take("programs", list, ["statistics"])),
+        fewest=_fewest(content, len(credentials.fingerprints)),
         credentials=credentials,
         limits=_limits(content),
     )
@@ -199,6 +205,19 @@ def _fingerprints(content: _Content) -> dict[str, str]:
     if len(set(clients.values())) < len(clients):
         raise ValueError(f"{content.path.name}: clients must have different certificates; two have the same")
     return dict(clients)
+
+
+def _fewest(content: _Content, clients: int) -> int | None:
+    """Return over how many clients a run must be; None for all."""
+    fewest: int | None = content.take("fewest", int, None)
+    two = content.take(_TWO, bool, False)
+    least = FEWEST if two else ENOUGH
+    if (clients if fewest is None else fewest) < least:
+        raise ValueError(
+            f"{content.path.name}: a run must be over at least {least} clients, of which it then reveals the sum only; "
+            f"received {clients if fewest is None else fewest}" + ("" if two else f" ({_TWO} = true allows two)")
+        )
+    return fewest
 
 
 def _limits(content: _Content) -> Limits:

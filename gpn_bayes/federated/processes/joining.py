@@ -10,35 +10,73 @@ from gpn_bayes.federated.plan import ENOUGH, Plan, few_clients
 from gpn_bayes.federated.processes.client_store import ClientStore
 from gpn_bayes.federated.processes.config import ClientConfig
 from gpn_bayes.federated.programs import find_program
+from gpn_bayes.wire import federation_pb2 as messages
 
 _log = logging.getLogger(__name__)
 
 
-def check_plan(plan: Plan, config: ClientConfig, data: Dataset, store: ClientStore, again: bool) -> None:
+class Unwilling(ValueError):
+    """A client won't join a run; of why, the coordinator hears no more than the reason's number."""
+
+    def __init__(self, text: str, reason: messages.Reason) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+def check_plan(plan: Plan, config: ClientConfig, data: Dataset) -> None:
     """Refuse a plan that this client's user hasn't agreed to.
 
     Raises
     ------
-    ValueError
-        If the plan isn't secure, runs a program or has clients that the configuration doesn't list, needs columns that
-        the table lacks, or sums a table a second time.
+    Unwilling
+        If the plan isn't secure, runs a program or has clients that the configuration doesn't list, leaves out clients
+        that it lists, or needs columns that the table lacks.
     """
     if config.secure and not plan.secure:
-        raise ValueError("sums must be secure; the coordinator plans plain ones (secure = false would allow it)")
+        raise _not_agreed("sums must be secure; the coordinator plans plain ones (secure = false would allow it)")
     if plan.program not in config.programs:
-        raise ValueError(f"programs must be those of the configuration; the coordinator plans {plan.program[:40]!r}")
-    unknown = [name for name in plan.clients if name not in config.credentials.fingerprints]
+        raise _not_agreed(f"programs must be those of the configuration; the coordinator plans {plan.program[:40]!r}")
+    known = config.credentials.fingerprints
+    unknown = [name for name in plan.clients if name not in known]
     if unknown:
-        raise ValueError(f"the clients of a run must be known; {unknown[0][:70]!r} isn't")
+        raise _not_agreed(f"the clients of a run must be known; {unknown[0][:70]!r} isn't")
+    # Who is left out of one sum, but not of another, is given away by their difference.
+    fewest = len(known) if config.fewest is None else config.fewest
+    if len(plan.clients) < fewest:
+        raise _not_agreed(
+            f"a run must be over at least {fewest} clients; the coordinator plans one over {len(plan.clients)} "
+            "(fewest in this client's file says how many)"
+        )
     if len(plan.clients) < ENOUGH:
         _log.warning("%s", few_clients(len(plan.clients)))
-    select(data, plan.variables)
+    try:
+        select(data, plan.variables)
+    except ValueError as error:
+        raise Unwilling(str(error), messages.TABLE) from None
+
+
+def check_once(plan: Plan, data: Dataset, store: ClientStore, again: bool) -> bool:
+    """Refuse a table a second time unless its user says otherwise; return whether that was needed.
+
+    Raises
+    ------
+    Unwilling
+        If the table was part of another run of a program that takes it once.
+    """
     earlier = store.earlier_run(data.fingerprint, plan.program, plan.run)
-    if find_program(plan.program).once and earlier is not None and not again:
-        raise ValueError(
-            f"a table's {plan.program} are summed once: two sums that differ by one client reveal that client's; "
-            f"this table was part of run {earlier} (--again allows it)"
+    if not find_program(plan.program).once or earlier is None:
+        return False
+    if not again:
+        raise Unwilling(
+            f"a table is summed once: two sums that differ by one client reveal that client's; this table was part of "
+            f"run {earlier} (--again allows one more)",
+            messages.SUMMED_BEFORE,
         )
+    return True
+
+
+def _not_agreed(text: str) -> Unwilling:
+    return Unwilling(text, messages.PLAN)
 
 
 def select(data: Dataset, variables: Sequence[str]) -> Dataset:

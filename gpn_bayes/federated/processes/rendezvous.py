@@ -14,7 +14,14 @@ from gpn_bayes.wire import federation_pb2 as messages
 from gpn_bayes.wire.limits import Limits
 
 _log = logging.getLogger(__name__)
-_MAX_REASON = 300
+_REASONS = {
+    messages.PLAN: "the plan isn't what its configuration agrees to",
+    messages.TABLE: "its table doesn't fit the plan",
+    messages.SUMMED_BEFORE: "its table was part of another run",
+    messages.KEYS: "the keys aren't those of all clients",
+    messages.TASK: "the task isn't the one that is due",
+    messages.ANSWER: "it could give no answer, and has left the run",
+}
 _FAREWELL = 10.0  # seconds that clients have to hear that a run is over
 
 
@@ -126,8 +133,7 @@ class Rendezvous:
 
     def refuse(self, client: str, refusal: messages.Refusal) -> None:
         """Record that a client refused an instruction; the run waits until it accepts."""
-        reason = "".join(c if c.isprintable() else "?" for c in refusal.reason[:_MAX_REASON])
-        _log.warning("client %r refuses: %s", client, reason)
+        _log.warning("client %r refuses: %s", client, _REASONS.get(refusal.reason, "for a reason that isn't known"))
         self.beat(client)
 
     def beat(self, client: str) -> None:
