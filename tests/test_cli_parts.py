@@ -1,5 +1,7 @@
 """The parts of the command line: reading questions and files, errors of differences, what is written."""
 
+import io
+import logging
 import re
 
 import networkx as nx
@@ -8,7 +10,7 @@ import pandas as pd
 import pytest
 
 import gpn_bayes as gpn
-from gpn_bayes.cli import screen
+from gpn_bayes.cli import federate, screen
 from gpn_bayes.cli.compare import difference_table, expected_distance
 from gpn_bayes.cli.folder import edges_csv
 from gpn_bayes.cli.inputs import read_pairs, read_prior, read_tiers
@@ -173,3 +175,34 @@ def test_undirected_edges_of_a_file_are_read_both_ways(tmp_path):
         assert read_pairs(path, NAMES, option) == [("erk", "akt"), ("mek", "erk"), ("erk", "mek")]
     with pytest.raises(ValueError, match=f"^--required {path}: a required edge must have a direction; mek - erk is"):
         read_pairs(path, NAMES, "--required")
+
+
+@pytest.mark.parametrize("name", ["=cmd|' /C calc'!A0", "+1", "-log10(p)", "@SUM(A1)", "\t=1"])
+def test_names_in_csv_files_are_no_formulas(name):
+    summary = pd.DataFrame(
+        {"edge": "", "parent": [name], "child": ["erk"], "probability": 0.5, "mcse": 0.0, "ess": np.inf}
+        | {"r_hat": np.nan, "status": "exact"}
+    )
+    written = pd.read_csv(io.StringIO(edges_csv(summary)))
+    assert written.loc[0, "parent"] == f"'{name}" and written.loc[0, "child"] == "erk"
+
+
+def test_nothing_that_is_printed_moves_the_cursor(capsys):
+    hostile = "erk\x1b[2J\x9b1A\r\u202e\x07"
+    screen.tell("error", f"a column must be known; received {hostile}")
+    screen.note(f"run {hostile} is over")
+    out = screen.console()
+    out.print(hostile)
+    table = screen.plain_table()
+    table.add_column(hostile)
+    table.add_row(hostile)
+    out.print(table)
+    shown = "".join(capsys.readouterr())
+    assert shown.count("erk?[2J?1A") == 5
+    assert all(c.isprintable() or c == "\n" for c in shown)
+
+
+def test_a_log_line_is_one_line():
+    run = "r1\n2026-01-01 INFO all is well\x1b[1A"
+    record = logging.LogRecord("gpn_bayes", logging.INFO, "", 0, "joined run %s", (run,), None)
+    assert federate._PlainLines("%(message)s").format(record) == "joined run r1 2026-01-01 INFO all is well?[1A"

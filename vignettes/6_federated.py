@@ -98,10 +98,10 @@ ax = shared.plot_comparison(alone, labels=("all three", "west alone"), edges=20)
 # is off by 0.2 elsewhere.
 # ## What it reveals
 #
-# The sum itself: the covariance of all rows together. With two clients each can infer the other's part, so fewer than
-# three cause a warning. A client that takes part twice with one row changed reveals that row, so it refuses a second
-# time without `--again`; it recognises its table by a hash, so don't work around that by editing the table. And it is
-# for linear models: Gaussian processes need rows. For neural networks there is
+# The sum itself: the covariance of all rows together. With two clients each can infer the other's part, so a client
+# agrees to that only by a line of its own file that says so. One that takes part twice with one row changed reveals
+# that row, so it refuses a second time without `--again`; it recognises its table by a hash, so don't work around that
+# by editing the table. And it is for linear models: Gaussian processes need rows. For neural networks there is
 # `gpn.federated.FederatedNOTEARS(model="mlp")`, which takes about eighty rounds and opens as many sums; what these
 # reveal together isn't known. `SECURITY.md` in the repository says who sees what, message by message.
 

@@ -10,7 +10,7 @@ import typer
 
 from gpn_bayes._util.files import write_whole
 from gpn_bayes.cli import inputs, methods, screen
-from gpn_bayes.cli.folder import check_free
+from gpn_bayes.cli.folder import check_free, csv_of_edges
 from gpn_bayes.cli.options import (
     KNOWLEDGE,
     Forbidden,
@@ -224,7 +224,7 @@ def _write(fitted: _Fitted, method: str, out: Path) -> None:
     }
     out.mkdir(parents=True, exist_ok=True)
     write_whole(_identity_file(out), json.dumps(content, indent=1, ensure_ascii=False, default=str) + "\n")
-    write_whole(_edges_file(out), edges.to_csv(index=False, lineterminator="\n", float_format="%.6f"))
+    write_whole(_edges_file(out), csv_of_edges(edges, float_format="%.6f"))
 
 
 def _show(fitted: _Fitted) -> None:

@@ -11,6 +11,7 @@ import typer
 
 from gpn_bayes._util.extras import installed_by
 from gpn_bayes._util.files import write_whole
+from gpn_bayes._util.printable import printable
 from gpn_bayes.cli import inputs, screen
 from gpn_bayes.cli.options import Quiet, folder_option, reads_table
 from gpn_bayes.cli.run import INTERRUPTED
@@ -153,12 +154,19 @@ def _plain_messages() -> Iterator[None]:
             raise typer.Exit(INTERRUPTED) from None
 
 
+class _PlainLines(logging.Formatter):
+    """One line for every message, whatever the others wrote into it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return " ".join(printable(super().format(record)).split())
+
+
 @contextmanager
 def _logging(quiet: bool) -> Iterator[None]:
     """Send the package's log to stderr inside the block; only warnings if quiet."""
     logger = logging.getLogger("gpn_bayes")
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(_PlainLines("%(asctime)s %(levelname)s %(message)s"))
     before = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.WARNING if quiet else logging.INFO)

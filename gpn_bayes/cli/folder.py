@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpn_bayes._util.files import write_whole
+from gpn_bayes._util.printable import no_formulas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +106,7 @@ class ResultFolder:
 
 
 def edges_csv(summary: "pd.DataFrame") -> str:
-    """Return the edges of a summary as CSV, by descending probability, then by name."""
+    """Return the edges of a summary as CSV, by descending probability, then by name; see `csv_of_edges`."""
     table = summary.drop(columns="edge")
     for column, decimals in _DECIMALS.items():
         table[column] = ["" if value != value else f"{value:.{decimals}f}" for value in table[column]]
@@ -113,7 +114,14 @@ def edges_csv(summary: "pd.DataFrame") -> str:
     table = table.sort_values(["parent", "child"]).sort_values(
         "probability", ascending=False, kind="stable", key=lambda column: column.astype(float)
     )
-    return table.to_csv(index=False, lineterminator="\n")
+    return csv_of_edges(table)
+
+
+def csv_of_edges(table: "pd.DataFrame", **how: Any) -> str:
+    """Return a table of edges as CSV; names that a spreadsheet would take for formulas after an apostrophe."""
+    named = table.assign(**{end: no_formulas(table[end]) for end in ("parent", "child")})
+    text: str = named.to_csv(index=False, lineterminator="\n", **how)
+    return text
 
 
 def check_free(out: Path, files: Iterable[Path]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpn_bayes._util.files import write_whole
 from gpn_bayes.cli import screen
+from gpn_bayes.cli.folder import csv_of_edges
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,4 +78,4 @@ def write_network(out: Path, found: "Learned", own: Mapping[str, Any], seconds: 
     edges_file, settings_file = result_files(out)
     out.mkdir(parents=True, exist_ok=True)
     write_whole(settings_file, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    write_whole(edges_file, edges.to_csv(index=False, lineterminator="\n"))
+    write_whole(edges_file, csv_of_edges(edges))

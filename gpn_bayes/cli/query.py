@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gpn_bayes._util.printable import printable
 from gpn_bayes.cli import screen
 from gpn_bayes.cli.folder import find_posterior
 
@@ -43,7 +44,7 @@ def answer(
             return
         width = max(len(str(question)) for question in asked)
         for question, estimate in answers:
-            typer.echo(f"{question!s:<{width}}  {_formatted(estimate)}")
+            typer.echo(printable(f"{question!s:<{width}}  {_formatted(estimate)}"))
 
 
 def _formatted(estimate: "Estimate") -> str:

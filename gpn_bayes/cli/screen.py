@@ -14,11 +14,13 @@ import typer
 
 from gpn_bayes._util.cli_wording import in_options
 from gpn_bayes._util.extras import MissingPackage
+from gpn_bayes._util.printable import printable
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from gpn_bayes.posterior import Diagnostics, GraphPosterior
 
@@ -34,13 +36,13 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 def tell(kind: str, text: str) -> None:
     """Print ``kind: text`` on stderr in one line, however narrow the terminal; the items of a list in a line each."""
-    lines = (" ".join(line.split()) for line in in_options(text).split("\n  "))
+    lines = (" ".join(line.split()) for line in printable(in_options(text)).split("\n  "))
     print(f"{kind}: " + "\n  ".join(lines), file=sys.stderr, flush=True)
 
 
 def note(text: str) -> None:
     """Print one line on stderr about the progress of a command."""
-    print(" ".join(text.split()), file=sys.stderr, flush=True)
+    print(" ".join(printable(text).split()), file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -73,10 +75,14 @@ def plain_messages() -> Iterator[None]:
 
 
 def console() -> "Console":
-    """Return the console of stdout, which never guesses at colours in numbers and names."""
+    """Return the console of stdout, which never guesses at colours in numbers and names, and doesn't obey these."""
     from rich.console import Console
 
-    return Console(highlight=False, markup=False, emoji=False)
+    class PlainConsole(Console):
+        def render_str(self, text: str, **how: Any) -> "Text":
+            return super().render_str(printable(text), **how)
+
+    return PlainConsole(highlight=False, markup=False, emoji=False)
 
 
 def show_run(post: "GraphPosterior", rows: int) -> None:
@@ -98,7 +104,7 @@ def _show_grounds(found: "Diagnostics", out: "Console") -> None:
     from rich.text import Text
 
     styles = {"good": "bold green", "caution": "bold yellow", "poor": "bold red"}
-    out.print(Text.assemble((found.heading, styles[found.verdict]), " ", found.summary))
+    out.print(Text.assemble((found.heading, styles[found.verdict]), " ", printable(found.summary)))
     for text in found.warnings():
         out.print(in_options(text), style="yellow")
     out.print("\nThe answers assume:", style="bold")

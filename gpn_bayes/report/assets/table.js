@@ -99,7 +99,9 @@ function sortBy(key) {
   redrawTable();
 }
 
-function csvField(value) {
+// A name that a spreadsheet would take for a formula stands after an apostrophe.
+function csvField(name) {
+  const value = /^[=+\-@\t\r]/.test(name) ? "'" + name : name;
   return /[",\r\n]/.test(value) ? '"' + value.replaceAll('"', '""') + '"' : value;
 }
 
