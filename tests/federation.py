@@ -191,6 +191,9 @@ class Script:
     def submit(self, client, answer):
         self.heard.append(answer.SerializeToString())
 
+    def answer_bytes(self):
+        return None
+
     def refuse(self, client, refusal):
         self.heard.append(refusal.reason)
 

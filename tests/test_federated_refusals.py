@@ -1,5 +1,7 @@
 """Over loopback with mutual TLS: what a coordinator must refuse is refused and logged, and the run unharmed."""
 
+import resource
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +20,7 @@ from gpn_bayes.federated.session import ClientSession
 from gpn_bayes.secure.key_exchange import fingerprint
 from gpn_bayes.wire import federation_pb2 as messages
 from gpn_bayes.wire.certificates import new_authority, new_party
-from gpn_bayes.wire.dialler import Dialler
+from gpn_bayes.wire.dialler import Dialler, Refused
 from gpn_bayes.wire.limits import Limits
 from gpn_bayes.wire.server import Server
 from tests.federation import (
@@ -95,6 +97,9 @@ class ByHand:
     def join(self):
         self.open_session()
         self.dialler.announce(self.announcement())
+        self.take_keys()
+
+    def take_keys(self):
         self.session.accept_keys(
             keys_from_message(self.instruction("keys")), self.parties.client("c").credentials.fingerprints
         )
@@ -237,7 +242,7 @@ def test_answers_that_do_not_fit(tmp_path, caplog):
         caplog,
         "refused Submit from client 'c': an answer to round 1 is due; received one to round 0",
         "refused Submit from client 'c': every number must be finite; array 'loss' holds NaN or infinity",
-        "refused Submit from client 'c': messages must have 262144 bytes at most; received 4",
+        "refused Submit from client 'c': messages of this kind must have 8176 bytes at most; received 4",
     )
 
 
@@ -266,3 +271,41 @@ def test_an_internal_failure_tells_nobody_what_it_holds(tmp_path, caplog):
     ours.close()
     server.close()
     check_log(caplog, "Next from client 'c' failed: ZeroDivisionError")
+
+
+def test_one_client_can_not_keep_the_others_waiting(tmp_path, caplog):
+    """A hundred calls of c that all wait for instructions: a and b join meanwhile, and the run goes on."""
+    parties = new_parties(tmp_path, heartbeat_seconds=3.0)
+    coordinator = Background(coordinate, parties.coordinator())
+    ours = ByHand(parties)
+    run = ours.open_session().plan.run
+    ours.dialler.announce(ours.announcement())
+    floods = [dial(parties, "c", patience_seconds=0.1) for _ in range(10)]
+    calls = [Background(flood.next, messages.Poll(run=run)) for flood in floods for _ in range(10)]
+    with clients_in_threads(parties, {name: PARTS[name] for name in "ab"}):
+        ours.take_keys()
+        ours.finish(ROUNDS)
+    np.testing.assert_array_equal(np.load(coordinator.result())["weights"], expected()["weights"])
+    for call in calls:
+        with suppress(ConnectionError, Refused):
+            call.result()
+    for flood in floods:
+        flood.close()
+    check_log(caplog, "refused Next from client 'c': a client must have 4 calls under way at most; received another")
+
+
+def test_a_message_of_many_empty_parts_is_refused_before_it_is_read(tmp_path):
+    parties = new_parties(tmp_path)
+    coordinator = Background(coordinate, parties.coordinator())
+    with clients_in_threads(parties, {name: PARTS[name] for name in "ab"}):
+        ours = ByHand(parties)
+        ours.join()
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        flood = messages.Answer(values=[messages.Array()]).SerializeToString() * 25_000_000
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        check_refused(ours.dialler.submit, flood, "messages of this kind must have 4194304 bytes at most; received 5")
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - grown < 400_000, f"{before}, {grown} kB before"
+        long = messages.Poll(run="x" * 100_000)
+        check_refused(ours.dialler.next, long, "messages of this kind must have 65536 bytes at most")
+        ours.finish(ROUNDS)
+    coordinator.result()

@@ -9,6 +9,7 @@ import pytest
 
 import gpn_bayes as gpn
 from gpn_bayes.data import read_part
+from gpn_bayes.federated.plan import Plan
 from gpn_bayes.federated.processes.client import take_part
 from gpn_bayes.federated.processes.config import read_client, read_coordinator
 from gpn_bayes.federated.processes.coordinator import coordinate
@@ -312,3 +313,29 @@ def test_a_missing_package_names_the_extra(monkeypatch, tmp_path, capsys):
     monkeypatch.delitem(vars(gpn.federated), "secure_statistics", raising=False)
     with pytest.raises(ImportError, match=r'^grpc must be installed; use pip install "gpn_bayes\[federated\]"$'):
         gpn.federated.secure_statistics  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"model": "mlp", "hidden": 10**8}, "hidden must be at most 1000; received 100000000"),
+        ({"lags": 10**6, "model": "dynamic"}, "lags must be at most 100; received 1000000"),
+        ({"max_rounds": 10**9}, "max_rounds must be at most 10000; received 1000000000"),
+    ],
+)
+def test_settings_that_would_fill_a_client_are_refused(settings, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        PROGRAMS["notears"].participant(read_part(PARTS["a"]), settings)
+
+
+def test_networks_that_would_fill_a_client_are_refused():
+    wide = pd.DataFrame(np.random.default_rng(1).normal(size=(10, 100)))
+    with pytest.raises(ValueError, match="^networks must have 5000000 weights at most; 1000 hidden units for each of"):
+        PROGRAMS["notears"].participant(read_part(wide), {"model": "mlp", "hidden": 1000})
+
+
+@pytest.mark.parametrize("settings", ["[" * 100_000, '{"a":' * 100_000, "[1]", "{", "null"])
+def test_settings_that_are_no_object_are_refused(settings):
+    plan = Plan("run", "notears", settings, ("x",), ("a", "b", "c"), True)
+    with pytest.raises(ValueError, match="^a program's settings must be a JSON object; received something else$"):
+        _ = plan.options

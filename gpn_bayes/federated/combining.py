@@ -1,6 +1,7 @@
 """The answers of all clients to one task, checked, and their sum."""
 
 import logging
+import math
 from collections import Counter
 from collections.abc import Mapping
 
@@ -15,6 +16,8 @@ from gpn_bayes.wire import federation_pb2 as messages
 
 _log = logging.getLogger(__name__)
 Shapes = Mapping[str, tuple[int, ...]]
+# Bytes of a message around its numbers: names, shapes, and the run; names have two hundred characters at most.
+_AROUND_ARRAY = 2000
 
 
 class RoundSum:
@@ -45,6 +48,15 @@ class RoundSum:
     def missing(self) -> tuple[str, ...]:
         """The clients that haven't answered."""
         return tuple(client for client in self.plan.clients if client not in self._received)
+
+    @property
+    def most_bytes(self) -> int | None:
+        """How large the message of an answer may be; None where its arrays aren't known beforehand."""
+        if self.shapes is None:
+            return None
+        words = fixed_point.WORDS if self.plan.secure else 1
+        numbers = sum(math.prod(shape) for shape in self.shapes.values())
+        return 8 * words * numbers + _AROUND_ARRAY * (1 + len(self.shapes))
 
     def take(self, client: str, answer: messages.Answer) -> None:
         """Take one client's answer; the same again changes nothing.

@@ -9,6 +9,7 @@ from typing import Any
 
 FEWEST = 2  # a sum over one client is that client's own numbers
 ENOUGH = 3
+_MAX_SETTINGS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,10 @@ class Plan:
 
     def __post_init__(self) -> None:
         """Refuse plans that can't be carried out."""
+        if len(self.settings) > _MAX_SETTINGS:
+            raise ValueError(
+                f"a program's settings must have {_MAX_SETTINGS} characters at most; received {len(self.settings)}"
+            )
         if len(set(self.clients)) < len(self.clients):
             raise ValueError(f"clients must have different names; received {', '.join(self.clients)}")
         if self.secure and len(self.clients) < FEWEST:
@@ -56,7 +61,10 @@ class Plan:
     @property
     def options(self) -> dict[str, Any]:
         """The program's settings."""
-        options = json.loads(self.settings or "{}")
+        try:
+            options = json.loads(self.settings or "{}")
+        except (ValueError, RecursionError):
+            options = None
         if not isinstance(options, dict):
             raise ValueError("a program's settings must be a JSON object; received something else")
         return options

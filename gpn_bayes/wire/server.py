@@ -1,6 +1,7 @@
 """The coordinator's end: a gRPC server behind mutual TLS that knows each client by its certificate."""
 
 import logging
+import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn, Protocol
@@ -16,7 +17,12 @@ from gpn_bayes.wire.certificates import Identity
 from gpn_bayes.wire.limits import Limits
 
 _log = logging.getLogger(__name__)
-_THREADS_PER_CLIENT = 3  # one waits for instructions, one submits, one beats
+# One waits for instructions, one submits, one beats, and one may still wait from before the connection broke.
+_CALLS_PER_CLIENT = 4
+# The largest message but for answers, and the largest answer where it isn't known how large it must be. A message of
+# many empty parts takes forty times its size when it is read.
+_MOST_BYTES = 1 << 16
+_MOST_ANSWER_BYTES = 4 << 20
 
 
 class Host(Protocol):
@@ -33,6 +39,9 @@ class Host(Protocol):
 
     def submit(self, client: str, answer: messages.Answer) -> None:
         """Take a client's answer to a task."""
+
+    def answer_bytes(self) -> int | None:
+        """Return how large an answer to the present task may be; None if that isn't known."""
 
     def refuse(self, client: str, refusal: messages.Refusal) -> None:
         """Take note that a client doesn't follow an instruction."""
@@ -75,7 +84,7 @@ class Server:
         limits: Limits,
     ) -> None:
         self._reception = _Reception(host, fingerprints, limits)
-        self._pool = ThreadPoolExecutor(_THREADS_PER_CLIENT * len(fingerprints) + 2, "gpn-bayes-wire")
+        self._pool = ThreadPoolExecutor(_CALLS_PER_CLIENT * len(fingerprints) + 2, "gpn-bayes-wire")
         # Without the last option, a second coordinator could listen at the same port, and take half of the calls.
         self._server = grpc.server(self._pool, options=[*service.options(limits), ("grpc.so_reuseport", 0)])
         self._server.add_generic_rpc_handlers((self._reception.handlers(),))
@@ -99,7 +108,9 @@ class _Reception:
 
     def __init__(self, host: Host, fingerprints: Mapping[str, str], limits: Limits) -> None:
         self._names = {value: name for name, value in fingerprints.items()}
+        self._free = {name: threading.BoundedSemaphore(_CALLS_PER_CLIENT) for name in fingerprints}
         self._limits = limits
+        self._answer_bytes = host.answer_bytes
         self._replies: dict[str, Callable[[str, Any], Any]] = {
             "Next": host.next,
             "Announce": host.announce,
@@ -125,11 +136,23 @@ class _Reception:
 
         def receive(received: bytes, context: grpc.ServicerContext) -> Any:
             client = self._client(call, context)
-            if len(received) > self._limits.message_bytes:
+            most = self._most_bytes(call)
+            if len(received) > most:
                 _refuse(
                     context, grpc.StatusCode.RESOURCE_EXHAUSTED, call, f"client {client!r}",
-                    f"messages must have {self._limits.message_bytes} bytes at most; received {len(received)}",
+                    f"messages of this kind must have {most} bytes at most; received {len(received)}",
                 )  # fmt: skip
+            if not self._free[client].acquire(blocking=False):
+                _refuse(
+                    context, grpc.StatusCode.UNAVAILABLE, call, f"client {client!r}",
+                    f"a client must have {_CALLS_PER_CLIENT} calls under way at most; received another",
+                )  # fmt: skip
+            try:
+                return answered(client, received, context)
+            finally:
+                self._free[client].release()
+
+        def answered(client: str, received: bytes, context: grpc.ServicerContext) -> Any:
             try:
                 reply = self._replies[call](client, request_type.FromString(received))
             except DecodeError:
@@ -146,6 +169,12 @@ class _Reception:
             return messages.Receipt() if reply is None else reply
 
         return receive
+
+    def _most_bytes(self, call: str) -> int:
+        """Return how large a message may be that is yet to be read."""
+        if call != "Submit":
+            return min(_MOST_BYTES, self._limits.message_bytes)
+        return min(self._answer_bytes() or _MOST_ANSWER_BYTES, self._limits.message_bytes)
 
     def _client(self, call: str, context: grpc.ServicerContext) -> str:
         """Return the name that the caller's certificate is pinned to, or refuse the call."""

@@ -14,6 +14,8 @@ from gpn_bayes.federated.notears.settings import Settings
 from gpn_bayes.federated.notears.shared_models import LinearModel, NetworkModel, SharedModel
 from gpn_bayes.scores.prior import GraphPrior
 
+_MOST_WEIGHTS = 5_000_000
+
 
 def graph_prior(names: Sequence[str], settings: Settings) -> GraphPrior:
     """Return which edges must, and must not, be there."""
@@ -31,6 +33,7 @@ def shared_model(names: Sequence[str], settings: Settings) -> SharedModel:
     prior = graph_prior(names, settings)
     d = len(names)
     if settings.model == "mlp":
+        _check_size(d, settings)
         rng = np.random.default_rng(settings.random_state)
         return NetworkModel(
             _inputs(prior, settings), prior.required, settings.hidden, settings.penalty, settings.lambda2, rng
@@ -55,9 +58,19 @@ def participant(data: Part, settings: Settings) -> Participant:
         return SeriesParticipant(data, settings.shared_intercepts)
     values = data.numeric("federated NOTEARS")
     if settings.model == "mlp":
+        _check_size(len(data.names), settings)
         inputs = _inputs(graph_prior(data.names, settings), settings)
         return NetworkParticipant(values, inputs, settings.hidden, settings.shared_intercepts)
     return LinearParticipant(values, len(data.names), settings.shared_intercepts)
+
+
+def _check_size(d: int, settings: Settings) -> None:
+    """Refuse networks that would fill a client's memory."""
+    if d * d * settings.hidden > _MOST_WEIGHTS:
+        raise ValueError(
+            f"networks must have {_MOST_WEIGHTS} weights at most; {settings.hidden} hidden units for each of {d} "
+            f"variables have {d * d * settings.hidden}"
+        )
 
 
 def schedule(settings: Settings) -> Schedule:

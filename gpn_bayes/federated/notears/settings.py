@@ -12,6 +12,8 @@ DIAGONALS = ("auto", "free", "masked")
 # The penalty and the first strength of the constraints that each model has by default.
 _PENALTIES = {"linear": 0.01, "mlp": 0.001, "dynamic": 0.01}
 _STRENGTHS = {"linear": 0.001, "mlp": 0.1, "dynamic": 0.001}
+# What a client builds, or answers, must not be a matter of the coordinator's alone.
+_MOST = {"hidden": 1000, "lags": 100, "max_rounds": 10_000}
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,10 @@ class Settings:
             check_not_negative("rho", self.rho)
             if not self.rho > 0:
                 raise ValueError(f"rho must be above 0; received {self.rho!r}")
-        for name in ("hidden", "lags", "max_rounds"):
+        for name, most in _MOST.items():
             check_count(name, getattr(self, name), least=1)
+            if getattr(self, name) > most:
+                raise ValueError(f"{name} must be at most {most}; received {getattr(self, name)}")
         check_count("random_state", self.random_state)
 
     @property

@@ -131,6 +131,11 @@ class Rendezvous:
             self._round.take(client, answer)
             self._changed.notify_all()
 
+    def answer_bytes(self) -> int | None:
+        """Return how large an answer to the present task may be; None if that isn't known."""
+        present = self._round
+        return None if present is None else present.most_bytes
+
     def refuse(self, client: str, refusal: messages.Refusal) -> None:
         """Record that a client refused an instruction; the run waits until it accepts."""
         _log.warning("client %r refuses: %s", client, _REASONS.get(refusal.reason, "for a reason that isn't known"))
