@@ -6,7 +6,7 @@ import ssl
 import struct
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import pytest
 
@@ -307,3 +307,34 @@ def test_files_that_are_missing_or_unfit(credentials, tmp_path):
         Credentials(good.certificate, good.key, tmp_path / "peer.pem").context(server=True)
     with pytest.raises(ValueError, match="^a key must belong to its certificate; "):
         Credentials(good.certificate, credentials[1].key, good.peer).context(server=True)
+
+
+def test_idle_callers_keep_nobody_waiting(credentials):
+    """More connections that say nothing than callers are heard at a time; a serial handshake takes 10 s for each."""
+    here, there = credentials
+    listener = Listener(("127.0.0.1", 0), here)
+    idle = [socket.create_connection(("127.0.0.1", listener.port)) for _ in range(50)]
+    began = time.monotonic()
+    with ThreadPoolExecutor(1) as pool, closing(listener):
+        accepted = pool.submit(listener.accept, 30.0, 5.0)
+        with connect(("127.0.0.1", listener.port), there, 30.0, 5.0) as ours, accepted.result() as theirs:
+            assert time.monotonic() - began < 5
+            ours.send("hello again", b"x")
+            assert theirs.receive("hello again") == b"x"
+    for connection in idle:
+        connection.close()
+
+
+def test_a_call_that_fails_is_made_again(credentials):
+    """The first to answer at the address hangs up."""
+    here, there = credentials
+    with socket.create_server(("127.0.0.1", 0)) as impatient:
+        port = impatient.getsockname()[1]
+        with ThreadPoolExecutor(2) as pool:
+            calling = pool.submit(connect, ("127.0.0.1", port), there, 30.0, 5.0)
+            for _ in range(2):
+                impatient.accept()[0].close()
+            impatient.close()
+            listener = Listener(("127.0.0.1", port), here)
+            with closing(listener), listener.accept(20.0, 5.0), calling.result():
+                pass

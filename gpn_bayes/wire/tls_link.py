@@ -5,8 +5,11 @@ import socket
 import ssl
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 from types import TracebackType
 from typing import Self
 
@@ -34,8 +37,15 @@ REASONS = {
     b"failed": "it failed",
 }
 _HANDSHAKE_SECONDS = 10.0
+# Callers whose certificates are looked at at the same time, and seconds between looks at what became of them.
+_MOST_CALLERS = 32
+_GLANCE = 0.02
 _PAUSE = 0.2
 _FAREWELL_SECONDS = 2.0
+
+
+class Unacceptable(WireError):
+    """The other party isn't the expected one, or of another version: to try again changes nothing."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +89,7 @@ class Credentials:
         """Refuse any certificate but the one that is expected."""
         shown = stream.getpeercert(binary_form=True) or b""
         if hashlib.sha256(shown).digest() != hashlib.sha256(self._peer_bytes()).digest():
-            raise WireError("the other party's certificate must be the expected one; it is another")
+            raise Unacceptable("the other party's certificate must be the expected one; it is another")
 
     def _peer_bytes(self) -> bytes:
         return read_certificate(self.peer).public_bytes(Encoding.DER)
@@ -169,7 +179,7 @@ class TlsLink:
         except WireError as error:
             raise WireError(f"the other party must accept this party's certificate; it may not have: {error}") from None
         if answer != _VERSION:
-            raise WireError("both parties must use the same version of the link; the other uses another")
+            raise Unacceptable("both parties must use the same version of the link; the other uses another")
 
 
 class Listener:
@@ -212,22 +222,83 @@ class Listener:
             Called with the reason why a caller was refused.
         """
         deadline, refused = time.monotonic() + wait, ""
-        while (left := deadline - time.monotonic()) > 0:
-            self._socket.settimeout(left)
-            try:
-                plain, _ = self._socket.accept()
-            except TimeoutError:
-                break
-            try:
-                return _meet(plain, self._context, self._credentials, patience, server=True)
-            except WireError as error:
-                refused = f"; a caller was refused: {error}"
-                tell(f"a caller was refused: {error}")
+        with _Callers(lambda plain: _meet(plain, self._context, self._credentials, patience, server=True)) as callers:
+            while (left := deadline - time.monotonic()) > 0:
+                self._socket.settimeout(min(left, _GLANCE))
+                with suppress(TimeoutError):
+                    callers.welcome(self._socket.accept()[0])
+                for met in callers.met():
+                    if isinstance(met, TlsLink):
+                        return met  # the one who has the expected certificate calls once
+                    refused = f"; a caller was refused: {met}"
+                    tell(f"a caller was refused: {met}")
         raise WireError(f"the other party must call within {wait:g} s; it didn't{refused}")
 
     def close(self) -> None:
         """Stop listening."""
         self._socket.close()
+
+
+class _Callers:
+    """Callers who prove who they are, each in a thread of its own, so that none keeps the others waiting.
+
+    Parameters
+    ----------
+    meet : callable
+        Takes a caller's socket, and returns the link or raises a `WireError`.
+    """
+
+    def __init__(self, meet: Callable[[socket.socket], TlsLink]) -> None:
+        self._meet = meet
+        self._outcomes: SimpleQueue[tuple[socket.socket, TlsLink | WireError]] = SimpleQueue()
+        self._pending: list[socket.socket] = []
+        self._over = False
+
+    def welcome(self, plain: socket.socket) -> None:
+        """Take a caller; where there are too many, the one who has taken longest is dropped."""
+        if len(self._pending) == _MOST_CALLERS:
+            _cut(self._pending.pop(0))
+        self._pending.append(plain)
+        Thread(target=self._try, args=(plain,), name="gpn-bayes-caller", daemon=True).start()
+
+    def met(self) -> list[TlsLink | WireError]:
+        """Return what has become of callers since this was last asked."""
+        outcomes = []
+        while not self._outcomes.empty():
+            plain, outcome = self._outcomes.get()
+            if plain in self._pending:
+                self._pending.remove(plain)
+            outcomes.append(outcome)
+        return outcomes
+
+    def __enter__(self) -> Self:
+        """Return the callers, of whom those who are still at it are dropped at the end."""
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Drop all but the one who was taken."""
+        self._over = True
+        for plain in self._pending:
+            _cut(plain)
+        for late in self.met():
+            if isinstance(late, TlsLink):
+                late.close()
+
+    def _try(self, plain: socket.socket) -> None:
+        try:
+            outcome: TlsLink | WireError = self._meet(plain)
+        except WireError as error:
+            outcome = error
+        if self._over and isinstance(outcome, TlsLink):
+            outcome.close()
+        else:
+            self._outcomes.put((plain, outcome))
+
+
+def _cut(plain: socket.socket) -> None:
+    """End a connection that another thread waits for, which then closes it."""
+    with suppress(OSError):
+        plain.shutdown(socket.SHUT_RDWR)
 
 
 def connect(address: tuple[str, int], credentials: Credentials, wait: float, patience: float) -> TlsLink:
@@ -249,14 +320,19 @@ def connect(address: tuple[str, int], credentials: Credentials, wait: float, pat
     while True:
         try:
             plain = socket.create_connection(address, timeout=_HANDSHAKE_SECONDS)
-            break
+            return _meet(plain, context, credentials, patience, server=False)
+        except Unacceptable:
+            raise
+        except WireError:
+            # Whoever listens may be busy with somebody else.
+            if time.monotonic() + _PAUSE > deadline:
+                raise
         except OSError as error:
             if time.monotonic() + _PAUSE > deadline:
                 raise WireError(
                     f"the other party must listen at {_text(address)}; it didn't for {wait:g} s ({reason_of(error)})"
                 ) from None
         time.sleep(_PAUSE)
-    return _meet(plain, context, credentials, patience, server=False)
 
 
 def _meet(
@@ -282,7 +358,7 @@ def _handshake(plain: socket.socket, context: ssl.SSLContext, server: bool) -> s
     try:
         return context.wrap_socket(plain, server_side=server)
     except ssl.SSLCertVerificationError as error:
-        raise WireError(
+        raise Unacceptable(
             f"the other party's certificate must be the expected one; it isn't ({error.verify_message})"
         ) from None
     except TimeoutError:
