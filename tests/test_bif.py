@@ -272,3 +272,19 @@ def test_files_of_other_kinds_are_refused(tmp_path):
             read_bif(tmp_path / "part.bif.gz")
     with pytest.raises(ValueError, match="^net.bif, line 1: a network must have variables; there is none$"):
         read(tmp_path, "")
+
+
+def test_a_small_file_that_holds_too_much_is_refused(tmp_path):
+    (tmp_path / "bomb.bif.gz").write_bytes(gzip.compress(b" " * (60 << 20)))
+    with pytest.raises(ValueError, match="^the file of a network must hold 50 MB at most; bomb.bif.gz holds more$"):
+        read_bif(tmp_path / "bomb.bif.gz")
+
+
+def test_many_levels_are_compared_at_once(tmp_path):
+    levels = " ".join(f"l{i}" for i in range(30_000)) + " l29999"
+    text = f"network x {{ }} variable a {{ type discrete [ 30001 ] {{ {levels} }}; }}"
+    (tmp_path / "many.bif").write_text(text)
+    began = time.process_time()
+    with pytest.raises(ValueError, match="the levels of a variable must differ; 'a' has 'l29999' twice"):
+        read_bif(tmp_path / "many.bif")
+    assert time.process_time() - began < 5

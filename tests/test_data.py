@@ -428,3 +428,33 @@ def test_bad_statistics_are_refused_in_one_line(arguments, message):
     with pytest.raises(ValueError) as error:
         SufficientStatistics(*arguments)
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("n", np.array(2.7)),
+        ("n", np.array([20])),
+        ("n", np.array("20")),
+        ("names", np.array("ab")),
+        ("names", np.array([1, 2])),
+        ("names", np.array([["a", "b"]])),
+        ("mean", np.array(0.0)),
+        ("cov", np.array([["1", "0"], ["0", "1"]])),
+        ("cov", np.array([[1, 0], [0, 1]], dtype=complex)),
+    ],
+)
+def test_statistics_of_other_kinds_are_refused(part, value, tmp_path):
+    right = {"n": np.array(20), "mean": np.zeros(2), "cov": np.eye(2), "names": np.array(["a", "b"])}
+    np.savez(tmp_path / "right.npz", **right)
+    assert SufficientStatistics.load(tmp_path / "right.npz").n == 20
+    np.savez(tmp_path / "wrong.npz", **right | {part: value})
+    with pytest.raises(ValueError, match=f"^wrong.npz can't be read as statistics: {part} is "):
+        SufficientStatistics.load(tmp_path / "wrong.npz")
+
+
+def test_statistics_that_hold_too_much_are_refused(tmp_path):
+    np.savez_compressed(tmp_path / "bomb.npz", n=20, mean=np.zeros(15_000_000), cov=np.eye(2), names=np.array(["a"]))
+    assert (tmp_path / "bomb.npz").stat().st_size < 1_000_000
+    with pytest.raises(ValueError, match="^bomb.npz can't be read as statistics: n, mean, cov and names$"):
+        SufficientStatistics.load(tmp_path / "bomb.npz")

@@ -1,6 +1,7 @@
 """`SufficientStatistics`, used in place of data by scores and learners that need no rows."""
 
 import zipfile
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,11 @@ from numpy.typing import NDArray
 from gpn_bayes._util.types import Floats
 from gpn_bayes.data.dataset import Dataset, fingerprint_of
 from gpn_bayes.data.reading import ReadSettings, check_names
+
+# What a file holds: the kind of each array's numbers, or texts, and its dimensions. A thousand variables take 8 MB.
+_PARTS = {"n": ("iu", 0), "mean": ("iuf", 1), "cov": ("iuf", 2), "names": ("U", 1)}
+_MAX_BYTES = 100 << 20
+_BAD_FILES = (zipfile.BadZipFile, zlib.error, RuntimeError, SyntaxError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,12 +120,20 @@ class SufficientStatistics:
         if not Path(path).is_file():
             raise ValueError(f"the file of statistics must exist; {str(path)!r} is not a file")
         try:
+            with zipfile.ZipFile(path) as file:
+                if sum(part.file_size for part in file.infolist()) > _MAX_BYTES:
+                    raise ValueError
             with np.load(path, allow_pickle=False) as content:
-                n, mean, cov, names = (content[part] for part in ("n", "mean", "cov", "names"))
-                rows = int(n)
-        except (OSError, TypeError, ValueError, KeyError, zipfile.BadZipFile):
+                parts = {part: content[part] for part in _PARTS}
+        except (OSError, TypeError, ValueError, KeyError, EOFError, MemoryError, NotImplementedError, *_BAD_FILES):
             raise ValueError(f"{Path(path).name} can't be read as statistics: n, mean, cov and names") from None
-        return cls(rows, mean, cov, tuple(str(name) for name in names))
+        for part, (kinds, dimensions) in _PARTS.items():
+            if parts[part].dtype.kind not in kinds or parts[part].ndim != dimensions:
+                raise ValueError(
+                    f"{Path(path).name} can't be read as statistics: {part} is {parts[part].dtype} of "
+                    f"{parts[part].ndim} dimensions"
+                )
+        return cls(int(parts["n"]), parts["mean"], parts["cov"], tuple(str(name) for name in parts["names"]))
 
     @property
     def correlation(self) -> Floats:

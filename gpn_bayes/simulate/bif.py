@@ -3,6 +3,7 @@
 import gzip
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -18,6 +19,9 @@ _WORD = r'(?:[^\s{}()\[\]|,;"/]|/(?![/*]))+'
 _TOKEN = re.compile(
     rf'(?P<space>[\s,]+|//[^\n]*|/\*.*?\*/)|(?P<word>{_WORD})|(?P<mark>[{{}}()\[\]|;])|"(?P<quoted>[^"\n]*)"', re.DOTALL
 )
+
+# The largest networks in use take 5 MB.
+_MAX_BYTES = 50 << 20
 
 
 def read_bif(path: str | Path) -> DiscreteNetwork:
@@ -58,10 +62,12 @@ def read_bif(path: str | Path) -> DiscreteNetwork:
 def _read_text(path: Path) -> str:
     if not path.is_file():
         raise ValueError(f"the file of a network must exist; {str(path)!r} is not a file")
-    content = path.read_bytes()
     try:
-        if path.suffix == ".gz":
-            content = gzip.decompress(content)
+        # A small compressed file may hold any amount of text.
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            content = file.read(_MAX_BYTES + 1)
+        if len(content) > _MAX_BYTES:
+            raise ValueError(f"the file of a network must hold {_MAX_BYTES >> 20} MB at most; {path.name} holds more")
         return content.decode("utf-8-sig")
     except (OSError, EOFError, zlib.error):
         raise ValueError(f"{path.name} must be a complete gzip file; it isn't") from None
@@ -211,7 +217,7 @@ class _Parser:
         if not levels or count.text != str(len(levels)):
             self.fail(count.line, f"{name!r} must have as many levels as it says, {count.text}; it has {len(levels)}")
         if len(set(levels)) < len(levels):
-            twice = next(level for place, level in enumerate(levels) if level in levels[:place])
+            twice = next(level for level, times in Counter(levels).items() if times > 1)
             self.fail(count.line, f"the levels of a variable must differ; {name!r} has {twice!r} twice")
         return levels
 
