@@ -1,6 +1,7 @@
 """Over loopback with mutual TLS: what a client must refuse is refused, logged and told, and the run unharmed."""
 
 import sqlite3
+from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import replace
 
@@ -49,7 +50,7 @@ def no_pauses(monkeypatch):
     monkeypatch.setattr("gpn_bayes.federated.processes.client._PAUSE", 0.0)
 
 
-def play(parties, instructions, heard=None, table=lambda: read_part(PARTS["c"])):
+def play(parties, instructions, heard=None, table=lambda: read_part(PARTS["c"]), again=False):
     """Let client c follow a script; return what the coordinator heard, also in a list of the caller's."""
     host, config = Script(instructions), parties.coordinator()
     host.heard = [] if heard is None else heard
@@ -58,7 +59,7 @@ def play(parties, instructions, heard=None, table=lambda: read_part(PARTS["c"]))
         host, config.listen, credentials.identity, credentials.authority, credentials.fingerprints, config.limits
     )  # fmt: skip
     try:
-        take_part(parties.client("c"), table())
+        take_part(parties.client("c"), table(), again)
     finally:
         server.close()
     return host.heard
@@ -165,6 +166,32 @@ def test_a_run_that_ends_in_any_way_leaves_no_keys(tmp_path):
     assert stored_keys(parties) == 1
     with pytest.raises(ValueError, match="this run is over for this client"):
         play(parties, [messages.Instruction(plan=plan_to_message(second))] * 20)
+
+
+def test_one_more_run_is_one(tmp_path, monkeypatch):
+    """A coordinator that plans one run after the other, while the client's process lives."""
+    monkeypatch.setitem(PROGRAMS, "descent", replace(DESCENT, once=True))
+    parties = new_parties(tmp_path)
+    host = []
+
+    def whole_run(run):
+        """Return the instructions of a run of one round."""
+        plan = parties.coordinator().plan(run)
+        others = {name: ClientSession(plan, name, DescentParticipant(read_part(PARTS[name]), {})) for name in "ab"}
+        signed = [key_to_message(run, session.signed_key(parties.signer(name))) for name, session in others.items()]
+
+        def keys(script):
+            ours = script.announced.result()
+            script.announced = Future()
+            return messages.Instruction(keys=messages.Keys(run=run, announcements=[ours, *signed]))
+
+        return [messages.Instruction(plan=plan_to_message(plan)), keys, task(plan, 0)]
+
+    play(parties, whole_run("first"), host)
+    with pytest.raises(ValueError, match="^a table is summed once: .* was part of run .* .--again allows one more.$"):
+        play(parties, [*whole_run("second"), *whole_run("third")], host, again=True)
+    answered = [messages.Answer.FromString(sent).run for sent in host if isinstance(sent, bytes)]
+    assert answered == ["first", "second"] and host[-1] == messages.SUMMED_BEFORE
 
 
 def test_a_refusal_holds_nothing_of_the_table(tmp_path):

@@ -281,7 +281,8 @@ def test_files_with_other_data_are_refused(tmp_path):
     with h5py.File(tmp_path / "run.nc", "r+") as file:
         file["observed_data/value"][0, 0] += 1.0
     with pytest.raises(
-        ValueError, match="^a posterior's file must hold the data it was drawn from; this one holds oth"
+        ValueError,
+        match="^'run.nc' must be .*: a posterior's file must hold the data it was drawn from; this one",
     ):
         load(tmp_path / "run.nc")
 
@@ -349,3 +350,44 @@ def test_load_refuses_other_files(tmp_path):
     (tmp_path / "cut.nc").write_bytes((tmp_path / "whole.nc").read_bytes()[:2000])
     with pytest.raises(ValueError, match="^'cut.nc' can't be read as a netCDF file: [^\n]+$"):
         load(tmp_path / "cut.nc")
+
+
+def put(name, place, value):
+    def change(file):
+        file[name][place] = value
+
+    return change
+
+
+def rename_first(file):
+    for dim in ("posterior/parent", "posterior/child"):
+        file[dim][0] = file[dim][1]
+
+
+DAMAGES = {
+    "cycle": (lambda file: put("posterior/edge", (0, 0), ~np.eye(4, dtype=bool))(file), "a DAG has a cycle"),
+    "other numbers": (put("posterior/edge", (0, 0, 0, 1), 5), "edges are neither 0 nor 1"),
+    "NaN": (put("sample_stats/lp", (0, 0), np.nan), "log scores are infinite or NaN"),
+    "weights": (put("log_weights/log_weight", (0, 0), np.inf), "log weights are infinite or NaN"),
+    "repeated names": (rename_first, "."),
+    "other children": (put("posterior/child", 0, "someone"), "parents and children have different names"),
+    "no scores": (lambda file: file.__delitem__("sample_stats/lp"), "parts are missing"),
+    "no edges": (lambda file: file.__delitem__("posterior/edge"), "parts are missing"),
+    "settings": (lambda file: file["posterior"].attrs.__setitem__("settings", "[" * 100_000), "."),
+    "settings of another kind": (lambda file: file["posterior"].attrs.__setitem__("settings", "[1]"), "its settings"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_files_that_somebody_has_changed_are_refused(damage, tmp_path):
+    change, reason = DAMAGES[damage]
+    post, _ = drawn_posterior(True)
+    post.save(tmp_path / "run.nc")
+    load(tmp_path / "run.nc")
+    with h5py.File(tmp_path / "run.nc", "r+") as file:
+        change(file)
+    with pytest.raises(
+        ValueError, match=f"^'run.nc' must be as GraphPosterior.save wrote it; it isn't: {reason}"
+    ) as refusal:
+        load(tmp_path / "run.nc")
+    assert "\n" not in str(refusal.value)

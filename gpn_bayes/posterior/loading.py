@@ -9,7 +9,9 @@ import numpy as np
 import xarray as xr
 
 from gpn_bayes import graphs
+from gpn_bayes._util.types import Words
 from gpn_bayes.data import Dataset, SufficientStatistics
+from gpn_bayes.data.reading import check_names
 from gpn_bayes.posterior import stored_data
 from gpn_bayes.posterior.exact import ExactAnswers
 from gpn_bayes.posterior.export import FORMAT
@@ -18,6 +20,12 @@ from gpn_bayes.posterior.score_setting import score_of
 from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.prior import GraphPrior
 from gpn_bayes.scores.recorded import from_parameters
+
+# What files that somebody has changed make their readers raise.
+_UNREADABLE = (
+    OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, RuntimeError, RecursionError, MemoryError,
+    OverflowError,
+)  # fmt: skip
 
 
 def load(path: str | os.PathLike[str]) -> GraphPosterior:
@@ -54,18 +62,33 @@ def load(path: str | os.PathLike[str]) -> GraphPosterior:
     try:
         with xr.open_datatree(source, engine="h5netcdf") as tree:
             tree.load()
-    except (OSError, ValueError, KeyError) as error:
+    except _UNREADABLE as error:
         raise ValueError(f"{source.name!r} can't be read as a netCDF file: {error}".splitlines()[0]) from None
     if "posterior" not in tree or tree["posterior"].attrs.get("format") != FORMAT:
         raise ValueError(f"{source.name!r} must be a posterior written by GraphPosterior.save; it isn't")
+    try:
+        post = _read_posterior(tree)
+        _check(post)
+    except _UNREADABLE as error:
+        reason = str(error).splitlines()[0] if isinstance(error, ValueError) and str(error) else "parts are missing"
+        raise ValueError(f"{source.name!r} must be as GraphPosterior.save wrote it; it isn't: {reason}") from None
+    return post
+
+
+def _read_posterior(tree: xr.DataTree) -> GraphPosterior:
     edge = tree["posterior"]["edge"]
     stats = {str(name): values.to_numpy() for name, values in tree["sample_stats"].data_vars.items()}
     names = tuple(str(name) for name in edge.coords["parent"].to_numpy())
+    if names != tuple(str(name) for name in edge.coords["child"].to_numpy()):
+        raise ValueError("parents and children have different names")
+    check_names(names)
     settings = json.loads(tree["posterior"].attrs["settings"])
+    if not isinstance(settings, dict):
+        raise ValueError("its settings are no JSON object")
     data = stored_data.from_tree(tree, names, settings.get("data_fingerprint"))
     return GraphPosterior(
         names=names,
-        parents=graphs.pack(edge.to_numpy().astype(np.int8)),
+        parents=np.stack([_packed(chain) for chain in edge.to_numpy()]),
         log_score=stats.pop("lp"),
         log_weights=tree["log_weights"]["log_weight"].to_numpy() if "log_weights" in tree else None,
         stats=stats,
@@ -75,6 +98,39 @@ def load(path: str | os.PathLike[str]) -> GraphPosterior:
         score_errors=tree["score_errors"]["score_error"].to_numpy() if "score_errors" in tree else None,
         data=data,
     )
+
+
+def _packed(dags: np.ndarray) -> Words:
+    """Return the DAGs of one chain as parent bits, if they are DAGs."""
+    if dags.dtype.kind not in "biuf" or dags.ndim != 3 or not np.isin(dags, (0, 1)).all():
+        raise ValueError("edges are neither 0 nor 1")
+    if not np.all(graphs.is_acyclic(dags)):
+        raise ValueError("a DAG has a cycle")
+    return graphs.pack(dags)
+
+
+def _check(post: GraphPosterior) -> None:
+    """Refuse arrays whose shapes don't belong together, and numbers that no run leaves."""
+    shape = post.parents.shape[:2]
+    if not all(shape):
+        raise ValueError("it holds no draws")
+    arrays = {"lp": post.log_score, **post.stats}
+    if post.log_weights is not None:
+        arrays["log_weight"] = post.log_weights
+    for name, values in arrays.items():
+        if values.shape != shape or values.dtype.kind not in "biuf":
+            raise ValueError(f"{name} isn't one number for every draw")
+    if not np.isfinite(post.log_score).all():
+        raise ValueError("log scores are infinite or NaN")
+    if post.log_weights is not None and not (post.log_weights < np.inf).all():
+        raise ValueError("log weights are infinite or NaN")
+    if post.score_errors is not None and post.score_errors.shape != (*shape, len(post.names)):
+        raise ValueError("score errors aren't one number for every node of every draw")
+    if post.exact is not None:
+        n = len(post.names)
+        edges, sets = post.exact.edges, post.exact.parent_sets
+        if edges.shape != (n, n) or len(sets) != n or not ((edges >= 0) & (edges <= 1)).all():
+            raise ValueError("exact probabilities don't lie between 0 and 1")
 
 
 def _read_scorer(
