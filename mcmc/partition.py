@@ -66,6 +66,8 @@ def set_blocks(tables: ScoreTables, state: PartitionState, depth: Ints) -> None:
             if depth[node] == b:
                 state.ints[ORDER, filled] = node
                 state.ints[BLOCK, node] = b
+                # No mask, so that it is scored anew: its outside candidate may be another under the same mask.
+                state.ints[INSIDE, node] = -1
                 filled += 1
         b += 1
     state.ints[START, b] = n

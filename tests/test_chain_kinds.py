@@ -59,3 +59,14 @@ def test_a_chain_counts_its_moves_and_exchanges(sampler, temperatures):
     assert (info.counters[:, 0] > 0).all() and (info.counters[:, 1] <= info.counters[:, 0]).all()
     assert info.exchanges.shape == (temperatures - 1, 2) and (info.exchanges[:, 0] > 0).all()
     assert info.betas.shape == (temperatures,) and info.betas[0] == 1.0
+
+
+@pytest.mark.parametrize(("sampler", "temperatures"), FORMATS)
+def test_the_score_of_a_state_is_that_of_what_it_stands_for(sampler, temperatures):
+    """After a walk over DAGs too, which may leave a node with another outside candidate under the same mask."""
+    first, second = chains_of(sampler, temperatures, 2)
+    rng = np.random.default_rng(3)
+    first.init(rng)
+    for _ in range(50):
+        first.step(rng, 1, 5, tuning=True)
+        second.restore(first.state())  # which compares the score with one that is summed anew

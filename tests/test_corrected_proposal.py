@@ -9,7 +9,7 @@ from sklearn.linear_model import Ridge
 
 import gpn_bayes as gpn
 from gpn_bayes.posterior.score_noise import drawn_sets
-from gpn_bayes.sampling import predicted_scores, score_tables
+from gpn_bayes.sampling import agreeing_chains, predicted_scores, score_tables
 from gpn_bayes.sampling import sample as sampling
 from gpn_bayes.sampling.corrected_proposal import CorrectedProposal
 from gpn_bayes.scores.cache import ScoreCache
@@ -81,7 +81,7 @@ def test_corrections_are_gaps_where_these_are_known_and_predictions_elsewhere():
 
 
 def test_ctrl_c_while_drawing_again_keeps_the_draws_made_before(monkeypatch):
-    run_chains = sampling.run_chains
+    run_chains = agreeing_chains.run_chains
 
     attempts = []
 
@@ -91,7 +91,7 @@ def test_ctrl_c_while_drawing_again_keeps_the_draws_made_before(monkeypatch):
             raise KeyboardInterrupt
         return run_chains(*arguments, **settings)
 
-    monkeypatch.setattr(sampling, "run_chains", interrupted)
+    monkeypatch.setattr(agreeing_chains, "run_chains", interrupted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that the weights are uneven
         post = drawn(sampler="exact")

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ from gpn_bayes.sampling.checkpoint import CheckpointStore
 from tests.running import ROOT, STRICT_PYTHON
 
 DATA = np.random.default_rng(1).normal(size=(40, 6)).cumsum(axis=1)
-# Without tuning, so that even the first block has draws.
-SETTINGS = {"draws": 60, "tune": 0, "chains": 2, "random_seed": 1, "thin": 10, "progressbar": False}
+# Without tuning, so that even the first block has draws, and with one thread, so that both chains have some.
+SETTINGS = {"draws": 60, "tune": 0, "chains": 2, "cores": 1, "random_seed": 1, "thin": 10, "progressbar": False}
 KINDS = {
     "exact": {"sampler": "exact"},
     "order": {"sampler": "order"},
@@ -59,7 +60,11 @@ def half_done(path, kind, monkeypatch, blocks=4):
 
 def change_state(path, change, table="checkpoints", column="state"):
     """Change the arrays of chain 0's state, or of its last block of draws."""
-    connection = sqlite.open_store(path)
+    with closing(sqlite.open_store(path)) as connection:
+        _change_arrays(connection, change, table, column)
+
+
+def _change_arrays(connection, change, table, column):
     where = "chain = 0 AND layout <> '[]' ORDER BY rowid DESC LIMIT 1"
     layout, data, row = connection.execute(f"SELECT layout, {column}, rowid FROM {table} WHERE {where}").fetchone()
     arrays, offset = {}, 0
@@ -72,7 +77,6 @@ def change_state(path, change, table="checkpoints", column="state"):
     data = b"".join(array.tobytes() for array in arrays.values())
     with sqlite.transaction(connection):
         connection.execute(f"UPDATE {table} SET layout = ?, {column} = ? WHERE rowid = ?", (layout, data, row))
-    connection.close()
 
 
 def resumed(path, kind):
@@ -190,10 +194,8 @@ def test_draws_that_cannot_be_are_refused(change, tmp_path, monkeypatch):
 def test_a_crafted_file_ends_in_one_message(statement, tmp_path, monkeypatch):
     path = tmp_path / "run.sqlite"
     half_done(path, "partition", monkeypatch)
-    connection = sqlite.open_store(path)
-    with sqlite.transaction(connection):
+    with closing(sqlite.open_store(path)) as connection, sqlite.transaction(connection):
         connection.execute(statement)
-    connection.close()
     said = resumed(path, "partition")
     assert said.startswith("ValueError a run's checkpoints must be as they were written; damaged: "), said
     assert "\n" not in said
