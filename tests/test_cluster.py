@@ -94,10 +94,12 @@ def test_a_worker_is_sent_the_scorer_once(executor, cluster, tmp_path):
     logs = read_logs(tmp_path)
     workers = {worker.pid for worker in cluster.workers}
     assert {pid for pid, log in logs.items() if len(log) > log.count("arrived")} == workers
-    # Of 80 tasks; one may go to a worker that has it.
-    assert all(1 <= logs[pid].count("arrived") <= 3 for pid in workers)
+    # Of 80 tasks; it goes out again to a worker that gave 1, 2, 4, … of them back, and may meet one that has it.
+    arrived = [logs[pid].count("arrived") for pid in workers]
+    assert min(arrived) >= 1 and max(arrived) <= 7, arrived
     filled(scorer, executor, batch_size=1)
-    assert sum(read_logs(tmp_path)[pid].count("arrived") for pid in workers) <= 7, "workers must remember it"
+    again = sum(read_logs(tmp_path)[pid].count("arrived") for pid in workers)
+    assert again - sum(arrived) <= 1, "workers must remember it"
 
 
 def test_a_killed_worker_changes_nothing_and_a_late_one_helps(executor, cluster, tmp_path):

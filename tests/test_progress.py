@@ -3,6 +3,7 @@
 import math
 import os
 import re
+import select
 import sys
 import time
 from contextlib import contextmanager
@@ -126,13 +127,21 @@ def test_a_status_that_stays_is_written_too(monkeypatch, capsys):
 # Terminals
 
 
+def all_drawn(terminal):
+    """Return what was drawn; a terminal hands it out in pieces."""
+    pieces = []
+    while select.select([terminal], [], [], 0.5)[0]:
+        pieces.append(os.read(terminal, 100_000))
+    return b"".join(pieces).decode()
+
+
 def test_a_terminal_gets_a_bar(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     ours, theirs = os.openpty()
     with os.fdopen(theirs, "w", encoding="utf-8") as terminal, stderr_to(terminal):
         with progress_bar("Scoring", 2, show=True) as advance:
             advance(2)
-        drawn = os.read(ours, 100_000).decode()
+        drawn = all_drawn(ours)
     os.close(ours)
     assert re.search(r"Scoring.*━━━.*100%", drawn)
 
@@ -148,7 +157,7 @@ def test_a_stage_of_many_parts_has_one_line(monkeypatch):
             for part in ("Round 1", "Scoring", "Round 2"):
                 with progress_bar(part, 2, show=True) as advance:
                     advance(2)
-        drawn = os.read(ours, 100_000).decode()
+        drawn = all_drawn(ours)
     os.close(ours)
     # What is drawn over is drawn in the same line, so that one line break is left at the end.
     lines = [re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", line) for line in drawn.splitlines() if "━" in line]
