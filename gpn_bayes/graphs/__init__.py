@@ -14,7 +14,7 @@ from gpn_bayes.graphs.counting import (
     enumerate_dags,
     log_linear_extensions,
 )
-from gpn_bayes.graphs.packing import edge_shares, pack, parents_of, unpack
+from gpn_bayes.graphs.packing import edge_shares, pack, parents_of, unpack, unpack_in_parts
 from gpn_bayes.graphs.structure import (
     ancestors,
     cpdag,
@@ -43,4 +43,5 @@ __all__ = [
     "to_networkx",
     "topological_order",
     "unpack",
+    "unpack_in_parts",
 ]

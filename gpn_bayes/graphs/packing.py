@@ -1,5 +1,6 @@
 """Graphs as bits: the parents of each node in 64-bit words."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,8 @@ from numpy.typing import NDArray
 from gpn_bayes._util.checks import MAX_VARIABLES
 from gpn_bayes._util.types import Adjacency, Floats, Words
 from gpn_bayes.graphs.adjacency import as_stack
+
+_ENTRIES_AT_ONCE = 50_000_000
 
 
 def _words(n: int) -> int:
@@ -59,6 +62,20 @@ def unpack(parents: NDArray[Any], n: int) -> Adjacency:
     if n % 64 and (parents[..., -1] >> np.uint64(n % 64)).any():
         raise ValueError(f"parents must be among the {n} nodes; received a higher bit")
     return np.ascontiguousarray(_bits(parents, n).swapaxes(-1, -2)).view(np.int8)
+
+
+def unpack_in_parts(parents: NDArray[Any], n: int) -> Iterator[Adjacency]:
+    """Yield the adjacency matrices of a stack of packed parents, some at a time: all at once may take gigabytes.
+
+    Examples
+    --------
+    >>> dags = np.zeros((3, 2, 1), np.uint64)
+    >>> [part.shape for part in unpack_in_parts(dags, 2)]
+    [(3, 2, 2)]
+    """
+    step = max(1, _ENTRIES_AT_ONCE // n**2)
+    for begin in range(0, len(parents), step):
+        yield unpack(parents[begin : begin + step], n)
 
 
 def parents_of(parents: Words, node: int) -> Adjacency:

@@ -450,8 +450,7 @@ def have_converged(parents: np.ndarray, log_scores: np.ndarray, planned: int | N
     chains, draws = log_scores.shape
     if draws < 4:
         return False
-    by_chain = graphs.edge_shares(parents, np.ones(log_scores.shape))
-    gap = (by_chain.max(axis=0) - by_chain.min(axis=0)).max()
+    gap = chain_gap(parents)
     excused = max(GAP_LIMIT, chance_gap(draws if planned is None else planned))
     # Where the log score never changes it has neither R-hat nor effective draws: then the edges alone tell.
     if np.ptp(log_scores) == 0:
@@ -462,9 +461,14 @@ def have_converged(parents: np.ndarray, log_scores: np.ndarray, planned: int | N
     return bool(agree and ess >= ESS_LIMIT and r_hat_of(log_scores) <= R_HAT_POOR)
 
 
+def chain_gap(parents: np.ndarray) -> float:
+    """Return the largest difference between chains in the share of their DAGs, by parent bits, that have an edge."""
+    return float(np.ptp(graphs.edge_shares(parents, np.ones(parents.shape[:2])), axis=0).max())
+
+
 def largest_gap(edge_by_chain: np.ndarray, names: tuple[str, ...]) -> tuple[float, str]:
     """Return the largest difference between chains in an edge's probability, and the edge."""
-    gaps = edge_by_chain.max(axis=0) - edge_by_chain.min(axis=0)
+    gaps = np.ptp(edge_by_chain, axis=0)
     np.fill_diagonal(gaps, -1)
     parent, child = np.unravel_index(int(gaps.argmax()), gaps.shape)
     return float(gaps[parent, child]), f"{names[parent]} -> {names[child]}"

@@ -16,9 +16,6 @@ from gpn_bayes.posterior.estimate import Estimate, Moments
 from gpn_bayes.posterior.pictures import EdgePictures
 from gpn_bayes.posterior.questions import Question, read_question
 
-# Entries of adjacency matrices to have at once: all those of thousands of large DAGs would take gigabytes.
-_CHUNK = 50_000_000
-
 
 class GraphQueries(EdgePictures, ABC):
     """DAGs over the same variables, and what can be asked of them.
@@ -81,9 +78,7 @@ class GraphQueries(EdgePictures, ABC):
     def _features(self, features_of: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """Return features of the distinct drawn DAGs, one row each."""
         distinct, _, _ = self._distinct
-        n = len(self.names)
-        step = max(1, _CHUNK // n**2)
-        parts = [features_of(graphs.unpack(distinct[at : at + step], n)) for at in range(0, len(distinct), step)]
+        parts = [features_of(dags) for dags in graphs.unpack_in_parts(distinct, len(self.names))]
         return np.concatenate([np.asarray(part).reshape(len(part), -1) for part in parts])
 
     def _estimate(self, features_of: Callable[[np.ndarray], np.ndarray]) -> Estimate:

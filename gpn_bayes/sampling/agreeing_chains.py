@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from gpn_bayes import graphs
 from gpn_bayes.mcmc.tables import ScoreTables
-from gpn_bayes.posterior.diagnostics import GAP_LIMIT, chance_gap
+from gpn_bayes.posterior.diagnostics import GAP_LIMIT, chain_gap, chance_gap
 from gpn_bayes.posterior.estimate import ess_of
 from gpn_bayes.sampling.checkpoint import CheckpointStore
 from gpn_bayes.sampling.prepared_run import PreparedRun
@@ -35,17 +34,11 @@ def run_agreeing_chains(
     """
     drawn = run_chains(run, tables, checkpoints, progressbar, name=name)
     alone = run.plan.sampler == "partition" and run.plan.temperatures == 1
-    if drawn.interrupted or run.scorer.closed_form or not alone or _gap(drawn) <= _limit(drawn):
+    if drawn.interrupted or run.scorer.closed_form or not alone or chain_gap(drawn.parents) <= _limit(drawn):
         return drawn
     plan = run.plan._replace(temperatures=_TEMPERATURES)
     tempered = run_chains(run, tables, checkpoints, progressbar, plan, f"{name}, tempered")
-    return tempered if not tempered.interrupted and _gap(tempered) < _gap(drawn) else drawn
-
-
-def _gap(drawn: Draws) -> float:
-    """Return the largest difference between chains in the probability of an edge."""
-    by_chain = graphs.edge_shares(drawn.parents, np.ones(drawn.log_scores.shape))
-    return float((by_chain.max(axis=0) - by_chain.min(axis=0)).max())
+    return tempered if not tempered.interrupted and chain_gap(tempered.parents) < chain_gap(drawn.parents) else drawn
 
 
 def _limit(drawn: Draws) -> float:
