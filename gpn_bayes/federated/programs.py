@@ -9,10 +9,15 @@ import numpy as np
 from gpn_bayes._util.checks import check_choice
 from gpn_bayes.data import Dataset
 from gpn_bayes.federated.interface import Channel, Participant
-from gpn_bayes.federated.notears.program import coordinate_notears, notears_participant
+from gpn_bayes.federated.notears.bounds import Bounds
+from gpn_bayes.federated.notears.program import bounded_participant, coordinate_notears, notears_participant
 from gpn_bayes.federated.statistics import StatisticsParticipant, sum_statistics
 
 Arrays = dict[str, np.ndarray]
+
+
+def _unbounded(participant: Participant, settings: Mapping[str, Any], bounds: Bounds) -> Participant:
+    return participant
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,9 @@ class Program:
         ``<program>.npz``. A deterministic function of what the channel returns.
     participant : callable
         ``participant(data, settings)`` returns a client's side; it refuses settings that it doesn't know.
+    bounded : callable
+        ``bounded(participant, settings, bounds)`` returns a client's side that answers within the bounds of the
+        client's own file.
     once : bool, default False
         Whether a client takes part only once with the same table, unless its user says otherwise: sums over two sets of
         clients that differ by one give that one's numbers away.
@@ -33,6 +41,7 @@ class Program:
 
     coordinate: Callable[[Channel, Sequence[str], Mapping[str, Any]], Arrays]
     participant: Callable[[Dataset, Mapping[str, Any]], Participant]
+    bounded: Callable[[Participant, Mapping[str, Any], Bounds], Participant] = _unbounded
     once: bool = False
 
 
@@ -44,7 +53,7 @@ def _coordinate_statistics(channel: Channel, names: Sequence[str], settings: Map
 
 PROGRAMS: dict[str, Program] = {
     "statistics": Program(_coordinate_statistics, StatisticsParticipant, once=True),
-    "notears": Program(coordinate_notears, notears_participant, once=True),
+    "notears": Program(coordinate_notears, notears_participant, bounded_participant, once=True),
 }
 
 

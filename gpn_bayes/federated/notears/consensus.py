@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike
 from gpn_bayes.estimators.quasi_newton import minimise
 from gpn_bayes.federated.interface import Channel
 from gpn_bayes.federated.notears.shared_models import SharedModel
-from gpn_bayes.federated.notears.tasks import ROUND, ROWS
+from gpn_bayes.federated.notears.tasks import LARGEST_RHO, ROUND, ROWS, next_rho
 
-# By how much the strengths of the constraints grow from round to round, and where they end.
-_GROWTH_OF_RHO1, _GROWTH_OF_RHO2 = 1.75, 1.25
-_LARGEST_RHO = 1e16
+# By how much the strength of acyclicity grows from round to round.
+_GROWTH_OF_RHO1 = 1.75
 # With the largest rho, a run in which this many rounds halve neither h nor the distance has stalled.
 _PATIENCE = 10
 # To the last digits: what minimises a round exactly doesn't depend on how the clients' sums were rounded.
@@ -48,7 +47,7 @@ def expected_rounds(schedule: Schedule) -> int:
     >>> expected_rounds(Schedule(0.001, 0.001))
     79
     """
-    rounds = math.ceil(math.log(_LARGEST_RHO / schedule.rho1) / math.log(_GROWTH_OF_RHO1))
+    rounds = math.ceil(math.log(LARGEST_RHO / schedule.rho1) / math.log(_GROWTH_OF_RHO1))
     return min(max(rounds, 1), schedule.most_rounds)
 
 
@@ -122,8 +121,8 @@ def consensus_rounds(channel: Channel, model: SharedModel, schedule: Schedule) -
         number = 0 if pending is None else pending.number
         pending = Round(number, shared, h, np.inf, rho1, rho2, "running", centre)
         alpha, last_rho2 = alpha + rho1 * h, rho2
-        rho1 = rho1 * _GROWTH_OF_RHO1 if rho1 < _LARGEST_RHO else rho1
-        rho2 = rho2 * _GROWTH_OF_RHO2 if rho2 < _LARGEST_RHO else rho2
+        rho1 = rho1 * _GROWTH_OF_RHO1 if rho1 < LARGEST_RHO else rho1
+        rho2 = next_rho(rho2)
 
 
 def _about_rows(channel: Channel) -> tuple[dict[str, ArrayLike], np.ndarray | None]:
@@ -149,7 +148,7 @@ class _Watch:
         number = last.number + 1
         worse = max(last.h, consensus)
         self.idle += 1
-        if worse < 0.5 * self.least or last.rho1 < _LARGEST_RHO:
+        if worse < 0.5 * self.least or last.rho1 < LARGEST_RHO:
             self.least, self.idle = worse, 0
         state = "running"
         if worse < self.schedule.tolerance:

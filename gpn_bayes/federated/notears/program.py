@@ -8,6 +8,7 @@ import numpy as np
 from gpn_bayes.data import Dataset
 from gpn_bayes.federated.interface import Channel, Participant
 from gpn_bayes.federated.notears import building
+from gpn_bayes.federated.notears.bounds import BoundedParticipant, Bounds
 from gpn_bayes.federated.notears.clients import read_client
 from gpn_bayes.federated.notears.consensus import consensus_rounds
 from gpn_bayes.federated.notears.estimate import estimate, history
@@ -64,3 +65,8 @@ def notears_participant(data: Dataset, settings: Mapping[str, Any]) -> Participa
     """
     checked = Settings.read(settings)
     return building.participant(read_client(data, checked), checked)
+
+
+def bounded_participant(participant: Participant, settings: Mapping[str, Any], bounds: Bounds) -> Participant:
+    """Return a client's side that answers within bounds, which its user has set; see `BoundedParticipant`."""
+    return BoundedParticipant(participant, Settings.read(settings), bounds)

@@ -9,6 +9,9 @@ from gpn_bayes._util.checks import check_choice
 
 ROWS = "rows"
 ROUND = "round"
+LARGEST_RHO = 1e16
+# By how much the strength of consensus grows from round to round.
+_GROWTH_OF_RHO2 = 1.25
 
 
 class RoundTask(NamedTuple):
@@ -31,6 +34,17 @@ class RoundTask(NamedTuple):
     last_rho: float
     rows: float
     centre: np.ndarray
+
+
+def next_rho(rho: float) -> float:
+    """Return the strength of consensus, rho2, in the next round.
+
+    Examples
+    --------
+    >>> next_rho(0.1)
+    0.125
+    """
+    return rho * _GROWTH_OF_RHO2 if rho < LARGEST_RHO else rho
 
 
 def check_task(task: str) -> None:

@@ -167,7 +167,12 @@ class _Client:
         return self._session
 
     def _participant(self, plan: Plan) -> Participant:
-        return find_program(plan.program).participant(select(self._data, plan.variables), plan.options)
+        program = find_program(plan.program)
+        participant = program.participant(select(self._data, plan.variables), plan.options)
+        try:
+            return program.bounded(participant, plan.options, self._config.bounds)
+        except ValueError as error:
+            raise Unwilling(str(error), messages.PLAN) from None
 
     def _resume(self, plan: Plan) -> ClientSession | None:
         fingerprints = self._config.credentials.fingerprints

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from gpn_bayes.federated.notears.bounds import Bounds
 from gpn_bayes.federated.plan import ENOUGH, FEWEST, Plan
 from gpn_bayes.secure.key_exchange import fingerprint
 from gpn_bayes.wire.certificates import Identity, check_name, common_name, read_certificate, read_identity
@@ -61,6 +62,7 @@ class ClientConfig:
     secure: bool
     programs: tuple[str, ...]
     fewest: int | None
+    bounds: Bounds
     credentials: Credentials
     limits: Limits
 
@@ -100,7 +102,8 @@ def read_client(path: Path, overrides: Mapping[str, Path | str | None] | None = 
     """Read a client's file.
 
     Its entries: coordinator, coordinator_name, state, secure (false allows plain sums), programs (those that it takes
-    part in), fewest, the_other_client_learns_my_sums, and the tables tls, clients and limits, as the coordinator's.
+    part in), fewest, the_other_client_learns_my_sums, and the tables tls, clients and limits, as the coordinator's, and
+    bounds: what NOTEARS may ask; see `gpn_bayes.federated.notears.bounds`.
 
     A run must be over all clients of the table, or over at least `fewest` of them, where that is given: three or more.
     A run of two needs ``the_other_client_learns_my_sums = true``, for so it is.
@@ -131,6 +134,7 @@ def read_client(path: Path, overrides: Mapping[str, Path | str | None] | None = 
         secure=content.take("secure", bool, True),
         programs=tuple(content.take("programs", list, ["statistics"])),
         fewest=_fewest(content, len(credentials.fingerprints)),
+        bounds=_bounds(content),
         credentials=credentials,
         limits=_limits(content),
     )
@@ -218,6 +222,13 @@ def _fewest(content: _Content, clients: int) -> int | None:
             f"received {clients if fewest is None else fewest}" + ("" if two else f" ({_TWO} = true allows two)")
         )
     return fewest
+
+
+def _bounds(content: _Content) -> Bounds:
+    try:
+        return Bounds.read(content.take("bounds", dict, {}))
+    except ValueError as error:
+        raise ValueError(f"{content.path.name}: {error}") from None
 
 
 def _limits(content: _Content) -> Limits:
