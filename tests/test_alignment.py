@@ -16,7 +16,9 @@ IDENTITY = (1).to_bytes(32, "little")
 
 
 def intersect_pair(first, second, **wraps):
-    return run_pair(lambda end: intersect(end, first, True), lambda end: intersect(end, second, False), **wraps)
+    return run_pair(
+        lambda end: intersect(end, first, True, 1000), lambda end: intersect(end, second, False, 1000), **wraps
+    )
 
 
 @settings(max_examples=25, deadline=None)
@@ -108,16 +110,19 @@ def test_spoiled_points_are_refused(kind, change, message):
         raise alices
 
 
-def test_a_size_beyond_all_sets_is_refused():
-    spoiled = {"wrap_alice": lambda end: Spoiled(end, "set size", lambda kind, payload: (kind, b"\xff" * 8))}
-    _, bobs = intersect_pair({b"1"}, {b"1"}, **spoiled)
-    with pytest.raises(links.ProtocolError, match="^a set must have 10000000 items at most; received one of more$"):
+def test_a_set_larger_than_a_table_may_be_is_refused():
+    """Before a point of it is read."""
+    spoiled = {
+        "wrap_alice": lambda end: Spoiled(end, "set size", lambda kind, payload: (kind, (100_001).to_bytes(8, "big")))
+    }
+    _, bobs = align_pair([1], [1], intersection=True, **spoiled)
+    with pytest.raises(links.ProtocolError, match="^a set must have 100000 items at most; received one of more$"):
         raise bobs
 
 
 def test_items_must_differ():
     with pytest.raises(ValueError, match="^the items of a set must be different; received some twice$"):
-        intersect(links.memory_links()[0], [b"1", b"1"], True)
+        intersect(links.memory_links()[0], [b"1", b"1"], True, 1000)
 
 
 def align_pair(first, second, intersection=False, **wraps):

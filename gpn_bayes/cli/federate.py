@@ -1,6 +1,7 @@
 """``gpn-bayes federate``: certificates, coordinator and clients of a run over rows that can't be pooled."""
 
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,7 +30,11 @@ app = typer.Typer(
 @app.command("certs")
 def make_certificates(
     out: Annotated[Path, folder_option("Folder for the parties' folders; nothing in it is overwritten.")],
-    clients: Annotated[str, typer.Option(help="Names of the clients, 'a,b,c'.")],
+    clients: Annotated[str | None, typer.Option(help="Names of the clients, 'a,b,c'.", show_default=False)] = None,
+    request: Annotated[
+        list[Path] | None,
+        typer.Option(help="Signing request of a party, from 'key'; once for each, instead of --clients."),
+    ] = None,
     address: Annotated[
         str, typer.Option(help="Address at which clients reach the coordinator, host:port.")
     ] = "127.0.0.1:50051",
@@ -37,22 +42,50 @@ def make_certificates(
     program: Annotated[str, typer.Option(help="What the run does.")] = "statistics",
     days: Annotated[int, typer.Option(help="Validity of the certificates, in days.", min=1)] = 365,
 ) -> None:
-    """Make certificates, keys and configuration files for a trial: one folder to hand to each party.
+    """Make certificates and configuration files, one folder to hand to each party.
 
-    Whoever runs this has all keys. For real use every party makes its own.
+    With --clients it makes all keys too, which is for trials: whoever runs this has them. For real use every party
+    makes its own with 'key', and passes on its signing request.
     """
     with _plain_messages():
-        from gpn_bayes.federated.processes.setup_files import write_parties
+        from gpn_bayes.federated.processes.setup_files import sign_parties, write_parties
         from gpn_bayes.federated.programs import find_program
+        from gpn_bayes.wire.certificates import read_request
 
         find_program(program)
-
-        names = [name.strip() for name in clients.split(",") if name.strip()]
+        if (clients is None) == (not request):
+            raise ValueError("either --clients or --request must be given; received " + ("both" if request else "none"))
         columns = [name.strip() for name in (variables or "").split(",") if name.strip()]
-        homes = write_parties(out, names, columns, address, program, days)
+        if request:
+            signed = [read_request(path) for path in request]
+            homes = sign_parties(out, signed, columns, address, program, days)
+        else:
+            names = [name.strip() for name in (clients or "").split(",") if name.strip()]
+            homes = write_parties(out, names, columns, address, program, days)
         screen.show_files(out, homes)
+        if request:
+            screen.note("each party moves its files next to its key, and compares fingerprints with the others")
         if not columns:
             screen.note("fill in 'variables' in coordinator.toml: the columns to use")
+
+
+@app.command("key")
+def make_key(
+    out: Annotated[Path, folder_option("Folder for the key and the request; nothing in it is overwritten.")],
+    name: Annotated[str, typer.Option(help="This party's name; 'coordinator' for the coordinator.")],
+) -> None:
+    """Make a party's own key, and a request to have it signed.
+
+    Writes key.pem, which stays here, and request.pem, to pass on to whoever runs 'certs --request'.
+    """
+    with _plain_messages():
+        from gpn_bayes.federated.processes.setup_files import KEY
+        from gpn_bayes.wire.certificates import write_request
+
+        out.mkdir(parents=True, exist_ok=True)
+        files = [out / KEY, out / "request.pem"]
+        write_request(name, files[1], files[0])
+        screen.show_files(out, files)
 
 
 @app.command("coordinator")
@@ -143,6 +176,8 @@ def _sample(statistics: Path, options: dict[str, Any], quiet: bool) -> list[Path
 @contextmanager
 def _plain_messages() -> Iterator[None]:
     """Show errors in one line, also for a missing package; after Ctrl-C the run can be resumed."""
+    # gRPC writes every failed handshake to the terminal otherwise; what matters of it is in the log.
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     with screen.plain_messages():
         try:
             with installed_by("federated"):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gpn_bayes.private.settings import MAX_ROWS
 from gpn_bayes.secure.link import Link
 from gpn_bayes.secure.set_intersection import intersect
 
@@ -51,7 +52,7 @@ def align_rows(link: Link, keys: Iterable[Any], *, first: bool, intersection: bo
     """
     rows = {key: row for row, key in enumerate(encode_keys(keys))}
     if intersection:
-        chosen = sorted(intersect(link, rows, first))
+        chosen = sorted(intersect(link, rows, first, MAX_ROWS))
         if not chosen:
             raise ValueError("the two tables must have keys in common; they have none")
     else:

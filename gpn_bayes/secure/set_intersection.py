@@ -21,11 +21,10 @@ _SIZE = "set size"
 _POINTS = "blinded points"
 _RETURNED = "returned points"
 _SIZE_BYTES = 8
-_MAX_SIZE = 10_000_000
 _DOMAIN = b"gpn_bayes private set intersection, ed25519, version 1"
 
 
-def intersect(link: Link, items: Collection[bytes], first: bool) -> set[bytes]:
+def intersect(link: Link, items: Collection[bytes], first: bool, most: int) -> set[bytes]:
     """Return the items that both parties hold.
 
     Parameters
@@ -36,20 +35,22 @@ def intersect(link: Link, items: Collection[bytes], first: bool) -> set[bytes]:
         This party's set.
     first : bool
         Whether this party sends first; the other doesn't.
+    most : int
+        How many items the other's set may have.
 
     Raises
     ------
     ProtocolError
-        For a point that isn't on the curve or is of small order, and for one that comes twice.
+        For a set that is too large, a point that isn't on the curve or is of small order, and one that comes twice.
 
     Examples
     --------
     >>> from threading import Thread
     >>> from gpn_bayes.secure.link import memory_links
     >>> alice, bob = memory_links()
-    >>> thread = Thread(target=intersect, args=(bob, {b"2", b"3", b"4"}, False))
+    >>> thread = Thread(target=intersect, args=(bob, {b"2", b"3", b"4"}, False, 100))
     >>> thread.start()
-    >>> sorted(intersect(alice, {b"1", b"2", b"3"}, True))
+    >>> sorted(intersect(alice, {b"1", b"2", b"3"}, True, 100))
     [b'2', b'3']
     >>> thread.join()
     """
@@ -59,7 +60,7 @@ def intersect(link: Link, items: Collection[bytes], first: bool) -> set[bytes]:
     # In the order of their blinded points, which says nothing of the items.
     blinded = sorted((_multiply(scalar, hash_to_point(item)), item) for item in items)
     mine = [point for point, _ in blinded]
-    theirs_blinded = _swap_points(link, mine, first)
+    theirs_blinded = _swap_points(link, mine, first, most)
     theirs = [_multiply(scalar, point) for point in theirs_blinded]
     returned = _swap_returned(link, theirs, len(mine), first)
     common = set(theirs)
@@ -88,12 +89,12 @@ def _multiply(scalar: bytes, point: bytes) -> bytes:
     return bindings.crypto_scalarmult_ed25519_noclamp(scalar, point)
 
 
-def _swap_points(link: Link, mine: list[bytes], first: bool) -> list[bytes]:
+def _swap_points(link: Link, mine: list[bytes], first: bool, most: int) -> list[bytes]:
     # One after the other: two long messages at once could wait for each other forever.
     if first:
         _send_points(link, mine)
-        return _receive_points(link)
-    theirs = _receive_points(link)
+        return _receive_points(link, most)
+    theirs = _receive_points(link, most)
     _send_points(link, mine)
     return theirs
 
@@ -103,10 +104,10 @@ def _send_points(link: Link, points: list[bytes]) -> None:
     send_in_parts(link, _POINTS, points)
 
 
-def _receive_points(link: Link) -> list[bytes]:
+def _receive_points(link: Link, most: int) -> list[bytes]:
     size = int.from_bytes(link.receive(_SIZE, _SIZE_BYTES), "big")
-    if size > _MAX_SIZE:
-        raise ProtocolError(f"a set must have {_MAX_SIZE} items at most; received one of more")
+    if size > most:
+        raise ProtocolError(f"a set must have {most} items at most; received one of more")
     return _read_points(b"".join(receive_in_parts(link, _POINTS, POINT_BYTES, size)))
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import (
@@ -47,14 +48,12 @@ class Identity:
     @property
     def key_pem(self) -> bytes:
         """The private key as text."""
-        return self.private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        return _key_pem(self.private_key)
 
     def write(self, certificate: Path, key: Path) -> None:
         """Write both files; only their owner may read the key."""
         certificate.write_bytes(self.certificate_pem)
-        descriptor = os.open(key, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(self.key_pem)
+        write_key(self.private_key, key)
 
 
 def check_name(name: str) -> str:
@@ -71,9 +70,21 @@ def check_name(name: str) -> str:
     return name
 
 
+def new_private_key() -> ec.EllipticCurvePrivateKey:
+    """Return a fresh key."""
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def write_key(key: ec.EllipticCurvePrivateKey, path: Path) -> None:
+    """Write a key to a file that only its owner may read."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(_key_pem(key))
+
+
 def new_authority(days: int = DAYS) -> Identity:
     """Return an authority that can sign certificates."""
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = new_private_key()
     name = _distinguished("gpn_bayes test authority")
     usage = x509.KeyUsage(
         digital_signature=False, content_commitment=False, key_encipherment=False, data_encipherment=False,
@@ -88,7 +99,19 @@ def new_authority(days: int = DAYS) -> Identity:
 
 
 def new_party(authority: Identity, name: str, hosts: Sequence[str] | None = None, days: int = DAYS) -> Identity:
-    """Return a party's certificate and key, signed by the authority.
+    """Return a party's certificate and key, signed by the authority; parameters as for `sign_party`."""
+    key = new_private_key()
+    return Identity(sign_party(authority, name, key.public_key(), hosts, days), key)
+
+
+def sign_party(
+    authority: Identity,
+    name: str,
+    public_key: ec.EllipticCurvePublicKey,
+    hosts: Sequence[str] | None = None,
+    days: int = DAYS,
+) -> x509.Certificate:
+    """Return the certificate of a party that has made its own key.
 
     Parameters
     ----------
@@ -96,6 +119,8 @@ def new_party(authority: Identity, name: str, hosts: Sequence[str] | None = None
         From `new_authority`.
     name : str
         The party's name.
+    public_key : EllipticCurvePublicKey
+        Its key.
     hosts : sequence of str, optional
         Names and addresses at which the party is reached. Only a party with hosts can be a server, only one without can
         be a client.
@@ -103,15 +128,59 @@ def new_party(authority: Identity, name: str, hosts: Sequence[str] | None = None
         How long the certificate holds.
     """
     check_name(name)
-    key = ec.generate_private_key(ec.SECP256R1())
     purpose = ExtendedKeyUsageOID.CLIENT_AUTH if hosts is None else ExtendedKeyUsageOID.SERVER_AUTH
     builder = (
-        _builder(_distinguished(name), authority.certificate.subject, key.public_key(), days)
+        _builder(_distinguished(name), authority.certificate.subject, public_key, days)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
         .add_extension(x509.SubjectAlternativeName([_host(host) for host in (name, *(hosts or ()))]), critical=False)
     )
-    return Identity(builder.sign(authority.private_key, SHA256()), key)
+    return builder.sign(authority.private_key, SHA256())
+
+
+@dataclass(frozen=True)
+class SigningRequest:
+    """What a party that has made its own key asks an authority to sign."""
+
+    name: str
+    public_key: ec.EllipticCurvePublicKey
+
+
+def write_request(name: str, request: Path, key: Path) -> None:
+    """Make a key, write it to a file that only its owner may read, and a request to have it signed to another.
+
+    Raises
+    ------
+    ValueError
+        If one of the files exists.
+    """
+    check_name(name)
+    for path in (request, key):
+        if path.exists():
+            raise ValueError(f"nothing is overwritten; {str(path)!r} exists: choose another folder")
+    private = new_private_key()
+    write_key(private, key)
+    signed = x509.CertificateSigningRequestBuilder().subject_name(_distinguished(name)).sign(private, SHA256())
+    request.write_bytes(signed.public_bytes(Encoding.PEM))
+
+
+def read_request(path: Path) -> SigningRequest:
+    """Read a request that `write_request` wrote, and check that whoever wrote it has the key.
+
+    Raises
+    ------
+    ValueError
+        If the file is missing or holds something else.
+    """
+    content = _read(path)
+    try:
+        request = x509.load_pem_x509_csr(content)
+        name, key, valid = common_name(request), request.public_key(), request.is_signature_valid
+    except (ValueError, IndexError, UnsupportedAlgorithm):
+        valid = False
+    if not valid or not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
+        raise ValueError(f"a signing request must be a PEM file of 'federate key'; {str(path)!r} isn't")
+    return SigningRequest(check_name(name), key)
 
 
 def read_identity(certificate: Path, key: Path) -> Identity:
@@ -144,9 +213,13 @@ def read_certificate(path: Path) -> x509.Certificate:
         raise ValueError(f"a certificate must be a PEM file; {str(path)!r} isn't") from None
 
 
-def common_name(certificate: x509.Certificate) -> str:
-    """Return the name a certificate was made out to."""
+def common_name(certificate: x509.Certificate | x509.CertificateSigningRequest) -> str:
+    """Return the name a certificate was, or is to be, made out to."""
     return str(certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value)
+
+
+def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
 def _read(path: Path) -> bytes:

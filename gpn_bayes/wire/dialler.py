@@ -13,6 +13,7 @@ from gpn_bayes.wire import federation_pb2 as messages
 from gpn_bayes.wire import service
 from gpn_bayes.wire.certificates import Identity
 from gpn_bayes.wire.limits import Limits
+from gpn_bayes.wire.pinning import pinned_certificate
 
 _log = logging.getLogger(__name__)
 _PAUSES = (0.1, 2.0)  # the first and the longest pause between two tries, in seconds
@@ -38,26 +39,49 @@ class Dialler:
         The name that the coordinator's certificate must be made out to.
     limits : Limits
         Deadlines and patience.
+    pinned : str, optional
+        The SHA-256 of the only certificate that the coordinator may show, whoever signed it.
     """
 
-    def __init__(self, target: str, identity: Identity, authority: bytes, coordinator: str, limits: Limits) -> None:
+    def __init__(
+        self,
+        target: str,
+        identity: Identity,
+        authority: bytes,
+        coordinator: str,
+        limits: Limits,
+        pinned: str | None = None,
+    ) -> None:
         self._target = target
+        self._identity = identity
+        self._authority = authority
+        self._coordinator = coordinator
         self._limits = limits
-        credentials = grpc.ssl_channel_credentials(authority, identity.key_pem, identity.certificate_pem)
+        self._pinned = pinned
+        self._channel: grpc.Channel | None = None
+        # Requests are handed over as bytes: what is sent again is the same to the last bit.
+        self._calls: dict[str, Any] = {}
+
+    def _connect(self) -> None:
+        """Open the channel, unless it is open; where a certificate is pinned, it is the only authority."""
+        if self._channel is not None:
+            return
+        roots = self._authority
+        if self._pinned is not None:
+            roots = pinned_certificate(self._target, self._pinned, self._limits.deadline_seconds)
         first, longest = (int(1000 * pause) for pause in _PAUSES)
         self._channel = grpc.secure_channel(
-            target,
-            credentials,
+            self._target,
+            grpc.ssl_channel_credentials(roots, self._identity.key_pem, self._identity.certificate_pem),
             options=[
-                *service.options(limits),
+                *service.options(self._limits),
                 # Who the coordinator is matters, not the address at which it is reached.
-                ("grpc.ssl_target_name_override", coordinator),
+                ("grpc.ssl_target_name_override", self._coordinator),
                 ("grpc.initial_reconnect_backoff_ms", first),
                 ("grpc.min_reconnect_backoff_ms", 1000),
                 ("grpc.max_reconnect_backoff_ms", longest),
             ],
         )
-        # Requests are handed over as bytes: what is sent again is the same to the last bit.
         self._calls = {
             call: self._channel.unary_unary(service.path(call), None, reply_type.FromString)
             for call, (_, reply_type) in service.CALLS.items()
@@ -84,6 +108,8 @@ class Dialler:
 
     def beat(self) -> None:
         """Show that this client is alive; failures don't matter."""
+        if not self._calls:
+            return
         try:
             self._calls["Beat"](b"", timeout=self._limits.deadline_seconds)
         except grpc.RpcError:
@@ -91,7 +117,8 @@ class Dialler:
 
     def close(self) -> None:
         """Hang up."""
-        self._channel.close()
+        if self._channel is not None:
+            self._channel.close()
 
     def _insist(self, call: str, request: bytes, waiting: float = 0.0) -> Any:
         """Call until a reply comes, with longer and longer pauses.
@@ -100,6 +127,8 @@ class Dialler:
         ------
         Refused
             If the coordinator doesn't take the message.
+        WrongCertificate
+            If it isn't the one that is pinned.
         ConnectionError
             When patience is at its end.
         """
@@ -107,20 +136,23 @@ class Dialler:
         pause, levels = _PAUSES[0], [logging.INFO, logging.WARNING]
         while True:
             try:
+                self._connect()
                 return self._calls[call](request, timeout=waiting + self._limits.deadline_seconds)
+            except OSError as error:
+                details: str | None = str(error)
             except grpc.RpcError as error:
                 code, details = error.code(), error.details()
                 if code not in _PASSING:
                     raise Refused(f"the coordinator refused {call}: {details}") from None
-                lost = time.monotonic() - started
-                if lost > self._limits.patience_seconds:
-                    raise ConnectionError(
-                        f"the coordinator at {self._target} must be reachable; it wasn't for "
-                        f"{self._limits.patience_seconds:g} seconds ({details})"
-                    ) from None
-                # It may not have been started yet; logged at once, and as a warning if it takes long.
-                if levels and (len(levels) == 2 or lost > self._limits.silence_seconds):
-                    _log.log(levels.pop(0), "the coordinator at %s can't be reached (%s)", self._target, details)
+            lost = time.monotonic() - started
+            if lost > self._limits.patience_seconds:
+                raise ConnectionError(
+                    f"the coordinator at {self._target} must be reachable; it wasn't for "
+                    f"{self._limits.patience_seconds:g} seconds ({details})"
+                )
+            # It may not have been started yet; logged at once, and as a warning if it takes long.
+            if levels and (len(levels) == 2 or lost > self._limits.silence_seconds):
+                _log.log(levels.pop(0), "the coordinator at %s can't be reached (%s)", self._target, details)
             # Clients that lost the same coordinator should not all come back in the same moment.
             time.sleep(pause * random.uniform(0.5, 1.0))
             pause = min(2 * pause, _PAUSES[1])

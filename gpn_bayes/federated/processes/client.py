@@ -50,12 +50,19 @@ def take_part(
     ------
     ValueError
         If this client won't take part, or the coordinator keeps sending what must be refused.
+    WrongCertificate
+        If the coordinator isn't the one whose fingerprint the configuration states.
     ConnectionError
         If the coordinator can't be reached for too long, or gives the run up.
     """
     credentials = config.credentials
     dialler = Dialler(
-        config.coordinator, credentials.identity, credentials.authority, config.coordinator_name, config.limits
+        config.coordinator,
+        credentials.identity,
+        credentials.authority,
+        config.coordinator_name,
+        config.limits,
+        config.coordinator_fingerprint,
     )
     try:
         with ClientStore(config.state) as store, Heartbeat(dialler.beat, config.limits.heartbeat_seconds):

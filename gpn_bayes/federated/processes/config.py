@@ -58,6 +58,7 @@ class ClientConfig:
     name: str
     coordinator: str
     coordinator_name: str
+    coordinator_fingerprint: str | None
     state: Path
     secure: bool
     programs: tuple[str, ...]
@@ -101,9 +102,10 @@ def read_coordinator(path: Path) -> CoordinatorConfig:
 def read_client(path: Path, overrides: Mapping[str, Path | str | None] | None = None) -> ClientConfig:
     """Read a client's file.
 
-    Its entries: coordinator, coordinator_name, state, secure (false allows plain sums), programs (those that it takes
-    part in), fewest, the_other_client_learns_my_sums, and the tables tls, clients and limits, as the coordinator's, and
-    bounds: what NOTEARS may ask; see `gpn_bayes.federated.notears.bounds`.
+    Its entries: coordinator, coordinator_name, coordinator_fingerprint (of the only certificate that the coordinator
+    may show), state, secure (false allows plain sums), programs (those that it takes part in), fewest,
+    the_other_client_learns_my_sums, the tables tls, clients and limits, as the coordinator's, and bounds: what NOTEARS
+    may ask, see `gpn_bayes.federated.notears.bounds`.
 
     A run must be over all clients of the table, or over at least `fewest` of them, where that is given: three or more.
     A run of two needs ``the_other_client_learns_my_sums = true``, for so it is.
@@ -130,6 +132,7 @@ def read_client(path: Path, overrides: Mapping[str, Path | str | None] | None = 
         name=common_name(credentials.identity.certificate),
         coordinator=_address(path, "coordinator", coordinator),
         coordinator_name=content.take("coordinator_name", str, COORDINATOR),
+        coordinator_fingerprint=_coordinator_fingerprint(content),
         state=Path(given["state"]) if "state" in given else state,
         secure=content.take("secure", bool, True),
         programs=tuple(content.take("programs", list, ["statistics"])),
@@ -193,6 +196,16 @@ def _credentials(content: _Content, given: Mapping[str, Path | str]) -> Credenti
     identity = read_identity(files["certificate"], files["key"])
     read_certificate(files["authority"])
     return Credentials(identity, files["authority"].read_bytes(), _fingerprints(content))
+
+
+def _coordinator_fingerprint(content: _Content) -> str | None:
+    value: str | None = content.take("coordinator_fingerprint", str, None)
+    if value is not None and not _FINGERPRINT.fullmatch(value):
+        raise ValueError(
+            f"{content.path.name}: coordinator_fingerprint must be the SHA-256 of its certificate, 64 hexadecimal "
+            "digits; it isn't"
+        )
+    return value
 
 
 def _fingerprints(content: _Content) -> dict[str, str]:
