@@ -74,7 +74,12 @@ def run(given: list[Block], folder: Path, small: bool = True) -> subprocess.Comp
 # What a page promises to leave behind.
 WRITTEN = {
     "README.md": ["report.html", "sachs.nc", "linear/edges.csv"],
-    "federated.md": ["parties/coordinator/results/statistics.npz", "results/report.html"],
+    "federated.md": [
+        "parties/coordinator/results/statistics.npz",
+        "results/report.html",
+        "own/a/key.pem",
+        "own/a/client.toml",
+    ],
     "machines.md": ["scores.sqlite", "results/edges.csv"],
     "one_graph.md": ["estimate/edges.csv"],
     "tables.md": ["results/report.html", "discrete/edges.csv"],
