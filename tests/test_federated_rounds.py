@@ -77,36 +77,37 @@ def test_a_key_that_two_clients_have_is_refused(monkeypatch):
 
 
 def test_a_client_set_back_in_time_never_uses_a_mask_twice(tmp_path):
-    """An older copy of a client's file, and another request in the round that the newer one had answered."""
+    """An older copy of a client's file, and another request before the one that the newer one had answered."""
     session = sessions()["a"]
     with ClientStore(tmp_path / "state.sqlite") as store:
         session.answer(0, request())
         store.save(session, "table")
     kept = (tmp_path / "state.sqlite").read_bytes()
-    first = words(session.answer(1, request(0.25)))
+    session.answer(1, request(0.25))
+    first = words(session.answer(2, request(0.75)))
     (tmp_path / "old.sqlite").write_bytes(kept)
     with ClientStore(tmp_path / "old.sqlite") as store:
         older = store.load(PLAN, "a", "table", lambda: participant("a"), FINGERPRINTS)
-    second = words(older.answer(1, request(0.5)))
-    numbers = [participant_after(first_request) for first_request in (0.25, 0.5)]
-    encoded = [fixed_point.encode(value["step"], len(NAMES)) for value in numbers]
+    older.answer(1, request(0.5))
+    second = words(older.answer(2, request(0.75)))
+    encoded = [fixed_point.encode(step_after(0.0, value, 0.75), len(NAMES)) for value in (0.25, 0.5)]
     of_masked = fixed_point.total(np.stack([first, fixed_point.negate(second)]))
     of_numbers = fixed_point.total(np.stack([encoded[0], fixed_point.negate(encoded[1])]))
     assert (of_masked != of_numbers).all(), "under one mask the difference of the answers would be that of the numbers"
     with ClientStore(tmp_path / "state.sqlite") as store:
         same = store.load(PLAN, "a", "table", lambda: participant("a"), FINGERPRINTS)
-    np.testing.assert_array_equal(words(same.answer(1, request(0.25))), first)
+    same.answer(1, request(0.25))
+    np.testing.assert_array_equal(words(same.answer(2, request(0.75))), first)
 
 
 def words(answer):
     return arrays.from_messages(messages.Answer.FromString(answer).values)["step"]
 
 
-def participant_after(value):
-    """Return what client a adds in round 1."""
+def step_after(*asked):
+    """Return what client a adds in the last of several rounds."""
     own = participant("a")
-    own.answer("gradient", request().values)
-    return own.answer("gradient", request(value).values)
+    return [own.answer("gradient", request(value).values) for value in asked][-1]["step"]
 
 
 @pytest.mark.parametrize(

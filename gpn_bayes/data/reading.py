@@ -209,6 +209,9 @@ def _raw(data: Any, settings: ReadSettings, texts: Sequence[str] = ()) -> _Table
         data = _frame_of_array(data)
     if not isinstance(data, pd.DataFrame):
         raise ValueError(f"data must be a DataFrame, an array or the path of a table; received {type(data).__name__}")
+    # Without the table's own notes, which pandas would copy with every column.
+    data = data.copy(deep=False)
+    data.attrs = {}
     names = tuple(str(name) for name in data.columns)
     chosen = _chosen(names, settings)
     columns = [data.iloc[:, place].reset_index(drop=True) for place in chosen]
