@@ -103,3 +103,17 @@ def check_share(name: str, value: Any, ends: bool = True) -> None:
     number = isinstance(value, Real) and not isinstance(value, bool)
     if not number or not 0 <= float(value) <= 1 or (not ends and float(value) in (0.0, 1.0)):
         raise ValueError(f"{name} must lie between 0 and 1; received {value!r}")
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """Return a setting that must be True or False.
+
+    Examples
+    --------
+    >>> check_flag("standardise", "no")
+    Traceback (most recent call last):
+    ValueError: standardise must be True or False; received 'no'
+    """
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} must be True or False; received {value!r}")
+    return value

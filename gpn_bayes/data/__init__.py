@@ -3,9 +3,10 @@
 from gpn_bayes.data.columns import MAX_INTEGER_LEVELS
 from gpn_bayes.data.dataset import Dataset, read_part
 from gpn_bayes.data.flags import Flag, data_flags
+from gpn_bayes.data.interventions import Interventions, refuse_interventions
 from gpn_bayes.data.statistics import SufficientStatistics, check_known, read_data
 
 __all__ = [
-    "MAX_INTEGER_LEVELS", "Dataset", "Flag", "SufficientStatistics", "check_known", "data_flags", "read_data",
-    "read_part",
+    "MAX_INTEGER_LEVELS", "Dataset", "Flag", "Interventions", "SufficientStatistics", "check_known", "data_flags",
+    "read_data", "read_part", "refuse_interventions",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gpn_bayes._util.types import Floats
+from gpn_bayes.data.interventions import Interventions
 from gpn_bayes.data.notation import has_unit
 from gpn_bayes.data.problems import argument, listed_names
 from gpn_bayes.data.reading import ReadSettings, read_table
@@ -51,6 +52,8 @@ class Dataset:
         Number of rows that were left out because of missing values.
     notes : tuple of str
         What was recognised in a file, and what was left out of it.
+    interventions : Interventions or None
+        Which variables were changed in which rows; None where all were only observed.
 
     Examples
     --------
@@ -69,12 +72,16 @@ class Dataset:
     levels: tuple[tuple[Any, ...] | None, ...]
     rows_dropped: int = 0
     notes: tuple[str, ...] = ()
+    interventions: Interventions | None = None
     fingerprint: str = field(init=False)
 
     def __post_init__(self) -> None:
         """Compute the fingerprint."""
         levels = [None if known is None else [str(level) for level in known] for known in self.levels]
-        object.__setattr__(self, "fingerprint", fingerprint_of(list(self.names), list(self.kinds), levels, self.values))
+        changed = self.interventions
+        further = () if changed is None else (changed.kind, changed.targets)
+        fingerprint = fingerprint_of(list(self.names), list(self.kinds), levels, self.values, *further)
+        object.__setattr__(self, "fingerprint", fingerprint)
 
     @property
     def n_rows(self) -> int:
@@ -97,6 +104,8 @@ class Dataset:
         categories: str | Sequence[str] = (),
         discretise: int | str | None = None,
         missing: str = "error",
+        targets: Any = None,
+        intervention: str = "perfect",
     ) -> "Dataset":
         """Check a DataFrame, an array or a file, and return it as a `Dataset`.
 
@@ -129,6 +138,13 @@ class Dataset:
             20 values, and columns with no more values than levels, keep theirs.
         missing : {"error", "drop"}
             Whether to refuse missing values or to drop the rows that have any; `rows_dropped` counts them.
+        targets : str or sequence, optional
+            Which variables were changed in each row, by an experiment: the name of a column, which is then no variable,
+            or a sequence with an entry for each row. An entry is empty where all were only observed, a name, several
+            names joined by ";", or a list of names.
+        intervention : {"perfect", "soft"}
+            What was done to targets: "perfect" set them from outside, whatever their parents; "soft" changed how they
+            depend on the same parents.
 
         Raises
         ------
@@ -146,7 +162,7 @@ class Dataset:
         """
         settings = ReadSettings(
             sep=sep, decimal=decimal, encoding=encoding, sheet=sheet, na=na, columns=columns, drop=drop,
-            categories=categories, discretise=discretise, missing=missing,
+            categories=categories, discretise=discretise, missing=missing, targets=targets, intervention=intervention,
         )  # fmt: skip
         return cls._read(data, settings, whole=True)
 
@@ -165,7 +181,21 @@ class Dataset:
             _warn_of_identical_columns(table.names, values)
         values.setflags(write=False)
         kinds, levels = (tuple(getattr(column, part) for column in table.columns) for part in ("kind", "levels"))
-        return cls(table.names, values, kinds, levels, table.rows_dropped, table.notes)
+        return cls(table.names, values, kinds, levels, table.rows_dropped, table.notes, table.interventions)
+
+    def rows(self, places: NDArray[Any], values: Floats | None = None) -> "Dataset":
+        """Return some of the rows, as a table of its own without interventions; columns keep their levels.
+
+        Parameters
+        ----------
+        places : ndarray of int
+            Which rows.
+        values : ndarray, optional
+            What takes the place of all values.
+        """
+        chosen = (self.values if values is None else values)[places]
+        chosen.setflags(write=False)
+        return Dataset(self.names, chosen, self.kinds, self.levels)
 
     def numeric(self, purpose: str) -> Floats:
         """Return the raw values as floats, or say which column is not a number.

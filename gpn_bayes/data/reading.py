@@ -13,6 +13,7 @@ from gpn_bayes._util.checks import MAX_VARIABLES, check_choice, check_count
 from gpn_bayes._util.types import Bools
 from gpn_bayes.data.columns import Column, Source, read_column
 from gpn_bayes.data.files import FileTable, check_file, is_parquet, read_cells, read_parquet
+from gpn_bayes.data.interventions import KINDS, Interventions
 from gpn_bayes.data.levels import FEW_LEVELS, cut, labels
 from gpn_bayes.data.notation import COMMA, POINT, find_notation, is_number, is_whole, parse, parse_plain
 from gpn_bayes.data.problems import Problem, argument, raise_problems
@@ -37,6 +38,10 @@ class ReadSettings:
         How to cut measurements into levels.
     missing : {"error", "drop"}
         What to do about missing values.
+    targets : str or sequence, optional
+        The targets of every row, or the column that names them.
+    intervention : {"perfect", "soft"}
+        What was done to them.
     """
 
     sep: str | None = None
@@ -49,10 +54,13 @@ class ReadSettings:
     categories: str | Sequence[str] = ()
     discretise: int | str | None = None
     missing: str = "error"
+    targets: Any = None
+    intervention: str = KINDS[0]
 
     def __post_init__(self) -> None:
         """Check every setting by itself."""
         check_choice("missing", self.missing, MISSING_CHOICES)
+        check_choice("intervention", self.intervention, KINDS)
         if self.decimal not in (None, POINT, COMMA):
             raise ValueError(f"decimal must be '.' or ','; received {self.decimal!r}")
         for name in ("columns", "drop", "categories", "na"):
@@ -71,18 +79,24 @@ class ReadSettings:
         return {
             field.name: getattr(self, field.name)
             for field in fields(self)
-            if getattr(self, field.name) != field.default
+            if not _same(getattr(self, field.name), field.default)
         }
+
+
+def _same(value: Any, default: Any) -> bool:
+    """Tell whether a setting, which may be an array, has its default."""
+    return value is default or (isinstance(value, str | int | tuple) and value == default)
 
 
 @dataclass(frozen=True)
 class _Table:
-    """The columns that were chosen, with labels of rows and what a row is called."""
+    """The columns that were chosen, with labels of rows, what a row is called, and the target of each."""
 
     names: tuple[str, ...]
     columns: list[pd.Series]
     labels: Any
     word: str
+    targets: list[Any] | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -94,6 +108,7 @@ class CheckedTable:
     columns: list[Column]
     rows_dropped: int
     notes: tuple[str, ...]
+    interventions: Interventions | None
 
 
 def read_table(data: Any, settings: ReadSettings, whole: bool) -> CheckedTable:
@@ -137,7 +152,10 @@ def read_table(data: Any, settings: ReadSettings, whole: bool) -> CheckedTable:
     complete = [column for column in columns if column is not None]
     if settings.discretise is not None:
         complete = _discretised(table.names, complete, settings.discretise)
-    return CheckedTable(table.names, complete, dropped, table.notes)
+    interventions = None
+    if table.targets is not None:
+        interventions = Interventions.read(table.targets, table.names, settings.intervention)
+    return CheckedTable(table.names, complete, dropped, table.notes, interventions)
 
 
 def read_frame(path: Path, texts: Sequence[str] = ()) -> pd.DataFrame:
@@ -215,7 +233,8 @@ def _raw(data: Any, settings: ReadSettings, texts: Sequence[str] = ()) -> _Table
     names = tuple(str(name) for name in data.columns)
     chosen = _chosen(names, settings)
     columns = [data.iloc[:, place].reset_index(drop=True) for place in chosen]
-    return _Table(tuple(names[place] for place in chosen), columns, data.index, "row")
+    targets = _targets(names, [data.iloc[:, place] for place in range(len(names))], len(data), settings)
+    return _Table(tuple(names[place] for place in chosen), columns, data.index, "row", targets)
 
 
 def _frame_of_array(values: NDArray[Any]) -> pd.DataFrame:
@@ -247,7 +266,8 @@ def _of_file(file: str, table: FileTable, settings: ReadSettings, texts: Sequenc
     if grid.left_out:
         said += f"{'; ' if said else ''}left out {', '.join(grid.left_out)}"
     size = f"{len(grid.lines)} rows, {len(grid.names)} columns"
-    return _Table(names, columns, grid.lines, table.word, (f"read {file}: {said}; {size}",) if said else ())
+    targets = _targets(grid.names, grid.columns, len(grid.lines), settings)
+    return _Table(names, columns, grid.lines, table.word, targets, (f"read {file}: {said}; {size}",) if said else ())
 
 
 def _chosen(names: tuple[str, ...], settings: ReadSettings) -> list[int]:
@@ -260,7 +280,31 @@ def _chosen(names: tuple[str, ...], settings: ReadSettings) -> list[int]:
     places = list(range(len(names)))
     if settings.columns is not None:
         places = [place for name in dict.fromkeys(settings.columns) for place in places if names[place] == name]
-    return [place for place in places if names[place] not in settings.drop]
+    targets = (settings.targets,) if isinstance(settings.targets, str) else ()
+    return [place for place in places if names[place] not in (*settings.drop, *targets)]
+
+
+def _targets(names: tuple[str, ...], columns: Sequence[Any], rows: int, settings: ReadSettings) -> list[Any] | None:
+    """Return the target of each row as it was given, in a column or as a sequence."""
+    targets = settings.targets
+    if targets is None:
+        return None
+    if isinstance(targets, str):
+        if targets not in names:
+            raise ValueError(
+                f"targets must be a column of the table, or a sequence as long as it; received {targets!r}, which "
+                "isn't a column"
+            )
+        if targets in (settings.columns or ()):
+            raise ValueError(f"the column of targets is no variable; columns has {targets!r}")
+        return list(columns[names.index(targets)])
+    try:
+        given = list(targets)
+    except TypeError:
+        raise ValueError(f"targets must be a column of the table, or a sequence; received {targets!r}") from None
+    if len(given) != rows:
+        raise ValueError(f"targets must be as many as there are rows, {rows}; received {len(given)}")
+    return given
 
 
 def _without_codes(cells: NDArray[np.object_], codes: Sequence[str]) -> NDArray[np.object_]:
@@ -300,7 +344,9 @@ def _is_missing(column: pd.Series, codes: Sequence[str]) -> Bools:
 
 def _rows_of(table: _Table, kept: Bools) -> _Table:
     columns = [column[kept].reset_index(drop=True) for column in table.columns]
-    return replace(table, columns=columns, labels=[table.labels[place] for place in np.flatnonzero(kept)])
+    places = np.flatnonzero(kept)
+    targets = None if table.targets is None else [table.targets[place] for place in places]
+    return replace(table, columns=columns, labels=[table.labels[place] for place in places], targets=targets)
 
 
 def _check_kept(table: _Table, absent: Bools, kept: int) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gpn_bayes._util.types import Floats
 from gpn_bayes.data.dataset import Dataset, fingerprint_of
+from gpn_bayes.data.interventions import refuse_interventions
 from gpn_bayes.data.reading import ReadSettings, check_names
 
 # What a file holds: the kind of each array's numbers, or texts, and its dimensions. A thousand variables take 8 MB.
@@ -100,6 +101,7 @@ class SufficientStatistics:
     def of(cls, data: "Dataset | pd.DataFrame | NDArray[Any] | str | Path") -> "SufficientStatistics":
         """Return the statistics of a table of numbers: anything that `Dataset.read` takes."""
         table = Dataset.read(data)
+        refuse_interventions(table, "one covariance")
         values = table.numeric("a covariance")
         return cls(len(values), values.mean(axis=0), np.cov(values, rowvar=False, ddof=1), table.names)
 

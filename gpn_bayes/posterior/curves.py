@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from gpn_bayes import graphs
 from gpn_bayes._util.blas_threads import one_blas_thread
-from gpn_bayes._util.checks import check_count, check_share
+from gpn_bayes._util.checks import check_count, check_flag, check_share
 from gpn_bayes._util.types import Floats
 from gpn_bayes.data import Dataset, SufficientStatistics, check_known, read_data
 from gpn_bayes.posterior.protocols import DrawnPosterior
@@ -128,8 +128,7 @@ def fitted_curves(
     """
     check_share("probability", probability, ends=False)
     check_share("threshold", threshold)
-    if not isinstance(centred, bool):
-        raise ValueError(f"centred must be True or False; received {centred!r}")
+    check_flag("centred", centred)
     check_count("points", points, 2)
     table = _table_of(post, data)
     scorer = _scorer_of(post, _gp_of(post, score), table)

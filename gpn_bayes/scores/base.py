@@ -1,8 +1,8 @@
-"""The score interface: a `Score` says how to score, and bound to data it is a `Scorer`."""
+"""The score interface: a `Score` says how to score, and bound to data it is a `Scorer`, or one of groups of rows."""
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -97,13 +97,27 @@ class Score(ABC):
     def _bind(self, data: Any) -> "Scorer":
         """Return the scorer of a checked `Dataset` or `SufficientStatistics`."""
 
-    def bind(self, data: Any) -> "Scorer":
+    def of_groups(self, data: Dataset) -> "tuple[Score, Floats]":
+        """Return the score of a group of rows, and the values of all rows that it takes.
+
+        A score that standardises its data does so once for all groups: over the whole table.
+
+        Parameters
+        ----------
+        data : Dataset
+            The whole table.
+        """
+        return self, data.values
+
+    def bind(self, data: Any, **reading: Any) -> "Scorer":
         """Check the data and return the scorer that answers for them.
 
         Parameters
         ----------
         data : DataFrame, ndarray, path, Dataset or SufficientStatistics
             The table to score.
+        **reading
+            Settings of `Dataset.read`, such as ``targets=`` and ``intervention=``.
 
         Examples
         --------
@@ -112,7 +126,10 @@ class Score(ABC):
         >>> scorer.names[:3]
         ('raf', 'mek', 'plcg')
         """
-        return self._bind(read_data(data))
+        table = read_data(data, **reading)
+        if isinstance(table, Dataset) and table.interventions is not None:
+            return _bind_groups(self, table)
+        return self._bind(table)
 
     @property
     def fingerprint(self) -> str:
@@ -224,7 +241,7 @@ class Scorer(ABC):
         Returns
         -------
         ndarray of shape (rows,), or None
-            In the units of the column; None where the score assumes nothing about it.
+            In the units of the column, NaN in rows that the score leaves out; None where it assumes nothing about it.
 
         Examples
         --------
@@ -399,3 +416,149 @@ class Scorer(ABC):
             For a variable that isn't there.
         """
         return graphs.node_index(node, self.names)
+
+
+class GroupedScorer(Scorer):
+    """The sum of the log scores of groups of rows, which differ from node to node.
+
+    Rows in which a node was set from outside belong to no group of its own (Cooper & Yoo 1999); those in which its
+    mechanism was changed form a group (Eaton & Murphy 2007). The structure is the same in all of them.
+
+    Parameters
+    ----------
+    score : Score
+        What is computed.
+    data : Dataset
+        The whole table.
+    parts : sequence of Scorer
+        The scorers of all groups of rows that there are.
+    rows : sequence of ndarray of int
+        The rows of each of these groups.
+    groups : sequence of sequence of int
+        For each node the places of its groups in `parts`, rows that were only observed first.
+
+    Examples
+    --------
+    >>> from gpn_bayes.scores import BGe
+    >>> table = np.random.default_rng(1).normal(size=(40, 2)).cumsum(axis=1)
+    >>> scorer = BGe().bind(table, targets=[""] * 30 + ["v2"] * 10)
+    >>> [len(rows) for rows in scorer.rows], scorer.groups
+    ([40, 30], [[0], [1]])
+    """
+
+    def __init__(
+        self,
+        score: Score,
+        data: Dataset,
+        parts: Sequence[Scorer],
+        rows: Sequence[Ints],
+        groups: Sequence[Sequence[int]],
+    ) -> None:
+        super().__init__(score, data.names, data.fingerprint)
+        self.parts = list(parts)
+        self.rows = list(rows)
+        self.groups = [list(own) for own in groups]
+        first = self.parts[0]
+        self.closed_form = first.closed_form
+        self.discrete = first.discrete
+        self.assumptions = first.assumptions
+        limits = [part.default_max_parents for part in self.parts if part.default_max_parents is not None]
+        self.default_max_parents = min(limits, default=None)
+        times = [part.seconds_per_set for part in self.parts]
+        self.seconds_per_set = sum(times[g] for own in self.groups for g in own) / len(self.groups)
+
+    def observed_part(self, node: int) -> tuple[Scorer, Ints]:
+        """Return the scorer of the rows in which a node wasn't a target, and these rows."""
+        place = self.groups[node][0]
+        return self.parts[place], self.rows[place]
+
+    def score_sets(self, node: int, parent_sets: Sequence[tuple[int, ...]]) -> ScoreBatch:
+        """Score several parent sets of one node, given by index."""
+        batches = [self.parts[place].score_sets(node, parent_sets) for place in self.groups[node]]
+        if len(batches) == 1:
+            return batches[0]
+        statuses = [
+            next((status for status in of_set if status not in ("exact", "ok")), of_set[0])
+            for of_set in zip(*(batch.statuses for batch in batches), strict=True)
+        ]
+        k_hats = np.stack([batch.k_hats for batch in batches])
+        worst = np.where(np.isnan(k_hats).all(axis=0), np.nan, np.nan_to_num(k_hats, nan=-np.inf).max(axis=0))
+        return ScoreBatch(
+            np.sum([batch.values for batch in batches], axis=0),
+            np.sqrt(np.sum([batch.errors**2 for batch in batches], axis=0)),
+            worst,
+            statuses,
+        )
+
+    def proposal(self) -> "GroupedScorer | None":
+        """Return the scorer whose groups are scored by their proposals."""
+        proposals = [part.proposal() for part in self.parts]
+        quicker = [proposal for proposal in proposals if proposal is not None]
+        if len(quicker) < len(proposals):
+            return None
+        proposal = object.__new__(type(self))
+        proposal.__dict__.update(self.__dict__)
+        proposal.parts = quicker
+        proposal.score = quicker[0].score
+        proposal.score_fingerprint, proposal.label = quicker[0].score_fingerprint, quicker[0].label
+        return proposal
+
+    def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats | None:
+        """Return the residuals in the rows in which the node wasn't a target, and NaN in the others."""
+        part, rows = self.observed_part(node)
+        known = part.residuals(data.rows(rows), node, parents)
+        if known is None:
+            return None
+        residuals = np.full(data.n_rows, np.nan)
+        residuals[rows] = known
+        return residuals
+
+    def cost(self, size: int) -> float:
+        """Return roughly how long a score of this many parents takes."""
+        return self.parts[0].cost(size)
+
+    def table_with(self, node: int, candidates: Sequence[int], other: int, max_parents: int) -> Floats:
+        """Return the scores of all subsets of the candidates with one further parent; see `Scorer.table_with`."""
+        return self._sum(node, lambda part: part.table_with(node, candidates, other, max_parents))
+
+    def _table(self, node: int, candidates: Ints, max_parents: int) -> Floats:
+        return self._sum(node, lambda part: part._table(node, candidates, max_parents))
+
+    def scores_up_to(self, node: int, candidates: Sequence[int], max_parents: int) -> tuple[NDArray[np.int16], Floats]:
+        """Return all sets of at most `max_parents` candidates, and their scores; see `Scorer.scores_up_to`."""
+        sets = self.parts[self.groups[node][0]].scores_up_to(node, candidates, max_parents)[0]
+        # All groups are of one kind of scorer, which goes through the sets in one order.
+        return sets, self._sum(node, lambda part: part.scores_up_to(node, candidates, max_parents)[1])
+
+    def _sum(self, node: int, values_of: Callable[[Scorer], Floats]) -> Floats:
+        total: Floats = np.sum([values_of(self.parts[place]) for place in self.groups[node]], axis=0)
+        return total
+
+
+def _bind_groups(score: Score, data: Dataset) -> GroupedScorer:
+    """Return the scorer of a table with interventions.
+
+    Parameters
+    ----------
+    score : Score
+        What to compute.
+    data : Dataset
+        The table; standardised over all its rows where the score does that.
+    """
+    assert data.interventions is not None
+    of_rows, values = score.of_groups(data)
+    parts: list[Scorer] = []
+    rows: list[Ints] = []
+    known: dict[bytes, int] = {}
+    groups: list[list[int]] = []
+    for node in range(len(data.names)):
+        own = []
+        for places in data.interventions.rows_by_group(node):
+            key = places.tobytes()
+            if key not in known:
+                known[key] = len(parts)
+                parts.append(of_rows._bind(data.rows(places, values)))
+                rows.append(places)
+            own.append(known[key])
+        groups.append(own)
+    return GroupedScorer(score, data, parts, rows, groups)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
+from gpn_bayes._util.checks import check_flag
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.kernels.bge import bge_sets, bge_table
@@ -17,7 +18,8 @@ class BGe(Score):
     """The Bayesian Gaussian equivalent score, on standardised data.
 
     Geiger & Heckerman (2002), with the correction of Kuipers, Moffa & Heckerman (2014). The prior mean
-    is zero and the prior precision's parametric matrix is ``t0`` times the identity.
+    is zero and the prior precision's parametric matrix is ``t0`` times the identity. Where rows have targets of
+    interventions, it is a product over groups of rows (Kuipers & Moffa 2022), standardised all together.
 
     Parameters
     ----------
@@ -27,6 +29,8 @@ class BGe(Score):
         Degrees of freedom of the Wishart prior, more than n - 1; n + 2 by default.
     t0 : float, optional
         Scale of the parametric matrix T0; alpha_mu (alpha_w - n - 1) / (alpha_mu + 1) by default.
+    standardise : bool, default True
+        Whether to centre and scale the columns; otherwise they are taken as they are.
 
     Examples
     --------
@@ -39,7 +43,13 @@ class BGe(Score):
 
     name = "bge"
 
-    def __init__(self, alpha_mu: float = 1.0, alpha_w: float | None = None, t0: float | None = None) -> None:
+    def __init__(
+        self,
+        alpha_mu: float = 1.0,
+        alpha_w: float | None = None,
+        t0: float | None = None,
+        standardise: bool = True,
+    ) -> None:
         if not alpha_mu > 0:
             raise ValueError(f"alpha_mu must be positive; received {alpha_mu}")
         if t0 is not None and not t0 > 0:
@@ -47,6 +57,7 @@ class BGe(Score):
         self.alpha_mu = alpha_mu
         self.alpha_w = alpha_w
         self.t0 = t0
+        self.standardise = check_flag("standardise", standardise)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -57,15 +68,17 @@ class BGe(Score):
         >>> BGe(alpha_mu=0.5).parameters
         {'alpha_mu': 0.5, 'alpha_w': None, 't0': None}
         """
-        return {"alpha_mu": self.alpha_mu, "alpha_w": self.alpha_w, "t0": self.t0}
+        settings = {"alpha_mu": self.alpha_mu, "alpha_w": self.alpha_w, "t0": self.t0}
+        return settings if self.standardise else settings | {"standardise": False}
+
+    def of_groups(self, data: Dataset) -> "tuple[BGe, Floats]":
+        """Return the score of a group of rows as they are, and the values of all rows that it takes."""
+        if not self.standardise:
+            return self, data.numeric("the BGe score")
+        return BGe(self.alpha_mu, self.alpha_w, self.t0, standardise=False), data.standardised("the BGe score")
 
     def _bind(self, data: Dataset | SufficientStatistics) -> "BGeScorer":
-        if isinstance(data, Dataset):
-            data.numeric("the BGe score")
-            statistics = SufficientStatistics.of(data)
-        else:
-            statistics = data
-        return BGeScorer(self, statistics, data.fingerprint)
+        return BGeScorer(self, data)
 
 
 class BGeScorer(Scorer):
@@ -74,9 +87,10 @@ class BGeScorer(Scorer):
     closed_form = True
     assumptions = (*LINEAR, *EQUIVALENCE)
 
-    def __init__(self, score: BGe, statistics: SufficientStatistics, data_fingerprint: str) -> None:
-        super().__init__(score, statistics.names, data_fingerprint)
-        n, big_n = len(self.names), statistics.n
+    def __init__(self, score: BGe, data: Dataset | SufficientStatistics) -> None:
+        super().__init__(score, data.names, data.fingerprint)
+        big_n, mean, scatter = _moments(data, score.standardise)
+        n = len(self.names)
         alpha_mu = score.alpha_mu
         alpha_w = n + 2.0 if score.alpha_w is None else score.alpha_w
         if not alpha_w > n - 1:
@@ -84,8 +98,8 @@ class BGeScorer(Scorer):
         t0 = alpha_mu * (alpha_w - n - 1) / (alpha_mu + 1) if score.t0 is None else score.t0
         if t0 <= 0:
             raise ValueError(f"the default t0 needs alpha_w above n + 1 = {n + 1}; received alpha_w = {alpha_w}")
-        # R of Kuipers et al. 2014, eq. 4: the standardised mean is zero, so its rank-one term vanishes.
-        self.matrix = t0 * np.eye(n) + (big_n - 1) * statistics.correlation
+        # R of Kuipers et al. 2014, eq. 4. The prior mean is zero, and so is the mean of standardised data.
+        self.matrix = t0 * np.eye(n) + scatter + big_n * alpha_mu / (big_n + alpha_mu) * np.outer(mean, mean)
         self.half_df = 0.5 * (big_n + alpha_w - n)
         sizes = np.arange(n)
         self.constants = (
@@ -110,3 +124,16 @@ class BGeScorer(Scorer):
         chosen = np.append(candidates, node)
         matrix = np.ascontiguousarray(self.matrix[np.ix_(chosen, chosen)])
         return bge_table(matrix, self.constants, self.half_df, max_parents)
+
+
+def _moments(data: Dataset | SufficientStatistics, standardise: bool) -> tuple[int, Floats, Floats]:
+    """Return the number of rows, their mean, and the sum of squares and products about it."""
+    if isinstance(data, Dataset):
+        values = data.numeric("the BGe score")
+        if not standardise:
+            mean = values.mean(axis=0)
+            return len(values), mean, (values - mean).T @ (values - mean)
+        data = SufficientStatistics.of(data)
+    if not standardise:
+        return data.n, data.mean, (data.n - 1) * data.cov
+    return data.n, np.zeros(len(data.names)), (data.n - 1) * data.correlation

@@ -1,9 +1,11 @@
 """BIC, in its discrete or its Gaussian form as the data ask for."""
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 from gpn_bayes._util.checks import check_choice
+from gpn_bayes._util.types import Floats
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.scores.base import Score, Scorer
 from gpn_bayes.scores.categories import check_cardinalities, is_discrete
@@ -56,6 +58,7 @@ class BIC(Score):
         if kind == "gaussian" and self.cardinalities:
             raise ValueError("cardinalities are those of discrete columns; received some with kind='gaussian'")
         self.kind = kind
+        self._standardise = True
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -71,7 +74,16 @@ class BIC(Score):
     def _bind(self, data: Dataset | SufficientStatistics) -> Scorer:
         if self._takes_as_discrete(data):
             return DiscreteBICScorer(self, data, self.cardinalities)
-        return GaussianBICScorer(self, data)
+        return GaussianBICScorer(self, data, self._standardise)
+
+    def of_groups(self, data: Dataset) -> "tuple[BIC, Floats]":
+        """Return the score of a group of rows, and the values of all rows that it takes."""
+        of_rows = copy(self)
+        if self._takes_as_discrete(data):
+            of_rows.kind = "discrete"
+            return of_rows, data.values
+        of_rows.kind, of_rows._standardise = "gaussian", False
+        return of_rows, data.standardised("the Gaussian BIC score")
 
     def _takes_as_discrete(self, data: Dataset | SufficientStatistics) -> bool:
         if self.kind != "auto":

@@ -23,13 +23,13 @@ class GaussianBICScorer(Scorer):
     closed_form = True
     assumptions = (*LINEAR, *EQUIVALENCE)
 
-    def __init__(self, score: Score, data: Dataset | SufficientStatistics) -> None:
+    def __init__(self, score: Score, data: Dataset | SufficientStatistics, standardise: bool = True) -> None:
         super().__init__(score, data.names, data.fingerprint)
         if isinstance(data, Dataset):
             data.numeric("the Gaussian BIC score")
             data = SufficientStatistics.of(data)
         self.n_rows = data.n
-        self.matrix = data.correlation
+        self.matrix = data.correlation if standardise else data.cov
         if np.linalg.eigvalsh(self.matrix)[0] < _NOISE:
             self.matrix = self.matrix + _NOISE * np.eye(len(self.names))
 

@@ -56,10 +56,14 @@ def residual_flags(
         name = data.names[node]
         if name in spoilt or spoiling & {data.names[p] for p in own} or data.n_rows - len(own) < _FEWEST_ROWS:
             continue
-        residuals = scorer.residuals(data, node, own)
-        if residuals is None or np.ptp(residuals) == 0:
+        of_rows = scorer.residuals(data, node, own)
+        if of_rows is None:
             continue
-        ratio = _unevenness(residuals, data.values[:, node], own)
+        known = ~np.isnan(of_rows)
+        residuals = of_rows[known]
+        if len(residuals) - len(own) < _FEWEST_ROWS or np.ptp(residuals) == 0:
+            continue
+        ratio = _unevenness(residuals, data.values[known, node], own)
         if ratio is not None:
             where = "high" if ratio > 1 else "low"
             uneven.append(

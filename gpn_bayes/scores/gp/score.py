@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from gpn_bayes._util.blas_threads import one_blas_thread
-from gpn_bayes._util.checks import check_choice
+from gpn_bayes._util.checks import check_choice, check_flag
 from gpn_bayes._util.extras import installed_by
 from gpn_bayes._util.types import Floats
 from gpn_bayes.data import Dataset, SufficientStatistics
@@ -78,6 +78,8 @@ class GP(Score):
     seed : int, default 0
         Each score's randomness follows from this seed, the node and its parents, so that it doesn't depend on the
         order in which scores are computed.
+    standardise : bool, default True
+        Whether to centre and scale the columns; otherwise they are taken as they are.
 
     Examples
     --------
@@ -102,6 +104,7 @@ class GP(Score):
         posterior: str = "independence",
         dense: bool = False,
         seed: int = 0,
+        standardise: bool = True,
     ) -> None:
         for setting, value, allowed in (
             ("kernel", kernel, KERNELS),
@@ -109,8 +112,6 @@ class GP(Score):
             ("posterior", posterior, POSTERIORS),
         ):
             check_choice(setting, value, allowed)
-        if dense not in (False, True):
-            raise ValueError(f"dense must be True or False; received {dense!r}")
         if not target_error > 0:
             raise ValueError(f"target_error must be positive; received {target_error}")
         self.kernel = kernel
@@ -118,8 +119,9 @@ class GP(Score):
         self.target_error = target_error
         self.priors = HyperPriors(sigma, theta, tau, mu)
         self.posterior = posterior
-        self.dense = dense
+        self.dense = check_flag("dense", dense)
         self.seed = seed
+        self.standardise = check_flag("standardise", standardise)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -138,7 +140,15 @@ class GP(Score):
             settings |= {"target_error": self.target_error, "seed": self.seed}
         if self.estimator == "bridge":
             settings["posterior"] = self.posterior
-        return settings
+        return settings if self.standardise else settings | {"standardise": False}
+
+    def of_groups(self, data: Dataset) -> "tuple[GP, Floats]":
+        """Return the score of a group of rows as they are, and the values of all rows that it takes."""
+        if not self.standardise:
+            return self, data.numeric("the Gaussian-process score")
+        of_rows = copy(self)
+        of_rows.standardise = False
+        return of_rows, data.standardised("the Gaussian-process score")
 
     def _bind(self, data: Dataset | SufficientStatistics) -> "GPScorer":
         if not isinstance(data, Dataset):
@@ -170,7 +180,7 @@ class GP(Score):
         from gpn_bayes.scores.gp.pymc_model import pymc_model
 
         table = Dataset.read(data)
-        values = table.standardised("the Gaussian-process score")
+        values = self.of_groups(table)[1]
         return pymc_model(values, table.names, node, parents, self.priors, self.kernel)
 
 
@@ -183,7 +193,7 @@ class GPScorer(Scorer):
     def __init__(self, score: GP, data: Dataset) -> None:
         super().__init__(score, data.names, data.fingerprint)
         self.score = score
-        self.values = data.standardised("the Gaussian-process score")
+        self.values = score.of_groups(data)[1]
         self._dense = score.dense or score.kernel == "interaction"
         if score.priors.probability_below("theta", LOWEST_THETA) > _LARGEST_LOSS:
             self._dense = True
@@ -218,9 +228,10 @@ class GPScorer(Scorer):
     @one_blas_thread
     def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats:
         """Return the posterior mean of the noise, at the highest mode of the hyperparameters."""
-        scale = data.values[:, node].std(ddof=1)
+        # A group of rows was standardised together with all others.
+        scale = data.values[:, node].std() / self.values[:, node].std()
         if not parents:
-            return scale * self.values[:, node]
+            return scale * (self.values[:, node] - self.values[:, node].mean())
         _, modes = self.hyper_posterior(node, parents)
         return scale * noise(self, node, parents, modes.points[modes.heights.argmax()])
 
