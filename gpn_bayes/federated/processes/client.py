@@ -167,7 +167,7 @@ class _Client:
         return self._session
 
     def _participant(self, plan: Plan) -> Participant:
-        return find_program(plan.program).participant(select(self._data, plan.variables), plan.options)
+        return find_program(plan.program).participant(select(self._data, plan.variables), plan)
 
     def _resume(self, plan: Plan) -> ClientSession | None:
         fingerprints = self._config.credentials.fingerprints

@@ -1,6 +1,7 @@
 """The configuration files of coordinator and clients: TOML, paths relative to the file, unknown entries refused."""
 
 import json
+import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -51,6 +52,14 @@ class CoordinatorConfig:
 
 
 @dataclass(frozen=True)
+class PrivacyLimits:
+    """The weakest differential privacy that a client agrees to."""
+
+    largest_epsilon: float
+    largest_delta: float
+
+
+@dataclass(frozen=True)
 class ClientConfig:
     """The configuration of a client; see `read_client`."""
 
@@ -61,6 +70,7 @@ class ClientConfig:
     secure: bool
     programs: tuple[str, ...]
     fewest: int | None
+    privacy: PrivacyLimits | None
     credentials: Credentials
     limits: Limits
 
@@ -100,7 +110,8 @@ def read_client(path: Path, overrides: Mapping[str, Path | str | None] | None = 
     """Read a client's file.
 
     Its entries: coordinator, coordinator_name, state, secure (false allows plain sums), programs (those that it takes
-    part in), fewest, the_other_client_learns_my_sums, and the tables tls, clients and limits, as the coordinator's.
+    part in), fewest, the_other_client_learns_my_sums, and the tables tls, clients and limits, as the coordinator's, and
+    privacy (largest_epsilon, largest_delta): with it, only statistics with at least this differential privacy.
 
     A run must be over all clients of the table, or over at least `fewest` of them, where that is given: three or more.
     A run of two needs ``the_other_client_learns_my_sums = true``, for so it is.
@@ -131,6 +142,7 @@ def read_client(path: Path, overrides: Mapping[str, Path | str | None] | None = 
         secure=content.take("secure", bool, True),
         programs=tuple(content.take("programs", list, ["statistics"])),
         fewest=_fewest(content, len(credentials.fingerprints)),
+        privacy=_privacy(content),
         credentials=credentials,
         limits=_limits(content),
     )
@@ -218,6 +230,22 @@ def _fewest(content: _Content, clients: int) -> int | None:
             f"received {clients if fewest is None else fewest}" + ("" if two else f" ({_TWO} = true allows two)")
         )
     return fewest
+
+
+def _privacy(content: _Content) -> PrivacyLimits | None:
+    given = content.take("privacy", dict, None)
+    if given is None:
+        return None
+    names = [field.name for field in fields(PrivacyLimits)]
+    if sorted(given) != sorted(names):
+        raise ValueError(
+            f"{content.path.name}: privacy must have the entries {' and '.join(names)}; received "
+            f"{', '.join(sorted(given)) or 'none'}"
+        )
+    for name, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+            raise ValueError(f"{content.path.name}: {name} must be a positive number; received {value!r}")
+    return PrivacyLimits(**given)
 
 
 def _limits(content: _Content) -> Limits:
