@@ -18,6 +18,7 @@ from gpn_bayes.federated import Privacy, noisy_moments
 from gpn_bayes.federated.moments import FRACTION_BITS, from_digits
 from gpn_bayes.federated.noisy_moments import noisy_digits, scaled_rows
 from gpn_bayes.federated.plan import Plan
+from gpn_bayes.federated.privacy import planned_privacy
 from gpn_bayes.federated.statistics import StatisticsParticipant, sum_statistics
 from tests.federated import PlainChannel, split
 from tests.federation import tables
@@ -139,8 +140,8 @@ def test_neighbours_cannot_be_told_apart_beyond_epsilon(monkeypatch):
     # Without delta, the event's probabilities differ by more than epsilon: the noise isn't far too large.
     assert epsilon_at_least(privacy, 0.0) > 0.9
     assert epsilon_at_least(privacy, delta) < 1.0
-    enough = Privacy.noise_variance
-    monkeypatch.setattr(Privacy, "noise_variance", lambda own, clients: enough(own, clients) // 100)
+    enough = noisy_moments.noise_variance
+    monkeypatch.setattr(noisy_moments, "noise_variance", lambda own, clients: enough(own, clients) // 100)
     assert epsilon_at_least(privacy, delta, scale=0.1) > 3.0  # negative control: ten times too little noise
 
 
@@ -280,7 +281,7 @@ HOSTILE = {
 def test_settings_that_make_no_sense_are_refused_in_one_line(settings, message):
     plan = Plan("run", "statistics", json.dumps(settings), ("x", "y"), ("a", "b", "c"), True)
     with pytest.raises(ValueError) as error:
-        Privacy.of_plan(plan)
+        planned_privacy(plan)
     text = str(error.value)
     assert text.startswith(message) and "\n" not in text and len(text) < 200
 
@@ -297,9 +298,9 @@ def test_plans_that_would_weaken_the_noise_are_refused(changes, message):
     settings = json.dumps(GOOD | {"epsilon": 100.0})
     plan = {"variables": ("x", "y"), "clients": ("a", "b", "c"), "secure": True} | changes
     with pytest.raises(ValueError, match=message):
-        Privacy.of_plan(Plan("run", "statistics", settings, **plan))
-    assert Privacy.of_plan(Plan("run", "statistics", settings, ("x", "y"), ("a", "b", "c"), True)).epsilon == 100.0
-    assert Privacy.of_plan(Plan("run", "statistics", "{}", ("x", "y"), ("a", "b", "c"), True)) is None
+        planned_privacy(Plan("run", "statistics", settings, **plan))
+    assert planned_privacy(Plan("run", "statistics", settings, ("x", "y"), ("a", "b", "c"), True)).epsilon == 100.0
+    assert planned_privacy(Plan("run", "statistics", "{}", ("x", "y"), ("a", "b", "c"), True)) is None
 
 
 # Statistics that carry noise
@@ -351,9 +352,35 @@ def test_damaged_files_are_refused(tmp_path, changes, message):
 
 
 WARNING = (
-    "the statistics carry noise for differential privacy (epsilon 2, delta 1e-05) of standard deviation up to 0.1 in a "
-    "correlation, beside a sampling error of 0.1, and results do not account for it"
+    "the statistics carry noise for differential privacy (epsilon 2, delta 1e-05) of standard deviation up to 0.1 in "
+    "a correlation, beside a sampling error of 0.1; results take it for part of the data, unless .discounted() "
+    "statistics allow for it"
 )
+
+
+def test_discounted_statistics_do_not_take_noise_for_edges():
+    rng = np.random.default_rng(5)
+    names = [f"x{i}" for i in range(6)]
+    parts = split(pd.DataFrame(rng.normal(size=(20_000, 6)), columns=names), 4)
+    privacy = Privacy(1.0, 1e-6, {name: (-4, 4) for name in names})
+    false = {"taken as exact": 0, "discounted": 0}
+    for _ in range(5):
+        drawn = noisy(parts, privacy)
+        assert drawn.discounted().n == int(1 / (1 / drawn.n + drawn.largest_noise**2))
+        with pytest.warns(UserWarning, match="noise for differential privacy"):
+            false["taken as exact"] += n_joined(drawn)
+        false["discounted"] += n_joined(drawn.discounted())
+    # Of 75 pairs; exact statistics join none.
+    assert false["taken as exact"] > 20 and false["discounted"] < 8
+    assert n_joined(gpn.SufficientStatistics.of(pd.concat(parts))) == 0
+    plain = gpn.SufficientStatistics(100, [0.0, 1.0], [[1.0, 0.5], [0.5, 4.0]], NAMES)
+    assert plain.discounted().fingerprint == plain.fingerprint
+
+
+def n_joined(data):
+    """Return how many pairs are joined with a probability above one half."""
+    probabilities = gpn.sample(data, **SETTINGS).edge_probabilities().to_numpy()
+    return int((np.triu(probabilities + probabilities.T) > 0.5).sum())
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,13 @@ class SufficientStatistics:
             np.savez(file, **arrays)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return everything as the named arrays of a file."""
+        """Return everything as the named arrays of a file.
+
+        Examples
+        --------
+        >>> list(SufficientStatistics(100, [0, 0], [[1, 0], [0, 1]], ["x", "y"]).to_arrays())
+        ['n', 'mean', 'cov', 'names']
+        """
         arrays = {"n": np.array(self.n), "mean": self.mean, "cov": self.cov, "names": np.array(self.names, dtype=str)}
         if self.noise is None:
             return arrays
@@ -189,11 +195,34 @@ class SufficientStatistics:
 
     @property
     def largest_noise(self) -> float:
-        """The largest standard deviation of noise in a correlation; 0 without noise."""
+        """The largest standard deviation of noise in a correlation; 0 without noise.
+
+        Examples
+        --------
+        >>> SufficientStatistics(400, [0, 0], [[4, 0], [0, 1]], ["x", "y"]).largest_noise
+        0.0
+        """
         if self.noise is None:
             return 0.0
         scale = np.sqrt(np.diag(self.cov))
         return float((self.noise.sd / np.outer(scale, scale))[~np.eye(len(scale), dtype=bool)].max())
+
+    def discounted(self) -> "SufficientStatistics":
+        """Return the same statistics with a smaller n, whose sampling error allows for the noise, approximately.
+
+        Noise of standard deviation s in a correlation is treated as additional sampling error, which is about
+        1 / sqrt(n): n becomes 1 / (1 / n + s^2), with the largest s of all pairs. Otherwise noise is taken for edges
+        unless s is well below 1 / sqrt(n).
+
+        Examples
+        --------
+        >>> noise = PrivacyNoise(1.0, 1e-6, [[0.2, 0.1], [0.1, 0.2]])
+        >>> stats = SufficientStatistics(900, [0, 0], [[1, 0], [0, 1]], ["x", "y"], noise)
+        >>> stats.largest_noise, stats.discounted().n, stats.discounted().noise is None
+        (0.1, 89, True)
+        """
+        rows = max(2, int(1 / (1 / self.n + self.largest_noise**2)))
+        return SufficientStatistics(rows, self.mean, self.cov, self.names)
 
     @property
     def correlation(self) -> Floats:
@@ -229,13 +258,13 @@ def noise_text(data: SufficientStatistics) -> str:
     >>> noise = PrivacyNoise(1.0, 1e-6, [[0.1, 0.1], [0.1, 0.1]])
     >>> noise_text(SufficientStatistics(400, [0, 0], [[4, 0], [0, 1]], ["x", "y"], noise))
     'noise for differential privacy (epsilon 1, delta 1e-06) of standard deviation up to 0.05 in a correlation, beside a
-    sampling error of 0.05, and results do not account for it'
+    sampling error of 0.05; results take it for part of the data, unless .discounted() statistics allow for it'
     """
     assert data.noise is not None
     return (
         f"noise for differential privacy (epsilon {data.noise.epsilon:g}, delta {data.noise.delta:g}) of standard "
         f"deviation up to {data.largest_noise:.2g} in a correlation, beside a sampling error of "
-        f"{1 / np.sqrt(data.n):.2g}, and results do not account for it"
+        f"{1 / np.sqrt(data.n):.2g}; results take it for part of the data, unless .discounted() statistics allow for it"
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from gpn_bayes._util.types import Floats
 from gpn_bayes.data import PrivacyNoise, SufficientStatistics
 from gpn_bayes.federated.moments import FRACTION_BITS, from_digits, to_digits
-from gpn_bayes.federated.privacy import GRID_BITS, Privacy
+from gpn_bayes.federated.privacy import GRID_BITS, Privacy, noise_variance
 from gpn_bayes.secure.discrete_gaussian import discrete_gaussian
 
 _VALUE_BITS = GRID_BITS // 2
@@ -43,7 +43,7 @@ def noisy_digits(values: Floats, names: Sequence[str], privacy: Privacy, clients
     scaled = scaled_rows(values, names, privacy)
     augmented = np.column_stack([np.full(len(scaled), 2.0**_VALUE_BITS), scaled])
     upper = np.triu_indices(augmented.shape[1])
-    sums = discrete_gaussian(privacy.noise_variance(clients), len(upper[0]))
+    sums = discrete_gaussian(noise_variance(privacy, clients), len(upper[0]))
     for start in range(0, len(augmented), _BLOCK):
         block = augmented[start : start + _BLOCK]
         products = (block.T @ block)[upper].tolist()

@@ -45,8 +45,8 @@ class Privacy:
         Largest length (Euclidean norm) of a row after every variable is scaled to -1 at its lowest and 1 at its highest
         value; longer rows are shortened. It is public too. By default no row is shortened: at the square root of the
         number of variables. Most rows are much shorter than that: if bounds are four standard deviations from the mean,
-        the average squared length is 1/16 per variable. ``sqrt(variables / 8)``, which shortens few rows, then takes
-        four times less noise with eleven variables.
+        the average squared length is 1/16 per variable. ``sqrt(variables / 8)`` then shortens few
+        rows, and takes four times less noise with eleven variables.
 
     Examples
     --------
@@ -84,53 +84,6 @@ class Privacy:
                 raise ValueError(f"radius must be a number, {_LEAST_RADIUS} or more; received {shortened(self.radius)}")
             object.__setattr__(self, "radius", radius)
 
-    @classmethod
-    def read(cls, settings: Mapping[str, Any], names: Sequence[str]) -> "Privacy | None":
-        """Return what the settings of a run ask for; None where there are none.
-
-        Raises
-        ------
-        ValueError
-            For settings that are unknown, missing or out of range, and bounds of other variables.
-        """
-        if not settings:
-            return None
-        known = ("epsilon", "delta", "bounds", "radius")
-        for name in settings:
-            if name not in known:
-                raise ValueError(f"settings of statistics are {', '.join(known)}; received {shortened(name)}")
-        for name in known[:3]:
-            if name not in settings:
-                raise ValueError(f"settings of statistics must include {name} if there are any; they don't")
-        privacy = cls(**settings)
-        privacy.check_variables(names)
-        return privacy
-
-    @classmethod
-    def of_plan(cls, plan: Plan) -> "Privacy | None":
-        """Return what a plan of program "statistics" asks for; None if it asks for none.
-
-        Raises
-        ------
-        ValueError
-            As `read`, and for plain sums, which reveal each client's answer with a part of the noise.
-        """
-        privacy = cls.read(plan.options, plan.variables)
-        if privacy is not None:
-            check_secure(plan.secure)
-            privacy.noise_variance(len(plan.clients))
-        return privacy
-
-    def check_variables(self, names: Sequence[str]) -> None:
-        """Refuse bounds that aren't those of the variables, one pair for each."""
-        if len(set(names)) < len(names):
-            # A column that is summed twice adds more to the sums than the sensitivity allows for.
-            raise ValueError("variables must differ; one appears more than once")
-        odd = sorted(set(names) ^ set(self.bounds))
-        if odd:
-            what = "has none" if odd[0] in names else "is no variable"
-            raise ValueError(f"bounds must be given for every variable and nothing else; {shortened(odd[0])} {what}")
-
     def sensitivity(self) -> float:
         """Return the largest length of what one row adds to the sums: 1, its scaled values, and their products.
 
@@ -166,15 +119,53 @@ class Privacy:
         lost = ((d + 1) * (d + 2) / 2 + multiplier**-2) / (8 * grid_points**2)
         return noise_multiplier(self.epsilon, self.delta - lost) * self.sensitivity()
 
-    def noise_variance(self, clients: int) -> int:
-        """Return the variance of one client's noise, in squares of the grid.
 
-        All clients but one add up to what the guarantee needs, so it holds towards each of them, who knows its own.
-        """
-        variance = self.noise_scale() ** 2 / max(clients - 1, 1)
-        if variance < (_LEAST_GRID_POINTS / 2.0**GRID_BITS) ** 2:
-            raise ValueError(f"noise can't be split among {clients} clients; use fewer of them, or a smaller epsilon")
-        return math.ceil(math.ldexp(variance, 2 * GRID_BITS))
+def planned_privacy(plan: Plan) -> Privacy | None:
+    """Return what a plan of program "statistics" asks for; None if it asks for none.
+
+    Raises
+    ------
+    ValueError
+        As `read_privacy`, and for plain sums, which reveal each client's answer with a part of the noise.
+    """
+    privacy = read_privacy(plan.options, plan.variables)
+    if privacy is not None:
+        check_secure(plan.secure)
+        noise_variance(privacy, len(plan.clients))
+    return privacy
+
+
+def read_privacy(settings: Mapping[str, Any], names: Sequence[str]) -> Privacy | None:
+    """Return what the settings of a run ask for; None where there are none.
+
+    Raises
+    ------
+    ValueError
+        For settings that are unknown, missing or out of range, and bounds of other variables.
+    """
+    if not settings:
+        return None
+    known = ("epsilon", "delta", "bounds", "radius")
+    for name in settings:
+        if name not in known:
+            raise ValueError(f"settings of statistics are {', '.join(known)}; received {shortened(name)}")
+    for name in known[:3]:
+        if name not in settings:
+            raise ValueError(f"settings of statistics must include {name} if there are any; they don't")
+    privacy = Privacy(**settings)
+    check_variables(privacy, names)
+    return privacy
+
+
+def check_variables(privacy: Privacy, names: Sequence[str]) -> None:
+    """Refuse bounds that aren't those of the variables, one pair for each."""
+    if len(set(names)) < len(names):
+        # A column that is summed twice adds more to the sums than the sensitivity allows for.
+        raise ValueError("variables must differ; one appears more than once")
+    odd = sorted(set(names) ^ set(privacy.bounds))
+    if odd:
+        what = "has none" if odd[0] in names else "is no variable"
+        raise ValueError(f"bounds must be given for every variable and nothing else; {shortened(odd[0])} {what}")
 
 
 def check_secure(secure: bool) -> None:
@@ -183,6 +174,17 @@ def check_secure(secure: bool) -> None:
         raise ValueError(
             "privacy needs secure sums: plain ones show each client's answer, with only a part of the noise"
         )
+
+
+def noise_variance(privacy: Privacy, clients: int) -> int:
+    """Return the variance of one client's noise, in squares of the grid.
+
+    All clients but one add up to what the guarantee needs, so it holds towards each of them, who knows its own.
+    """
+    variance = privacy.noise_scale() ** 2 / max(clients - 1, 1)
+    if variance < (_LEAST_GRID_POINTS / 2.0**GRID_BITS) ** 2:
+        raise ValueError(f"noise can't be split among {clients} clients; use fewer of them, or a smaller epsilon")
+    return math.ceil(math.ldexp(variance, 2 * GRID_BITS))
 
 
 def _number(value: Any) -> float | None:

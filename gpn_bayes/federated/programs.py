@@ -10,7 +10,7 @@ from gpn_bayes.data import Dataset
 from gpn_bayes.federated.interface import Channel, Participant
 from gpn_bayes.federated.notears.program import coordinate_notears, notears_participant
 from gpn_bayes.federated.plan import Plan
-from gpn_bayes.federated.privacy import Privacy
+from gpn_bayes.federated.privacy import planned_privacy
 from gpn_bayes.federated.statistics import StatisticsParticipant, sum_statistics
 
 Arrays = dict[str, np.ndarray]
@@ -38,11 +38,11 @@ class Program:
 
 
 def _coordinate_statistics(channel: Channel, plan: Plan) -> Arrays:
-    return sum_statistics(channel, plan.variables, Privacy.of_plan(plan)).to_arrays()
+    return sum_statistics(channel, plan.variables, planned_privacy(plan)).to_arrays()
 
 
 def _statistics_participant(data: Dataset, plan: Plan) -> Participant:
-    return StatisticsParticipant(data, Privacy.of_plan(plan), len(plan.clients))
+    return StatisticsParticipant(data, planned_privacy(plan), len(plan.clients))
 
 
 PROGRAMS: dict[str, Program] = {

@@ -12,7 +12,7 @@ from gpn_bayes.federated.interface import Channel, Participant
 from gpn_bayes.federated.moments import digit_shape, moment_digits, pooled_statistics
 from gpn_bayes.federated.noisy_moments import noisy_digits, noisy_statistics
 from gpn_bayes.federated.plan import warn_of_few
-from gpn_bayes.federated.privacy import Privacy, check_secure
+from gpn_bayes.federated.privacy import Privacy, check_secure, check_variables
 
 _TASK = "moments"
 
@@ -125,7 +125,7 @@ def secure_statistics(
             )
     if privacy is not None:
         check_secure(secure)
-        privacy.check_variables(parts[0].names)
+        check_variables(privacy, parts[0].names)
     elif secure:
         warn_of_few(len(parts))
     channel = MemoryChannel([StatisticsParticipant(part, privacy, len(parts)) for part in parts], secure=secure)

@@ -7,7 +7,7 @@ import numpy as np
 
 from gpn_bayes.data import Dataset
 from gpn_bayes.federated.plan import ENOUGH, Plan, few_clients
-from gpn_bayes.federated.privacy import Privacy
+from gpn_bayes.federated.privacy import planned_privacy
 from gpn_bayes.federated.processes.client_store import ClientStore
 from gpn_bayes.federated.processes.config import ClientConfig
 from gpn_bayes.federated.programs import find_program
@@ -60,7 +60,7 @@ def check_plan(plan: Plan, config: ClientConfig, data: Dataset) -> None:
 def _check_privacy(plan: Plan, config: ClientConfig) -> None:
     """Refuse statistics with noise that makes no sense, and whatever is less private than the configuration allows."""
     try:
-        privacy = Privacy.of_plan(plan) if plan.program == "statistics" else None
+        privacy = planned_privacy(plan) if plan.program == "statistics" else None
     except ValueError as error:
         raise _not_agreed(str(error)) from None
     limits = config.privacy
