@@ -56,6 +56,20 @@ def test_the_classic_noise_is_larger(epsilon, delta):
     assert noise_multiplier(epsilon, delta) < classic
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("shift", [1, 3, 7])
+def test_a_grid_costs_no_more_delta_than_is_subtracted(epsilon, shift):
+    """Coarse grids, where it costs something: delta of a discrete Gaussian that is shifted by whole points."""
+    for width in (1.5, 3.0, 10.0):
+        points = np.arange(-400, 400 + shift)
+        chances = [np.exp(-((points - centre) ** 2) / (2 * width**2)) for centre in (shift, 0)]
+        ours, theirs = (own / own.sum() for own in chances)
+        discrete = np.maximum(ours - math.exp(epsilon) * theirs, 0).sum()
+        multiplier = width / shift
+        continuous = math.exp(log_delta(epsilon, multiplier))
+        assert discrete <= continuous + (1 + multiplier**-2) / (8 * width**2)
+
+
 def probabilities(variance, size):
     points = np.arange(-size, size + 1)
     weights = np.exp(-(points**2) / (2 * variance))

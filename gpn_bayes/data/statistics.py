@@ -216,6 +216,7 @@ class SufficientStatistics:
 
         Examples
         --------
+        >>> from gpn_bayes.data import PrivacyNoise
         >>> noise = PrivacyNoise(1.0, 1e-6, [[0.2, 0.1], [0.1, 0.2]])
         >>> stats = SufficientStatistics(900, [0, 0], [[1, 0], [0, 1]], ["x", "y"], noise)
         >>> stats.largest_noise, stats.discounted().n, stats.discounted().noise is None
