@@ -24,6 +24,7 @@ from gpn_bayes.federated.programs import Program
 from gpn_bayes.secure.key_exchange import Signer
 from gpn_bayes.wire import federation_pb2 as messages
 from gpn_bayes.wire.dialler import Refused
+from gpn_bayes.wire.server import Server
 
 TIME_LIMIT = 60
 
@@ -65,7 +66,10 @@ def descend(channel: Channel, names: Sequence[str], settings: Mapping[str, Any])
     return {"weights": weights, "losses": np.array(losses), "seconds": np.array(seconds)}
 
 
-DESCENT = Program(descend, DescentParticipant)
+DESCENT = Program(
+    lambda channel, plan: descend(channel, plan.variables, plan.options),
+    lambda data, plan: DescentParticipant(data, plan.options),
+)
 
 
 def tables(sizes: Sequence[int], d: int, seed: int = 1) -> list[pd.DataFrame]:
@@ -168,6 +172,21 @@ def check_log(caplog, *reasons):
         assert any(reason in line for line in logged), reason
     for line in logged:
         assert len(line) < 400 and "velocity" not in line and "[[" not in line
+
+
+def play(parties, client, instructions, table, heard=None, again=False):
+    """Let a client follow a script; return what the coordinator heard, also in a list of the caller's."""
+    host, config = Script(instructions), parties.coordinator()
+    host.heard = [] if heard is None else heard
+    credentials = config.credentials
+    server = Server(
+        host, config.listen, credentials.identity, credentials.authority, credentials.fingerprints, config.limits
+    )  # fmt: skip
+    try:
+        take_part(parties.client(client), table, again)
+    finally:
+        server.close()
+    return host.heard
 
 
 class Script:

@@ -11,8 +11,7 @@ from gpn_bayes.federated.notears.settings import Settings
 from gpn_bayes.federated.processes.translation import plan_to_message
 from gpn_bayes.wire import federation_pb2 as messages
 from tests.federated import PlainChannel
-from tests.federation import Parties, tables
-from tests.test_federated_client_refusals import play
+from tests.federation import Parties, play, tables
 
 NAMES = ("a", "b", "c")
 TABLES = tables((40, 50, 60), 3)
@@ -139,5 +138,5 @@ def test_a_clients_file_says_how_many_rounds_it_takes_part_in(tmp_path):
         file.write("[bounds]\nmost_rounds = 50\n")
     heard = []
     with pytest.raises(ValueError, match="^a run may have 50 rounds at most .* the coordinator plans 60$"):
-        play(parties, [plan], heard, lambda: PARTS[2])
+        play(parties, "c", [plan], PARTS[2], heard)
     assert heard == [messages.PLAN]

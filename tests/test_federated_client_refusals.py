@@ -10,7 +10,6 @@ import pytest
 
 from gpn_bayes.data import read_part
 from gpn_bayes.federated.plan import Plan
-from gpn_bayes.federated.processes.client import take_part
 from gpn_bayes.federated.processes.translation import (
     key_to_message,
     plan_to_message,
@@ -20,12 +19,11 @@ from gpn_bayes.federated.programs import PROGRAMS
 from gpn_bayes.federated.requests import Request
 from gpn_bayes.federated.session import ClientSession
 from gpn_bayes.wire import federation_pb2 as messages
-from gpn_bayes.wire.server import Server
+from tests import federation
 from tests.federation import (
     DESCENT,
     DescentParticipant,
     Parties,
-    Script,
     changed,
     check_log,
     tables,
@@ -52,17 +50,7 @@ def no_pauses(monkeypatch):
 
 def play(parties, instructions, heard=None, table=lambda: read_part(PARTS["c"]), again=False):
     """Let client c follow a script; return what the coordinator heard, also in a list of the caller's."""
-    host, config = Script(instructions), parties.coordinator()
-    host.heard = [] if heard is None else heard
-    credentials = config.credentials
-    server = Server(
-        host, config.listen, credentials.identity, credentials.authority, credentials.fingerprints, config.limits
-    )  # fmt: skip
-    try:
-        take_part(parties.client("c"), table(), again)
-    finally:
-        server.close()
-    return host.heard
+    return federation.play(parties, "c", instructions, table(), heard, again)
 
 
 def task(plan, number, value=0.0, shape=(3, 3)):

@@ -1,5 +1,6 @@
 """Whole runs over loopback with mutual TLS: results, ledger, restarts, lost clients, configurations, command line."""
 
+import json
 import logging
 import socket
 
@@ -177,7 +178,7 @@ def test_a_client_at_work_is_not_taken_for_lost(tmp_path, monkeypatch):
 
 
 def test_a_program_that_fails_is_told_to_the_clients(tmp_path, monkeypatch):
-    def fail(channel, names, settings):
+    def fail(channel, plan):
         channel.sum("gradient", {"weights": np.zeros((4, 4))})
         raise ValueError("no more")
 
@@ -315,6 +316,10 @@ def test_a_missing_package_names_the_extra(monkeypatch, tmp_path, capsys):
         gpn.federated.secure_statistics  # noqa: B018
 
 
+def notears_plan(settings):
+    return Plan("run", "notears", json.dumps(settings), (), NAMES, True)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -325,13 +330,13 @@ def test_a_missing_package_names_the_extra(monkeypatch, tmp_path, capsys):
 )
 def test_settings_that_would_fill_a_client_are_refused(settings, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
-        PROGRAMS["notears"].participant(read_part(PARTS["a"]), settings)
+        PROGRAMS["notears"].participant(read_part(PARTS["a"]), notears_plan(settings))
 
 
 def test_networks_that_would_fill_a_client_are_refused():
     wide = pd.DataFrame(np.random.default_rng(1).normal(size=(10, 100)))
     with pytest.raises(ValueError, match="^networks must have 5000000 weights at most; 1000 hidden units for each of"):
-        PROGRAMS["notears"].participant(read_part(wide), {"model": "mlp", "hidden": 1000})
+        PROGRAMS["notears"].participant(read_part(wide), notears_plan({"model": "mlp", "hidden": 1000}))
 
 
 @pytest.mark.parametrize("settings", ["[" * 100_000, '{"a":' * 100_000, "[1]", "{", "null"])

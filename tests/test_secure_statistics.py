@@ -80,10 +80,10 @@ def test_digits_are_exact_whatever_adds_them():
     numbers = [
         int(x) << int(s) for x, s in zip(rng.integers(-(2**60), 2**60, 50), rng.integers(0, 200, 50), strict=True)
     ]
-    digits = moments._to_digits(numbers)
+    digits = moments.to_digits(numbers)
     assert np.abs(digits).max() <= 2**39
-    assert moments._from_digits(digits) == numbers
-    assert moments._from_digits(np.sum([digits] * 1000, axis=0)) == [1000 * number for number in numbers]
+    assert moments.from_digits(digits) == numbers
+    assert moments.from_digits(np.sum([digits] * 1000, axis=0)) == [1000 * number for number in numbers]
 
 
 def test_inputs_are_not_modified():
@@ -131,12 +131,16 @@ def test_what_is_refused(parts, message):
         gpn.federated.secure_statistics(parts)
 
 
-def test_participants_refuse_other_tasks_and_settings():
-    data = read_part(np.eye(3))
+def test_participants_refuse_other_tasks_and_the_same_twice():
+    participant = StatisticsParticipant(read_part(np.eye(3)))
     with pytest.raises(ValueError, match="^the only task of statistics is 'moments'; received 'rows'$"):
-        StatisticsParticipant(data).answer("rows", {})
-    with pytest.raises(ValueError, match="^statistics take no settings; received depth$"):
-        StatisticsParticipant(data, {"depth": 3})
+        participant.answer("rows", {})
+    participant.answer("moments", {})
+    restarted = StatisticsParticipant(read_part(np.eye(3)))
+    restarted.restore(participant.state())
+    for own in (participant, restarted):
+        with pytest.raises(ValueError, match="^statistics are summed once in a run; received the task again$"):
+            own.answer("moments", {})
 
 
 def test_files_of_statistics_take_the_place_of_data(tmp_path):

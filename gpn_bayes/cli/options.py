@@ -63,6 +63,8 @@ _TABLE_OPTIONS = {
     "drop": _of_table("Columns to leave out, id,name."),
     "categories": _of_table("Columns to treat as categories, whatever they look like."),
     "discretise": _of_table("Cut measurements into this many levels of equal frequency, or 'mean': at their mean."),
+    "targets": _of_table("The column that names what an experiment changed in each row; empty where nothing was."),
+    "intervention": _of_table("What it did: perfect (set it, the default) or soft (changed how it depends on others)."),
     "missing": _of_table("error: refuse missing values (the default). drop: drop rows that have any."),
     "na": _of_table("Further values that mean missing, n.d.,-99."),
     "sep": _of_table("Field separator of a text file, ';' or tab; recognised by default."),

@@ -4,9 +4,16 @@ from gpn_bayes.data.columns import MAX_INTEGER_LEVELS
 from gpn_bayes.data.dataset import Dataset, read_part
 from gpn_bayes.data.flags import Flag, data_flags
 from gpn_bayes.data.interventions import Interventions, refuse_interventions
-from gpn_bayes.data.statistics import SufficientStatistics, check_known, read_data
+from gpn_bayes.data.statistics import (
+    PrivacyNoise,
+    SufficientStatistics,
+    check_known,
+    noise_text,
+    read_data,
+    warn_of_noise,
+)
 
 __all__ = [
-    "MAX_INTEGER_LEVELS", "Dataset", "Flag", "Interventions", "SufficientStatistics", "check_known", "data_flags",
-    "read_data", "read_part", "refuse_interventions",
+    "MAX_INTEGER_LEVELS", "Dataset", "Flag", "Interventions", "PrivacyNoise", "SufficientStatistics", "check_known",
+    "data_flags", "noise_text", "read_data", "read_part", "refuse_interventions", "warn_of_noise",
 ]  # fmt: skip

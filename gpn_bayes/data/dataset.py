@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gpn_bayes._util.types import Floats
-from gpn_bayes.data.interventions import Interventions
+from gpn_bayes.data.interventions import Interventions, refuse_interventions
 from gpn_bayes.data.notation import has_unit
 from gpn_bayes.data.problems import argument, listed_names
 from gpn_bayes.data.reading import ReadSettings, read_table
@@ -239,7 +239,9 @@ def read_part(data: "Dataset | pd.DataFrame | NDArray[Any] | str | Path", **sett
     >>> read_part(np.array([[1.0, 2.0]])).n_rows
     1
     """
-    return Dataset._read(data, ReadSettings(**settings), whole=False)
+    part = Dataset._read(data, ReadSettings(**settings), whole=False)
+    refuse_interventions(part, "a part of a larger table")
+    return part
 
 
 def _warn_of_identical_columns(names: tuple[str, ...], values: Floats) -> None:

@@ -39,6 +39,10 @@ class Interventions:
     targets: Bools
     kind: str
 
+    def __post_init__(self) -> None:
+        """Check what was done."""
+        check_choice("intervention", self.kind, KINDS)
+
     @classmethod
     def read(cls, given: Sequence[Any], names: tuple[str, ...], kind: str) -> "Interventions":
         """Return the interventions that labels of rows name.
@@ -58,7 +62,6 @@ class Interventions:
         ValueError
             For names that aren't those of variables, and for variables that are targets in every row.
         """
-        check_choice("intervention", kind, KINDS)
         places = {name: place for place, name in enumerate(names)}
         targets = np.zeros((len(given), len(names)), dtype=bool)
         for row, label in enumerate(given):

@@ -1,5 +1,6 @@
 """`SufficientStatistics`, used in place of data by scores and learners that need no rows."""
 
+import warnings
 import zipfile
 import zlib
 from dataclasses import dataclass, field
@@ -17,8 +18,38 @@ from gpn_bayes.data.reading import ReadSettings, check_names
 
 # What a file holds: the kind of each array's numbers, or texts, and its dimensions. A thousand variables take 8 MB.
 _PARTS = {"n": ("iu", 0), "mean": ("iuf", 1), "cov": ("iuf", 2), "names": ("U", 1)}
+# And, with noise, all of these.
+_NOISE_PARTS = {"epsilon": ("f", 0), "delta": ("f", 0), "noise_sd": ("f", 2)}
+_PACKAGE = (str(Path(__file__).parents[1]),)
 _MAX_BYTES = 100 << 20
 _BAD_FILES = (zipfile.BadZipFile, zlib.error, RuntimeError, SyntaxError)
+
+
+@dataclass(frozen=True, eq=False)
+class PrivacyNoise:
+    """The noise that statistics carry for differential privacy.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The guarantee that it gives.
+    sd : array of shape (variables, variables)
+        Standard deviation of the noise in each entry of the covariance.
+    """
+
+    epsilon: float
+    delta: float
+    sd: Floats
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        object.__setattr__(self, "sd", np.array(self.sd, dtype=float))
+        if not (0 < self.epsilon < np.inf and 0 < self.delta < 1):
+            raise ValueError(
+                f"epsilon must be positive, and delta between 0 and 1; received {self.epsilon!r} and {self.delta!r}"
+            )
+        if not (np.isfinite(self.sd).all() and (self.sd >= 0).all()):
+            raise ValueError("standard deviations of noise must be numbers, 0 or more; received others")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +68,8 @@ class SufficientStatistics:
         The covariance, with divisor n - 1.
     names : sequence of str
         The variables.
+    noise : PrivacyNoise, optional
+        The noise that they carry, if any; see `gpn_bayes.federated.Privacy`.
 
     Attributes
     ----------
@@ -61,6 +94,7 @@ class SufficientStatistics:
     mean: Floats
     cov: Floats
     names: tuple[str, ...]
+    noise: PrivacyNoise | None = None
     fingerprint: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -90,7 +124,12 @@ class SufficientStatistics:
         smallest = np.linalg.eigvalsh(self.correlation)[0]
         if smallest < -1e-8:
             raise ValueError(f"cov must be positive semi-definite; its correlations have the eigenvalue {smallest:.3g}")
-        object.__setattr__(self, "fingerprint", fingerprint_of(self.n, list(self.names), self.mean, self.cov))
+        noise: list[Any] = []
+        if self.noise is not None:
+            if self.noise.sd.shape != (d, d):
+                raise ValueError(f"noise must have the shape ({d}, {d}) of cov; received {self.noise.sd.shape}")
+            noise = [self.noise.epsilon, self.noise.delta, self.noise.sd]
+        object.__setattr__(self, "fingerprint", fingerprint_of(self.n, list(self.names), self.mean, self.cov, *noise))
 
     @property
     def n_rows(self) -> int:
@@ -107,8 +146,23 @@ class SufficientStatistics:
 
     def save(self, path: str | Path) -> None:
         """Write the statistics to an ``.npz`` file, which can be used in place of data."""
+        arrays: dict[str, Any] = self.to_arrays()
         with Path(path).open("wb") as file:
-            np.savez(file, n=self.n, mean=self.mean, cov=self.cov, names=np.array(self.names, dtype=str))
+            np.savez(file, **arrays)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return everything as the named arrays of a file.
+
+        Examples
+        --------
+        >>> list(SufficientStatistics(100, [0, 0], [[1, 0], [0, 1]], ["x", "y"]).to_arrays())
+        ['n', 'mean', 'cov', 'names']
+        """
+        arrays = {"n": np.array(self.n), "mean": self.mean, "cov": self.cov, "names": np.array(self.names, dtype=str)}
+        if self.noise is None:
+            return arrays
+        epsilon, delta = np.array(float(self.noise.epsilon)), np.array(float(self.noise.delta))
+        return {**arrays, "epsilon": epsilon, "delta": delta, "noise_sd": self.noise.sd}
 
     @classmethod
     def load(cls, path: str | Path) -> "SufficientStatistics":
@@ -126,16 +180,52 @@ class SufficientStatistics:
                 if sum(part.file_size for part in file.infolist()) > _MAX_BYTES:
                     raise ValueError
             with np.load(path, allow_pickle=False) as content:
-                parts = {part: content[part] for part in _PARTS}
+                expected = _PARTS | (_NOISE_PARTS if _NOISE_PARTS.keys() & set(content.files) else {})
+                parts = {part: content[part] for part in expected}
         except (OSError, TypeError, ValueError, KeyError, EOFError, MemoryError, NotImplementedError, *_BAD_FILES):
             raise ValueError(f"{Path(path).name} can't be read as statistics: n, mean, cov and names") from None
-        for part, (kinds, dimensions) in _PARTS.items():
+        for part, (kinds, dimensions) in expected.items():
             if parts[part].dtype.kind not in kinds or parts[part].ndim != dimensions:
                 raise ValueError(
                     f"{Path(path).name} can't be read as statistics: {part} is {parts[part].dtype} of "
                     f"{parts[part].ndim} dimensions"
                 )
-        return cls(int(parts["n"]), parts["mean"], parts["cov"], tuple(str(name) for name in parts["names"]))
+        noise = None
+        if "noise_sd" in parts:
+            noise = PrivacyNoise(float(parts["epsilon"]), float(parts["delta"]), parts["noise_sd"])
+        return cls(int(parts["n"]), parts["mean"], parts["cov"], tuple(str(name) for name in parts["names"]), noise)
+
+    @property
+    def largest_noise(self) -> float:
+        """The largest standard deviation of noise in a correlation; 0 without noise.
+
+        Examples
+        --------
+        >>> SufficientStatistics(400, [0, 0], [[4, 0], [0, 1]], ["x", "y"]).largest_noise
+        0.0
+        """
+        if self.noise is None:
+            return 0.0
+        scale = np.sqrt(np.diag(self.cov))
+        return float((self.noise.sd / np.outer(scale, scale))[~np.eye(len(scale), dtype=bool)].max())
+
+    def discounted(self) -> "SufficientStatistics":
+        """Return the same statistics with a smaller n, whose sampling error allows for the noise, approximately.
+
+        Noise of standard deviation s in a correlation is treated as additional sampling error, which is about
+        1 / sqrt(n): n becomes 1 / (1 / n + s^2), with the largest s of all pairs. Otherwise noise is taken for edges
+        unless s is well below 1 / sqrt(n).
+
+        Examples
+        --------
+        >>> from gpn_bayes.data import PrivacyNoise
+        >>> noise = PrivacyNoise(1.0, 1e-6, [[0.2, 0.1], [0.1, 0.2]])
+        >>> stats = SufficientStatistics(900, [0, 0], [[1, 0], [0, 1]], ["x", "y"], noise)
+        >>> stats.largest_noise, stats.discounted().n, stats.discounted().noise is None
+        (0.1, 89, True)
+        """
+        rows = max(2, int(1 / (1 / self.n + self.largest_noise**2)))
+        return SufficientStatistics(rows, self.mean, self.cov, self.names)
 
     @property
     def correlation(self) -> Floats:
@@ -155,6 +245,30 @@ def read_data(data: Any, **settings: Any) -> "Dataset | SufficientStatistics":
     if given:
         raise ValueError(f"{given[0]} is a setting of tables; received SufficientStatistics")
     return data
+
+
+def warn_of_noise(data: "Dataset | SufficientStatistics | None") -> None:
+    """Say how large the noise in statistics is, if there is any, and that results ignore it."""
+    if isinstance(data, SufficientStatistics) and data.noise is not None:
+        warnings.warn(f"the statistics carry {noise_text(data)}", UserWarning, skip_file_prefixes=_PACKAGE)
+
+
+def noise_text(data: SufficientStatistics) -> str:
+    """Return in words how large the noise is in statistics that carry some.
+
+    Examples
+    --------
+    >>> noise = PrivacyNoise(1.0, 1e-6, [[0.1, 0.1], [0.1, 0.1]])
+    >>> noise_text(SufficientStatistics(400, [0, 0], [[4, 0], [0, 1]], ["x", "y"], noise))
+    'noise for differential privacy (epsilon 1, delta 1e-06) of standard deviation up to 0.05 in a correlation, beside a
+    sampling error of 0.05; results take it for part of the data, unless .discounted() statistics allow for it'
+    """
+    assert data.noise is not None
+    return (
+        f"noise for differential privacy (epsilon {data.noise.epsilon:g}, delta {data.noise.delta:g}) of standard "
+        f"deviation up to {data.largest_noise:.2g} in a correlation, beside a sampling error of "
+        f"{1 / np.sqrt(data.n):.2g}; results take it for part of the data, unless .discounted() statistics allow for it"
+    )
 
 
 def check_known(table: "Dataset | SufficientStatistics", names: tuple[str, ...], fingerprint: str | None) -> None:

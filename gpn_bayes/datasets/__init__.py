@@ -44,6 +44,34 @@ def sachs(rows: str = "observational", transform: str | None = None) -> pd.DataF
     return frame if transform is None else frame.add(0.5).apply(np.log2)
 
 
+def sachs_interventional(transform: str | None = None) -> pd.DataFrame:
+    """Return all 7,466 cells of `sachs`, with what was done to them.
+
+    Parameters
+    ----------
+    transform : {None, "log2"}
+        "log2" returns log2(x + 0.5) of the abundances.
+
+    Returns
+    -------
+    DataFrame of shape (7466, 13)
+        The 11 variables, `condition`, which names the nine experiments in the order of their cells, and `target`: the
+        variable that was inhibited (akt, pkc, pip2, mek, pip3) or activated (pkc by PMA, pka by b2cAMP), empty where
+        cells were stimulated in general only.
+
+    Examples
+    --------
+    >>> cells = sachs_interventional(transform="log2")
+    >>> cells.shape, cells["target"].value_counts()["mek"]
+    ((7466, 13), 799)
+    """
+    frame = sachs("all", transform)
+    experiments = _read("sachs_experiments.csv").fillna("")
+    for column in ("condition", "target"):
+        frame[column] = np.repeat(experiments[column].to_numpy(dtype=object), experiments["cells"])
+    return frame
+
+
 def sachs_consensus(edges: int = 17) -> DiGraph:
     """Return the network that biologists agreed on for the variables of `sachs`.
 

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from gpn_bayes import graphs, scores
 from gpn_bayes._util.types import Adjacency, DiGraph, Floats
-from gpn_bayes.data import Dataset, SufficientStatistics
+from gpn_bayes.data import Dataset, SufficientStatistics, warn_of_noise
 from gpn_bayes.estimators.arrays import check_array_input
 from gpn_bayes.estimators.method_and_parameter import method_and_parameter
 from gpn_bayes.estimators.problem import Problem, read_problem
@@ -50,6 +50,7 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self.feature_names_in_ = np.array(names, dtype=object)
         self.n_features_in_ = len(names)
         self._data = data
+        warn_of_noise(data)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the settings by name.

@@ -1,7 +1,8 @@
 """Learning from rows that several parties hold and don't share.
 
 `secure_statistics` adds up what linear models need of all tables, without anybody seeing a single one; what it returns
-replaces data, and gives exactly the answer of the pooled table: use it for linear models.
+replaces data, and gives exactly the answer of the pooled table: use it for linear models. With `Privacy` the clients
+add noise, so that the sums reveal little of any single row.
 
 `FederatedNOTEARS` learns in many rounds, for models that no sums describe. Each round opens a sum, and for linear
 models the sums of all rounds together can give every client's covariance away; read its warning. `Voting`, `Averaging`,
@@ -26,6 +27,7 @@ _NAMES = {
     "Averaging": "gpn_bayes.federated.notears.baselines",
     "Best": "gpn_bayes.federated.notears.baselines",
     "FederatedNOTEARS": "gpn_bayes.federated.notears.learner",
+    "Privacy": "gpn_bayes.federated.privacy",
     "Voting": "gpn_bayes.federated.notears.baselines",
     "secure_statistics": "gpn_bayes.federated.statistics",
 }

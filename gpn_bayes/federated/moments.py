@@ -50,7 +50,7 @@ def moment_digits(values: Floats) -> Floats:
     moments = [Fraction(rows), *sums]
     for i, j in zip(*_upper(d), strict=True):
         moments.append(Fraction(float(products[i, j])) + shift[i] * near[j] + sums[i] * shift[j])
-    return _to_digits([round(moment * _UNIT) for moment in moments])
+    return to_digits([round(moment * _UNIT) for moment in moments])
 
 
 def pooled_statistics(digits: Floats, names: Sequence[str], clients: int) -> SufficientStatistics:
@@ -64,7 +64,7 @@ def pooled_statistics(digits: Floats, names: Sequence[str], clients: int) -> Suf
     True
     """
     d = len(names)
-    total, *moments = _from_digits(digits)
+    total, *moments = from_digits(digits)
     n, sums, products = total // _UNIT, moments[:d], moments[d:]
     if n < 2:
         raise ValueError(f"statistics need at least two rows; received n = {n}")
@@ -90,8 +90,8 @@ def _upper(d: int) -> tuple[list[int], list[int]]:
     return rows.tolist(), columns.tolist()
 
 
-def _to_digits(numbers: list[int]) -> Floats:
-    """Return whole numbers as digits from -2^39 to 2^39 - 1, the lowest first."""
+def to_digits(numbers: list[int]) -> Floats:
+    """Return whole numbers of units of 2^-140 as digits from -2^39 to 2^39 - 1, the lowest first."""
     digits = np.empty((N_DIGITS, len(numbers)))
     half = _BASE >> 1
     for k, number in enumerate(numbers):
@@ -105,5 +105,12 @@ def _to_digits(numbers: list[int]) -> Floats:
     return digits
 
 
-def _from_digits(digits: Floats) -> list[int]:
+def from_digits(digits: Floats) -> list[int]:
+    """Return the whole numbers that digits, or sums of them, stand for.
+
+    Examples
+    --------
+    >>> from_digits(to_digits([1 << 200, -5]) + to_digits([1, 2])) == [(1 << 200) + 1, -3]
+    True
+    """
     return [sum(int(digit) << (DIGIT_BITS * place) for place, digit in enumerate(column)) for column in digits.T]

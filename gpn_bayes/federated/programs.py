@@ -1,8 +1,7 @@
 """The programs that a federated run can carry out, by name: what the coordinator does, and what a client answers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -11,12 +10,14 @@ from gpn_bayes.data import Dataset
 from gpn_bayes.federated.interface import Channel, Participant
 from gpn_bayes.federated.notears.bounds import Bounds
 from gpn_bayes.federated.notears.program import bounded_participant, coordinate_notears, notears_participant
+from gpn_bayes.federated.plan import Plan
+from gpn_bayes.federated.privacy import planned_privacy
 from gpn_bayes.federated.statistics import StatisticsParticipant, sum_statistics
 
 Arrays = dict[str, np.ndarray]
 
 
-def _unbounded(participant: Participant, settings: Mapping[str, Any], bounds: Bounds) -> Participant:
+def _unbounded(participant: Participant, plan: Plan, bounds: Bounds) -> Participant:
     return participant
 
 
@@ -27,33 +28,40 @@ class Program:
     Parameters
     ----------
     coordinate : callable
-        ``coordinate(channel, names, settings)`` returns the results as named arrays, which are written to
-        ``<program>.npz``. A deterministic function of what the channel returns.
+        ``coordinate(channel, plan)`` returns the results as named arrays, which are written to ``<program>.npz``. A
+        deterministic function of what the channel returns.
     participant : callable
-        ``participant(data, settings)`` returns a client's side; it refuses settings that it doesn't know.
+        ``participant(data, plan)`` returns a client's side; it refuses settings that it doesn't know.
     bounded : callable
-        ``bounded(participant, settings, bounds)`` returns a client's side that answers within the bounds of the
-        client's own file.
+        ``bounded(participant, plan, bounds)`` returns a client's side that answers within the bounds of the client's
+        own file.
     once : bool, default False
         Whether a client takes part only once with the same table, unless its user says otherwise: sums over two sets of
         clients that differ by one give that one's numbers away.
     """
 
-    coordinate: Callable[[Channel, Sequence[str], Mapping[str, Any]], Arrays]
-    participant: Callable[[Dataset, Mapping[str, Any]], Participant]
-    bounded: Callable[[Participant, Mapping[str, Any], Bounds], Participant] = _unbounded
+    coordinate: Callable[[Channel, Plan], Arrays]
+    participant: Callable[[Dataset, Plan], Participant]
+    bounded: Callable[[Participant, Plan, Bounds], Participant] = _unbounded
     once: bool = False
 
 
-def _coordinate_statistics(channel: Channel, names: Sequence[str], settings: Mapping[str, Any]) -> Arrays:
-    pooled = sum_statistics(channel, names)
-    # The arrays of `SufficientStatistics.save`.
-    return {"n": np.array(pooled.n), "mean": pooled.mean, "cov": pooled.cov, "names": np.array(pooled.names, dtype=str)}
+def _coordinate_statistics(channel: Channel, plan: Plan) -> Arrays:
+    return sum_statistics(channel, plan.variables, planned_privacy(plan)).to_arrays()
+
+
+def _statistics_participant(data: Dataset, plan: Plan) -> Participant:
+    return StatisticsParticipant(data, planned_privacy(plan), len(plan.clients))
 
 
 PROGRAMS: dict[str, Program] = {
-    "statistics": Program(_coordinate_statistics, StatisticsParticipant, once=True),
-    "notears": Program(coordinate_notears, notears_participant, bounded_participant, once=True),
+    "statistics": Program(_coordinate_statistics, _statistics_participant, once=True),
+    "notears": Program(
+        lambda channel, plan: coordinate_notears(channel, plan.variables, plan.options),
+        lambda data, plan: notears_participant(data, plan.options),
+        lambda participant, plan, bounds: bounded_participant(participant, plan.options, bounds),
+        once=True,
+    ),
 }
 
 

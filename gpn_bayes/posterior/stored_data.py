@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from gpn_bayes.data import Dataset, SufficientStatistics
+from gpn_bayes.data import Dataset, Interventions, PrivacyNoise, SufficientStatistics
 
 # ArviZ's name for what a posterior is given; statistics are no observations.
 _ROWS, _STATISTICS = "observed_data", "sufficient_statistics"
@@ -16,14 +16,20 @@ def to_xarray(data: Dataset | SufficientStatistics) -> tuple[str, xr.Dataset]:
     """Return the name of the group that holds the data, and its content."""
     names = list(data.names)
     if isinstance(data, SufficientStatistics):
-        moments = {"mean": ("variable", data.mean), "cov": (("variable", "other_variable"), data.cov)}
-        return _STATISTICS, xr.Dataset(moments, coords={"variable": names}, attrs={"n": data.n})
+        square = ("variable", "other_variable")
+        moments: dict[str, Any] = {"mean": ("variable", data.mean), "cov": (square, data.cov)}
+        attributes: dict[str, Any] = {"n": data.n}
+        if data.noise is not None:
+            moments["noise_sd"] = (square, data.noise.sd)
+            attributes |= {"epsilon": data.noise.epsilon, "delta": data.noise.delta}
+        return _STATISTICS, xr.Dataset(moments, coords={"variable": names}, attrs=attributes)
     levels = [None if known is None else [_plain(level) for level in known] for known in data.levels]
-    return _ROWS, xr.Dataset(
-        {"value": (("row", "variable"), data.values)},
-        coords={"variable": names},
-        attrs={"kinds": json.dumps(list(data.kinds)), "levels": json.dumps(levels)},
-    )
+    rows: dict[str, Any] = {"value": (("row", "variable"), data.values)}
+    described: dict[str, Any] = {"kinds": json.dumps(list(data.kinds)), "levels": json.dumps(levels)}
+    if data.interventions is not None:
+        rows["target"] = (("row", "variable"), data.interventions.targets.astype(np.int8))
+        described["intervention"] = data.interventions.kind
+    return _ROWS, xr.Dataset(rows, coords={"variable": names}, attrs=described)
 
 
 def from_tree(
@@ -48,13 +54,22 @@ def from_tree(
     data: Dataset | SufficientStatistics
     if _STATISTICS in tree:
         group = tree[_STATISTICS]
-        data = SufficientStatistics(int(group.attrs["n"]), group["mean"].to_numpy(), group["cov"].to_numpy(), names)
+        noise = None
+        if "noise_sd" in group:
+            epsilon, delta = (float(group.attrs[name]) for name in ("epsilon", "delta"))
+            noise = PrivacyNoise(epsilon, delta, group["noise_sd"].to_numpy())
+        mean, cov = group["mean"].to_numpy(), group["cov"].to_numpy()
+        data = SufficientStatistics(int(group.attrs["n"]), mean, cov, names, noise)
     elif _ROWS in tree:
         group = tree[_ROWS]
         values = group["value"].to_numpy()
         values.setflags(write=False)
         levels = (None if known is None else tuple(known) for known in json.loads(group.attrs["levels"]))
-        data = Dataset(names, values, tuple(json.loads(group.attrs["kinds"])), tuple(levels))
+        interventions = None
+        if "target" in group:
+            interventions = Interventions(group["target"].to_numpy().astype(bool), str(group.attrs["intervention"]))
+        kinds = tuple(json.loads(group.attrs["kinds"]))
+        data = Dataset(names, values, kinds, tuple(levels), interventions=interventions)
     else:
         return None
     if data.fingerprint != fingerprint:

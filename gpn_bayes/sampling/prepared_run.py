@@ -14,7 +14,7 @@ from gpn_bayes.candidates.costs import AUTO_EXACT_NODES, AUTO_EXACT_SLOW
 from gpn_bayes.candidates.growth import THRESHOLD
 from gpn_bayes.candidates.parent_space import ParentSpace, with_parents_from_outside
 from gpn_bayes.candidates.spaces import SearchSpace, read_space
-from gpn_bayes.data import Dataset, Flag, SufficientStatistics, data_flags, read_data
+from gpn_bayes.data import Dataset, Flag, SufficientStatistics, data_flags, read_data, warn_of_noise
 from gpn_bayes.mcmc import exact_draws
 from gpn_bayes.sampling.chain import Plan
 from gpn_bayes.sampling.options import DEFAULTS, RunOptions
@@ -113,6 +113,7 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
     ('exact', 500, 0)
     """
     table = read_data(data, missing=options.missing)
+    warn_of_noise(table)
     scorer = scores.by_name(options.score).bind(table)
     proposal = None if options.reweight is None else scorer.proposal()
     n = len(scorer.names)
@@ -150,6 +151,12 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
         "version": gpn_bayes.__version__,
         "data_fingerprint": scorer.data_fingerprint,
     }
+    if isinstance(table, SufficientStatistics) and table.noise is not None:
+        settings["privacy"] = {
+            "epsilon": table.noise.epsilon,
+            "delta": table.noise.delta,
+            "correlation_sd": table.largest_noise,
+        }
     if isinstance(table, Dataset) and table.rows_dropped:
         settings["missing"] = {"dropped": table.rows_dropped, "rows": table.n_rows + table.rows_dropped}
     # Whole numbers of numpy aren't JSON-able, and equal runs must have equal keys.

@@ -7,7 +7,7 @@ import numpy as np
 
 from gpn_bayes import graphs
 from gpn_bayes._util.progress import progress_bar, shares
-from gpn_bayes.data import Dataset
+from gpn_bayes.data import Dataset, SufficientStatistics, noise_text
 from gpn_bayes.mcmc.exact_posterior import exact_probabilities
 from gpn_bayes.mcmc.tables import ScoreTables
 from gpn_bayes.posterior import GraphPosterior
@@ -113,10 +113,17 @@ def with_caveats(post: GraphPosterior, run: PreparedRun) -> GraphPosterior:
         parents = [tuple(np.flatnonzero(column).tolist()) for column in adjacency.T]
         flags = (*flags, *residual_flags(run.scorer, run.data, parents, flags))
     settings = {
-        "assumptions": [*run.scorer.assumptions, *_open_directions(run.scorer, adjacency)],
+        "assumptions": [*run.scorer.assumptions, *_open_directions(run.scorer, adjacency), *_noise(run.data)],
         "data_flags": None if flags is None else [flag.record() for flag in flags],
     }
     return replace(post, settings={**post.settings, **settings})
+
+
+def _noise(data: Dataset | SufficientStatistics) -> list[str]:
+    """Return in words that statistics with noise are taken for exact."""
+    if not isinstance(data, SufficientStatistics) or data.noise is None:
+        return []
+    return [f"The statistics are taken as exact, although they carry {noise_text(data)}."]
 
 
 def _open_directions(scorer: Scorer, adjacency: np.ndarray) -> list[str]:

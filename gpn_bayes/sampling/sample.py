@@ -12,6 +12,7 @@ import numpy as np
 from gpn_bayes._util.progress import Stages
 from gpn_bayes.candidates.methods import SpaceContext
 from gpn_bayes.candidates.spaces import find_candidates
+from gpn_bayes.data import Dataset
 from gpn_bayes.posterior import GraphPosterior
 from gpn_bayes.posterior.diagnostics import (
     EXCUSED_FROM,
@@ -73,6 +74,8 @@ def sample(
     reweight: str | None = DEFAULTS.reweight,
     order_bias: str = DEFAULTS.order_bias,
     missing: str = DEFAULTS.missing,
+    targets: Any = None,
+    intervention: str = "perfect",
     cache: str | os.PathLike[str] | None = None,
     executor: Executor | None = None,
     progressbar: bool = True,
@@ -148,6 +151,13 @@ def sample(
     missing : {"error", "drop"}
         Whether to refuse missing values or to drop the rows that have some; the settings of the posterior then tell how
         many. `Dataset.read` has further settings for reading a table.
+    targets : str or sequence, optional
+        Which variables an experiment changed in each row: the name of a column, which is then no variable, or a
+        sequence with an entry for each row. An entry is empty where all variables were only observed, a name, several
+        names joined by ";", or a list of names.
+    intervention : {"perfect", "soft"}
+        What it did to them: "perfect" set them from outside, so these rows tell nothing of their parents; "soft" changed
+        how they depend on the same parents, so these rows have parameters of their own.
     cache : path, optional
         An SQLite file for scores and checkpoints: a killed run, started again with the same arguments and
         seed, goes on from there to the same result.
@@ -178,6 +188,8 @@ def sample(
         tiers=tiers, max_parents=max_parents, candidates=candidates, plus_one=plus_one, expand=expand,
         reweight=reweight, order_bias=order_bias, missing=missing,
     )  # fmt: skip
+    if targets is not None:
+        data = Dataset.read(data, missing=missing, targets=targets, intervention=intervention)
     run = prepare(data, options)
     post = draw(run, cache=cache, executor=executor, progressbar=progressbar)
     for text in run_warnings(post, draws):

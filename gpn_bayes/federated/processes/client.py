@@ -175,9 +175,9 @@ class _Client:
 
     def _participant(self, plan: Plan) -> Participant:
         program = find_program(plan.program)
-        participant = program.participant(select(self._data, plan.variables), plan.options)
+        participant = program.participant(select(self._data, plan.variables), plan)
         try:
-            return program.bounded(participant, plan.options, self._config.bounds)
+            return program.bounded(participant, plan, self._config.bounds)
         except ValueError as error:
             raise Unwilling(str(error), messages.PLAN) from None
 

@@ -1,6 +1,7 @@
 """The configuration files of coordinator and clients: TOML, paths relative to the file, unknown entries refused."""
 
 import json
+import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -52,6 +53,14 @@ class CoordinatorConfig:
 
 
 @dataclass(frozen=True)
+class PrivacyLimits:
+    """The weakest differential privacy that a client agrees to."""
+
+    largest_epsilon: float
+    largest_delta: float
+
+
+@dataclass(frozen=True)
 class ClientConfig:
     """The configuration of a client; see `read_client`."""
 
@@ -64,6 +73,7 @@ class ClientConfig:
     programs: tuple[str, ...]
     fewest: int | None
     bounds: Bounds
+    privacy: PrivacyLimits | None
     credentials: Credentials
     limits: Limits
 
@@ -104,8 +114,9 @@ def read_client(path: Path, overrides: Mapping[str, Path | str | None] | None = 
 
     Its entries: coordinator, coordinator_name, coordinator_fingerprint (of the only certificate that the coordinator
     may show), state, secure (false allows plain sums), programs (those that it takes part in), fewest,
-    the_other_client_learns_my_sums, the tables tls, clients and limits, as the coordinator's, and bounds: what NOTEARS
-    may ask, see `gpn_bayes.federated.notears.bounds`.
+    the_other_client_learns_my_sums, the tables tls, clients and limits, as the coordinator's, bounds: what NOTEARS may
+    ask, see `gpn_bayes.federated.notears.bounds`, and privacy (largest_epsilon, largest_delta): with it, only
+    statistics with at least this differential privacy.
 
     A run must be over all clients of the table, or over at least `fewest` of them, where that is given: three or more.
     A run of two needs ``the_other_client_learns_my_sums = true``, for so it is.
@@ -138,6 +149,7 @@ def read_client(path: Path, overrides: Mapping[str, Path | str | None] | None = 
         programs=tuple(content.take("programs", list, ["statistics"])),
         fewest=_fewest(content, len(credentials.fingerprints)),
         bounds=_bounds(content),
+        privacy=_privacy(content),
         credentials=credentials,
         limits=_limits(content),
     )
@@ -242,6 +254,22 @@ def _bounds(content: _Content) -> Bounds:
         return Bounds.read(content.take("bounds", dict, {}))
     except ValueError as error:
         raise ValueError(f"{content.path.name}: {error}") from None
+
+
+def _privacy(content: _Content) -> PrivacyLimits | None:
+    given = content.take("privacy", dict, None)
+    if given is None:
+        return None
+    names = [field.name for field in fields(PrivacyLimits)]
+    if sorted(given) != sorted(names):
+        raise ValueError(
+            f"{content.path.name}: privacy must have the entries {' and '.join(names)}; received "
+            f"{', '.join(sorted(given)) or 'none'}"
+        )
+    for name, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+            raise ValueError(f"{content.path.name}: {name} must be a positive number; received {value!r}")
+    return PrivacyLimits(**given)
 
 
 def _limits(content: _Content) -> Limits:

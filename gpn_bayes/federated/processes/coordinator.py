@@ -50,7 +50,7 @@ def coordinate(config: CoordinatorConfig, tell: Callable[[str], None] = lambda t
             config.limits, tell,
         )  # fmt: skip
         try:
-            results = program.coordinate(channel, plan.variables, plan.options)
+            results = program.coordinate(channel, plan)
             path = config.out / f"{config.program}.npz"
             write_whole(path, pack(results))
             channel.end(finished=True)

@@ -7,6 +7,7 @@ import numpy as np
 
 from gpn_bayes.data import Dataset
 from gpn_bayes.federated.plan import ENOUGH, Plan, few_clients
+from gpn_bayes.federated.privacy import planned_privacy
 from gpn_bayes.federated.processes.client_store import ClientStore
 from gpn_bayes.federated.processes.config import ClientConfig
 from gpn_bayes.federated.programs import find_program
@@ -30,7 +31,7 @@ def check_plan(plan: Plan, config: ClientConfig, data: Dataset) -> None:
     ------
     Unwilling
         If the plan isn't secure, runs a program or has clients that the configuration doesn't list, leaves out clients
-        that it lists, or needs columns that the table lacks.
+        that it lists, has less privacy than it asks for, or needs columns that the table lacks.
     """
     if config.secure and not plan.secure:
         raise _not_agreed("sums must be secure; the coordinator plans plain ones (secure = false would allow it)")
@@ -49,10 +50,31 @@ def check_plan(plan: Plan, config: ClientConfig, data: Dataset) -> None:
         )
     if len(plan.clients) < ENOUGH:
         _log.warning("%s", few_clients(len(plan.clients)))
+    _check_privacy(plan, config)
     try:
         select(data, plan.variables)
     except ValueError as error:
         raise Unwilling(str(error), messages.TABLE) from None
+
+
+def _check_privacy(plan: Plan, config: ClientConfig) -> None:
+    """Refuse statistics with noise that makes no sense, and whatever is less private than the configuration allows."""
+    try:
+        privacy = planned_privacy(plan) if plan.program == "statistics" else None
+    except ValueError as error:
+        raise _not_agreed(str(error)) from None
+    limits = config.privacy
+    if limits is None:
+        return
+    if privacy is None:
+        raise _not_agreed(
+            "a run must be differentially private, as this client's file asks; the coordinator plans none"
+        )
+    if privacy.epsilon > limits.largest_epsilon or privacy.delta > limits.largest_delta:
+        raise _not_agreed(
+            f"epsilon and delta must be at most {limits.largest_epsilon:g} and {limits.largest_delta:g}, as this "
+            f"client's file asks; the coordinator plans {privacy.epsilon:g} and {privacy.delta:g}"
+        )
 
 
 def check_once(plan: Plan, data: Dataset, store: ClientStore, again: bool) -> bool:
