@@ -182,4 +182,7 @@ def _numeric(data: Data) -> bool:
 
 
 def _statistics(data: Data) -> SufficientStatistics:
-    return SufficientStatistics.of(data) if isinstance(data, Dataset) else data
+    if not isinstance(data, Dataset):
+        return data
+    # Of all rows together, experiments or not: candidates needn't be parents.
+    return SufficientStatistics.of(replace(data, interventions=None))

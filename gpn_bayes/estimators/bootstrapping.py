@@ -16,7 +16,7 @@ from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.checks import check_count
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import DiGraph, Words
-from gpn_bayes.data import Dataset, SufficientStatistics, read_data
+from gpn_bayes.data import Dataset, SufficientStatistics, read_data, refuse_interventions
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.pc import NO_DAG
 from gpn_bayes.graphs import equivalence
@@ -217,6 +217,7 @@ def bootstrap(
     data = read_data(df)
     if isinstance(data, SufficientStatistics):
         raise ValueError("a bootstrap needs the rows; received SufficientStatistics")
+    refuse_interventions(data, "a bootstrap")
     rngs = np.random.default_rng(random_seed).spawn(n)
     with warnings.catch_warnings(), progress_bar("Bootstrap", n, progressbar) as advance:
         # These are counted.

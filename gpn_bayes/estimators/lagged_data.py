@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpn_bayes._util.types import Bools, DiGraph, Floats
-from gpn_bayes.data import Dataset
+from gpn_bayes.data import Dataset, refuse_interventions
 
 
 def lagged_name(name: str, lag: int) -> str:
@@ -141,6 +141,7 @@ def _frame(series: Any) -> pd.DataFrame:
     if isinstance(series, np.ndarray) and series.ndim == 2:
         return pd.DataFrame(series, columns=[f"v{i + 1}" for i in range(series.shape[1])]).infer_objects()
     data = Dataset.read(series)
+    refuse_interventions(data, "a time series")
     # A column of text may tell realisations apart; as a variable it is refused later.
     values = {
         name: np.array(levels, dtype=object)[column.astype(int)] if kind == "categorical" else column

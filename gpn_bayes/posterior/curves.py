@@ -12,10 +12,11 @@ from scipy.special import ndtr
 from gpn_bayes import graphs
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.checks import check_count, check_flag, check_share
-from gpn_bayes._util.types import Floats
+from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Dataset, SufficientStatistics, check_known, read_data
 from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.posterior.score_setting import score_of, score_text, score_title
+from gpn_bayes.scores.base import GroupedScorer, Scorer
 from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.gp.components import components
 from gpn_bayes.scores.gp.laplace import log_masses
@@ -31,7 +32,7 @@ _LINES = ("node", "parent", "edge_probability", "x", "mean", "sd", "lower", "upp
 _POINTS = ("node", "parent", "x", "y", "adjusted")
 # Preparing the rows takes longer than a variable's curves: done once for a posterior, where they or the score are
 # given by hand.
-_scorers: WeakKeyDictionary[DrawnPosterior, GPScorer] = WeakKeyDictionary()
+_scorers: WeakKeyDictionary[DrawnPosterior, Scorer] = WeakKeyDictionary()
 
 
 class Curves(NamedTuple):
@@ -131,23 +132,26 @@ def fitted_curves(
     check_flag("centred", centred)
     check_count("points", points, 2)
     table = _table_of(post, data)
-    scorer = _scorer_of(post, _gp_of(post, score), table)
+    gp = _gp_of(post, score)
     target = graphs.node_index(node, post.names)
+    scorer, rows = _rows_of(_scorer_of(post, gp, table), target, table)
     chosen = _parents_of(post, target, parents, threshold)
     sets = _sets_of(post, target, chosen)
     grids = {p: np.linspace(table.values[:, p].min(), table.values[:, p].max(), points) for p in chosen}
     weights = {s: weight for own in sets.values() for s, weight in own.items()}
-    fits = _fit_sets(scorer, target, weights, _standardised(grids, table), centred)
+    centres, scales = _units(gp, table)
+    scaled = {p: (grid - centres[p]) / scales[p] for p, grid in grids.items()}
+    fits = _fit_sets(scorer, target, weights, scaled, centred)
     edges = post.edge_probabilities().to_numpy()[:, target]
-    y = table.values[:, target]
+    y = table.values[rows, target]
     lines, dots = [], []
     for p in chosen:
         own = [fit for fit in fits if tuple(fit.parts) in sets[p]]
         names = {"node": post.names[target], "parent": post.names[p]}
-        moments = _averaged(own, p, probability, y.mean(), y.std(ddof=1))
+        moments = _averaged(own, p, probability, centres[target], scales[target])
         lines.append(pd.DataFrame(names | {"edge_probability": float(edges[p]), "x": grids[p]} | moments))
-        adjusted = y - y.std(ddof=1) * _companions(own, p)
-        dots.append(pd.DataFrame(names | {"x": table.values[:, p], "y": y, "adjusted": adjusted}))
+        adjusted = y - scales[target] * _companions(own, p)
+        dots.append(pd.DataFrame(names | {"x": table.values[rows, p], "y": y, "adjusted": adjusted}))
     return Curves(_joined(lines, _LINES), _joined(dots, _POINTS))
 
 
@@ -184,14 +188,23 @@ def _gp_of(post: DrawnPosterior, score: Any) -> GP:
     raise ValueError(f"curves need the score's settings, which this posterior doesn't have; give it as score= ({text})")
 
 
-def _scorer_of(post: DrawnPosterior, score: GP, table: Dataset) -> GPScorer:
+def _scorer_of(post: DrawnPosterior, score: GP, table: Dataset) -> Scorer:
     own = post.scorer
-    if isinstance(own, DagScorer) and own.score is score and own.data is table and isinstance(own.scorer, GPScorer):
+    if isinstance(own, DagScorer) and own.score is score and own.data is table:
         return own.scorer
     known = _scorers.get(post)
     if known is None or known.score_fingerprint != score.fingerprint or known.data_fingerprint != table.fingerprint:
-        known = _scorers[post] = score._bind(table)
+        known = _scorers[post] = score.bind(table)
     return known
+
+
+def _rows_of(scorer: Scorer, target: int, table: Dataset) -> tuple[GPScorer, Ints]:
+    """Return the scorer of the rows that tell how a node depends on its parents, and these rows."""
+    rows: Ints = np.arange(table.n_rows)
+    if isinstance(scorer, GroupedScorer):
+        scorer, rows = scorer.observed_part(target)
+    assert isinstance(scorer, GPScorer)
+    return scorer, rows
 
 
 def _parents_of(post: DrawnPosterior, target: int, parents: Any, threshold: float) -> list[int]:
@@ -225,9 +238,11 @@ def _sets_of(post: DrawnPosterior, target: int, chosen: list[int]) -> dict[int, 
     return wanted
 
 
-def _standardised(grids: dict[int, np.ndarray], table: Dataset) -> dict[int, np.ndarray]:
-    columns = {p: table.values[:, p] for p in grids}
-    return {p: (grid - columns[p].mean()) / columns[p].std(ddof=1) for p, grid in grids.items()}
+def _units(score: GP, table: Dataset) -> tuple[Floats, Floats]:
+    """Return the zero and the unit of every column, as the score has them."""
+    if not score.standardise:
+        return np.zeros(len(table.names)), np.ones(len(table.names))
+    return table.values.mean(axis=0), table.values.std(axis=0, ddof=1)
 
 
 @one_blas_thread

@@ -156,8 +156,8 @@ def sample(
         sequence with an entry for each row. An entry is empty where all variables were only observed, a name, several
         names joined by ";", or a list of names.
     intervention : {"perfect", "soft"}
-        What it did to them: "perfect" set them from outside, so these rows tell nothing of their parents; "soft" changed
-        how they depend on the same parents, so these rows have parameters of their own.
+        What it did to them: "perfect" set them from outside, so these rows tell nothing of their parents; "soft"
+        changed how they depend on the same parents, so these rows have parameters of their own.
     cache : path, optional
         An SQLite file for scores and checkpoints: a killed run, started again with the same arguments and
         seed, goes on from there to the same result.

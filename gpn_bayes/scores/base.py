@@ -15,6 +15,11 @@ from gpn_bayes.data import Dataset, read_data
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES, members_of
 
 Node = str | int
+# What rows of experiments let readers of the answers assume, besides.
+_EXPERIMENTS = {
+    "perfect": "Experiments set their targets and nothing else: in those rows a target doesn't depend on its parents.",
+    "soft": "Experiments changed how their targets depend on their parents, and nothing else.",
+}
 
 
 class ScoreBatch(NamedTuple):
@@ -461,7 +466,8 @@ class GroupedScorer(Scorer):
         first = self.parts[0]
         self.closed_form = first.closed_form
         self.discrete = first.discrete
-        self.assumptions = first.assumptions
+        assert data.interventions is not None
+        self.assumptions = (*first.assumptions, _EXPERIMENTS[data.interventions.kind])
         limits = [part.default_max_parents for part in self.parts if part.default_max_parents is not None]
         self.default_max_parents = min(limits, default=None)
         times = [part.seconds_per_set for part in self.parts]

@@ -13,7 +13,7 @@ from gpn_bayes import graphs
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Bools, Floats
 from gpn_bayes.candidates.pc_skeleton import Skeleton
-from gpn_bayes.data import Dataset, SufficientStatistics, read_data
+from gpn_bayes.data import Dataset, SufficientStatistics, read_data, refuse_interventions
 
 Nodes = tuple[int, ...]
 Data = Dataset | SufficientStatistics
@@ -48,7 +48,9 @@ class ConditionalIndependenceTest(ABC):
         random_state : int, Generator or None
             Source of randomness for permutations, in tests that use any.
         """
-        return self._bind(read_data(data), np.random.default_rng(random_state))
+        table = read_data(data)
+        refuse_interventions(table, "a test of independence")
+        return self._bind(table, np.random.default_rng(random_state))
 
     def __repr__(self) -> str:
         """Show the test as it would be made."""
