@@ -124,7 +124,7 @@ class SufficientStatistics:
                 if sum(part.file_size for part in file.infolist()) > _MAX_BYTES:
                     raise ValueError
             with np.load(path, allow_pickle=False) as content:
-                parts = {part: content[part] for part in _PARTS}
+                parts = {part: np.asarray(content[part]) for part in _PARTS}
         except (OSError, TypeError, ValueError, KeyError, EOFError, MemoryError, NotImplementedError, *_BAD_FILES):
             raise ValueError(f"{Path(path).name} can't be read as statistics: n, mean, cov and names") from None
         for part, (kinds, dimensions) in _PARTS.items():
