@@ -11,6 +11,7 @@ and run any number of them, from a seed, into a folder for those that went wrong
 """
 
 import hashlib
+import importlib
 import json
 import math
 import os
@@ -53,12 +54,15 @@ class Target:
         Nearly valid content.
     refusals : tuple of types
         What a refusal may be.
+    damage : bool, default True
+        Whether valid content is damaged; otherwise all cases are structured.
     """
 
     valid: Sequence[bytes]
     read: Callable[[bytes, Path], Any]
     structured: Any = None
     refusals: tuple[type[BaseException], ...] = (ValueError,)
+    damage: bool = True
 
 
 @dataclass
@@ -77,9 +81,11 @@ class Outcome:
     faults: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
+        """Return all figures in one line."""
+        tracebacks = len(self.faults) - self.hangs - self.crashes
         return (
             f"{self.target}: {self.cases} cases, {self.accepted} accepted, {self.refused} refused, {self.hangs} hangs, "
-            f"{self.crashes} crashes, {len(self.faults) - self.hangs - self.crashes} tracebacks, peak {self.peak_mb} MB "
+            f"{self.crashes} crashes, {tracebacks} tracebacks, peak {self.peak_mb} MB "
             f"(of it {self.base_mb} MB before the first case), {self.cpu:.1f} s of CPU"
         )
 
@@ -164,7 +170,9 @@ def strategy_of(target: Target) -> Any:
 
     # Places come from a seed: hypothesis prefers small numbers, and would damage beginnings alone.
     changed = st.tuples(st.integers(0, len(target.valid) - 1), st.integers(0, 2**62)).map(change)
-    return changed if target.structured is None else st.one_of(changed, target.structured)
+    if target.structured is None:
+        return changed
+    return st.one_of(changed, target.structured) if target.damage else target.structured
 
 
 def fault_of(error: BaseException, refusals: tuple[type[BaseException], ...]) -> str | None:
@@ -192,31 +200,39 @@ def _readable(text: str) -> bool:
 # The child process.
 
 
-def _child(names: Sequence[str], counts: Sequence[int], seed: int, folder: Path, pipe: int) -> None:
+MakeTarget = Callable[[str, Path], Target]
+
+
+def _child(
+    names: Sequence[str], counts: Sequence[int], seed: int, folder: Path, pipe: int, make_target: MakeTarget
+) -> None:
     """Run cases of targets one after the other, and write to a pipe what comes of them, line by line."""
 
     def say(**content: Any) -> None:
         os.write(pipe, json.dumps(content).encode() + b"\n")
 
     for name, count in zip(names, counts, strict=True):
-        _run_target(name, count, seed, folder, say)
+        own = folder / name
+        own.mkdir()
+        _run_target(make_target(name, own), count, seed, own, folder / "case", say)
+        say(event="end")
 
 
-def _run_target(name: str, count: int, seed: int, folder: Path, say: Callable[..., None]) -> None:
+def _run_target(target: Target, count: int, seed: int, folder: Path, note: Path, say: Callable[..., None]) -> None:
     import hypothesis
 
-    from tests.fuzz_targets import make_target
-
-    target = make_target(name, folder)
     for content in target.valid:
-        target.read(content, folder)
+        target.read(content, folder)  # which also loads and compiles what it needs
     say(event="ready", mb=_peak_mb())
     _limit_memory()
     left = count
 
     @hypothesis.seed(seed)
     @hypothesis.settings(
-        max_examples=count, database=None, deadline=None, phases=[hypothesis.Phase.generate],
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=[hypothesis.Phase.generate],
         suppress_health_check=list(hypothesis.HealthCheck),
     )
     @hypothesis.given(strategy_of(target))
@@ -225,7 +241,7 @@ def _run_target(name: str, count: int, seed: int, folder: Path, say: Callable[..
         if left == 0:
             return
         left -= 1
-        (folder / "case").write_bytes(content)
+        note.write_bytes(content)
         _limit_time()
         before = _cpu()
         say(event="case")
@@ -234,7 +250,6 @@ def _run_target(name: str, count: int, seed: int, folder: Path, say: Callable[..
         say(event="done", accepted=accepted, fault=fault, case=case, cpu=_cpu() - before, mb=_peak_mb())
 
     run()
-    say(event="end", target=name)
 
 
 def _attempt(target: Target, content: bytes, folder: Path) -> tuple[str | None, bool]:
@@ -274,7 +289,9 @@ def _limit_memory() -> None:
 # The parent process.
 
 
-def fuzz(counts: dict[str, int], seed: int = 1, keep: Path | None = None) -> dict[str, Outcome]:
+def fuzz(
+    counts: dict[str, int], seed: int = 1, keep: Path | None = None, targets: str = "tests.fuzz_targets"
+) -> dict[str, Outcome]:
     """Run cases of targets in a child process, and in another one after a case that ended it.
 
     Parameters
@@ -285,12 +302,14 @@ def fuzz(counts: dict[str, int], seed: int = 1, keep: Path | None = None) -> dic
         Where the cases come from.
     keep : path, optional
         The folder for cases that were neither accepted nor properly refused.
+    targets : str
+        The module whose ``make_target`` makes them.
     """
     outcomes = {name: Outcome(name) for name in counts}
     left = dict(counts)
     while left:
         with tempfile.TemporaryDirectory() as folder:
-            _Watch(left, outcomes, Path(folder), keep).run(seed)
+            _Watch(left, outcomes, Path(folder), keep).run(seed, targets)
         seed += 1
     return outcomes
 
@@ -301,15 +320,16 @@ class _Watch:
     def __init__(self, left: dict[str, int], outcomes: dict[str, Outcome], folder: Path, keep: Path | None) -> None:
         self._left, self._outcomes, self._folder, self._keep = left, outcomes, folder, keep
 
-    def run(self, seed: int) -> None:
+    def run(self, seed: int, targets: str) -> None:
         """Start the child, and follow it to its end."""
         reading, writing = os.pipe()
         order = [json.dumps(list(self._left)), json.dumps(list(self._left.values())), str(seed), str(self._folder)]
         errors = self._folder / "errors"
+        path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         with errors.open("wb") as log, os.fdopen(reading, "rb", buffering=0) as pipe:
             child = subprocess.Popen(
-                [*STRICT_PYTHON, "-m", "tests.fuzzing", "--child", *order, str(writing)],
-                cwd=ROOT, stdout=log, stderr=log, pass_fds=[writing], env=os.environ | {"PYTHONPATH": str(ROOT)},
+                [*STRICT_PYTHON, "-m", "tests.fuzzing", "--child", *order, str(writing), targets],
+                cwd=ROOT, stdout=log, stderr=log, pass_fds=[writing], env=os.environ | {"PYTHONPATH": path},
             )  # fmt: skip
             os.close(writing)
             late = self._follow(pipe)
@@ -373,8 +393,9 @@ class _Watch:
 def main(arguments: Sequence[str]) -> None:
     """Be the child process of `fuzz`; or run cases from the command line, or replay one."""
     if arguments[0] == "--child":
-        names, counts, seed, folder, pipe = arguments[1:]
-        _child(json.loads(names), json.loads(counts), int(seed), Path(folder), int(pipe))
+        names, counts, seed, folder, pipe, targets = arguments[1:]
+        make_target = importlib.import_module(targets).make_target
+        _child(json.loads(names), json.loads(counts), int(seed), Path(folder), int(pipe), make_target)
     elif Path(arguments[1]).is_file():
         from tests.fuzz_targets import make_target
 

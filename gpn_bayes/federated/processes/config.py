@@ -149,7 +149,7 @@ class _Content:
             raise ValueError(f"the configuration file must exist; {str(path)!r} is not a file")
         try:
             self._entries = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"{path.name} can't be read as TOML: {error}") from None
 
     def take(self, name: str, kind: type, default: Any = ...) -> Any:
