@@ -204,7 +204,13 @@ MakeTarget = Callable[[str, Path], Target]
 
 
 def _child(
-    names: Sequence[str], counts: Sequence[int], seed: int, folder: Path, pipe: int, make_target: MakeTarget
+    names: Sequence[str],
+    counts: Sequence[int],
+    seed: int,
+    folder: Path,
+    pipe: int,
+    make_target: MakeTarget,
+    cpu_seconds: int,
 ) -> None:
     """Run cases of targets one after the other, and write to a pipe what comes of them, line by line."""
 
@@ -214,11 +220,13 @@ def _child(
     for name, count in zip(names, counts, strict=True):
         own = folder / name
         own.mkdir()
-        _run_target(make_target(name, own), count, seed, own, folder / "case", say)
+        _run_target(make_target(name, own), count, seed, own, folder / "case", cpu_seconds, say)
         say(event="end")
 
 
-def _run_target(target: Target, count: int, seed: int, folder: Path, note: Path, say: Callable[..., None]) -> None:
+def _run_target(
+    target: Target, count: int, seed: int, folder: Path, note: Path, cpu_seconds: int, say: Callable[..., None]
+) -> None:
     import hypothesis
 
     for content in target.valid:
@@ -242,11 +250,12 @@ def _run_target(target: Target, count: int, seed: int, folder: Path, note: Path,
             return
         left -= 1
         note.write_bytes(content)
-        _limit_time()
+        _limit_time(cpu_seconds)
         before = _cpu()
         say(event="case")
         fault, accepted = _attempt(target, content, folder)
         case = None if fault is None else content.hex()
+        note.unlink()  # what ends this process between two cases is no case
         say(event="done", accepted=accepted, fault=fault, case=case, cpu=_cpu() - before, mb=_peak_mb())
 
     run()
@@ -272,10 +281,10 @@ def _peak_mb() -> int:
     return kilobytes // 1024
 
 
-def _limit_time() -> None:
+def _limit_time(seconds: int) -> None:
     """Let the system end this process if a case works for too long, even inside a library."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    most = math.ceil(used.ru_utime + used.ru_stime) + CASE_CPU
+    most = math.ceil(used.ru_utime + used.ru_stime) + seconds
     resource.setrlimit(resource.RLIMIT_CPU, (most, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 
@@ -290,7 +299,11 @@ def _limit_memory() -> None:
 
 
 def fuzz(
-    counts: dict[str, int], seed: int = 1, keep: Path | None = None, targets: str = "tests.fuzz_targets"
+    counts: dict[str, int],
+    seed: int = 1,
+    keep: Path | None = None,
+    targets: str = "tests.fuzz_targets",
+    cpu_seconds: int = CASE_CPU,
 ) -> dict[str, Outcome]:
     """Run cases of targets in a child process, and in another one after a case that ended it.
 
@@ -304,12 +317,14 @@ def fuzz(
         The folder for cases that were neither accepted nor properly refused.
     targets : str
         The module whose ``make_target`` makes them.
+    cpu_seconds : int
+        Processor time that one case may take.
     """
     outcomes = {name: Outcome(name) for name in counts}
     left = dict(counts)
     while left:
         with tempfile.TemporaryDirectory() as folder:
-            _Watch(left, outcomes, Path(folder), keep).run(seed, targets)
+            _Watch(left, outcomes, Path(folder), keep).run(seed, targets, cpu_seconds)
         seed += 1
     return outcomes
 
@@ -320,7 +335,7 @@ class _Watch:
     def __init__(self, left: dict[str, int], outcomes: dict[str, Outcome], folder: Path, keep: Path | None) -> None:
         self._left, self._outcomes, self._folder, self._keep = left, outcomes, folder, keep
 
-    def run(self, seed: int, targets: str) -> None:
+    def run(self, seed: int, targets: str, cpu_seconds: int) -> None:
         """Start the child, and follow it to its end."""
         reading, writing = os.pipe()
         order = [json.dumps(list(self._left)), json.dumps(list(self._left.values())), str(seed), str(self._folder)]
@@ -328,7 +343,7 @@ class _Watch:
         path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         with errors.open("wb") as log, os.fdopen(reading, "rb", buffering=0) as pipe:
             child = subprocess.Popen(
-                [*STRICT_PYTHON, "-m", "tests.fuzzing", "--child", *order, str(writing), targets],
+                [*STRICT_PYTHON, "-m", "tests.fuzzing", "--child", *order, str(writing), targets, str(cpu_seconds)],
                 cwd=ROOT, stdout=log, stderr=log, pass_fds=[writing], env=os.environ | {"PYTHONPATH": path},
             )  # fmt: skip
             os.close(writing)
@@ -393,9 +408,9 @@ class _Watch:
 def main(arguments: Sequence[str]) -> None:
     """Be the child process of `fuzz`; or run cases from the command line, or replay one."""
     if arguments[0] == "--child":
-        names, counts, seed, folder, pipe, targets = arguments[1:]
+        names, counts, seed, folder, pipe, targets, cpu_seconds = arguments[1:]
         make_target = importlib.import_module(targets).make_target
-        _child(json.loads(names), json.loads(counts), int(seed), Path(folder), int(pipe), make_target)
+        _child(json.loads(names), json.loads(counts), int(seed), Path(folder), int(pipe), make_target, int(cpu_seconds))
     elif Path(arguments[1]).is_file():
         from tests.fuzz_targets import make_target
 

@@ -1,14 +1,13 @@
 """Whatever a file or another party sends ends in a result or in one message; see `tests.fuzzing`."""
 
 import json
-import time
 
 import pytest
 
 from tests.fuzz_targets import TARGETS
-from tests.fuzzing import CASE_CPU, Target, damaged, fault_of, fuzz
+from tests.fuzzing import Target, damaged, fault_of, fuzz
 
-QUICK, SLOW = 120, 10_000
+QUICK, SLOW = 100, 10_000
 # Megabytes that a target may take beyond what it took for valid content.
 MOST_MB = 600
 
@@ -101,13 +100,11 @@ def test_what_ends_a_process_is_counted_and_kept(harm, tmp_path, monkeypatch):
         "    return Target([b'x'], read, st.sampled_from([b'\\0one', b'two', b'three']), damage=False)\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    begun = time.monotonic()
-    outcome = fuzz({"harmful": 3}, keep=tmp_path / "kept", targets="harmful_targets")["harmful"]
+    outcome = fuzz({"harmful": 3}, keep=tmp_path / "kept", targets="harmful_targets", cpu_seconds=2)["harmful"]
     kept = [path.read_bytes() for path in (tmp_path / "kept").iterdir()]
     assert set(kept) == {b"\0one"} and outcome.faults
     assert (outcome.hangs > 0) == (harm == "hang")
     assert (outcome.crashes > 0) == (harm == "crash")
-    assert time.monotonic() - begun < 20 * CASE_CPU
 
 
 def test_targets_accept_what_is_valid(tmp_path):
