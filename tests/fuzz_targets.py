@@ -804,8 +804,12 @@ def answers(folder: Path) -> Target:
             except ValueError as error:
                 if fault_of(error, (ValueError,)):
                     raise
-            if not round_sum.missing:
-                round_sum.total()
+            try:
+                if not round_sum.missing:
+                    round_sum.total()
+            except ValueError as error:
+                if fault_of(error, (ValueError,)):
+                    raise
         return None
 
     @st.composite

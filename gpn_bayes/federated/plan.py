@@ -72,6 +72,8 @@ class Plan:
             options = None
         if not isinstance(options, dict):
             raise ValueError("a program's settings must be a JSON object; received something else")
+        if not all(name.isprintable() for name in options):
+            raise ValueError("the names of a program's settings must be printable; received one that isn't")
         return options
 
     def to_json(self) -> str:

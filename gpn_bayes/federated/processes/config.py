@@ -87,7 +87,7 @@ def read_coordinator(path: Path) -> CoordinatorConfig:
         out=path.parent / content.take("out", str),
         variables=tuple(variables),
         secure=content.take("secure", bool, True),
-        settings=content.take("settings", dict, {}),
+        settings=_settings(content),
         credentials=_credentials(content, {}),
         limits=_limits(content),
         posterior=content.take("posterior", dict, None),
@@ -205,6 +205,15 @@ def _fingerprints(content: _Content) -> dict[str, str]:
     if len(set(clients.values())) < len(clients):
         raise ValueError(f"{content.path.name}: clients must have different certificates; two have the same")
     return dict(clients)
+
+
+def _settings(content: _Content) -> dict[str, Any]:
+    settings: dict[str, Any] = content.take("settings", dict, {})
+    try:
+        json.dumps(settings)
+    except TypeError:
+        raise ValueError(f"{content.path.name}: settings must be texts, numbers or lists; received a date") from None
+    return settings
 
 
 def _fewest(content: _Content, clients: int) -> int | None:
