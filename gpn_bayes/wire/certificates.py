@@ -124,9 +124,9 @@ def read_identity(certificate: Path, key: Path) -> Identity:
     ValueError
         If a file is missing or holds something else, or the two don't belong together.
     """
-    loaded = read_certificate(certificate)
+    loaded, content = read_certificate(certificate), _read(key)
     try:
-        private = load_pem_private_key(_read(key), password=None)
+        private = load_pem_private_key(content, password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise ValueError(f"a key must be a PEM file without a password; {str(key)!r} isn't") from None
     if not isinstance(private, ec.EllipticCurvePrivateKey):
