@@ -5,6 +5,7 @@ import io
 import json
 import os
 import resource
+import signal
 import sqlite3
 import warnings
 import zipfile
@@ -378,6 +379,7 @@ def _probe_in_copy(path: Path) -> None:
     child = os.fork()
     if child == 0:
         resource.setrlimit(resource.RLIMIT_CPU, (2, 2))
+        signal.alarm(30)  # a copy of a process with threads may wait for one of them
         reason = None
         try:
             file_probe.probe(path)

@@ -349,6 +349,19 @@ def test_unreadable_files(tmp_path):
         Dataset.read(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ("9" * 400, "^every value must be finite; column 'a' holds an infinite value "),
+        ("1e308", "^every column's variance must be a number; column 'a' holds numbers up to 1e.308: measure it in "),
+    ],
+    ids=["digits", "variance"],
+)
+def test_numbers_beyond_floats_are_refused(cell, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        Dataset.read(write(tmp_path, f"a,b\n{cell},1.5\n-3,2.5\n7,0.5\n", "table.csv"))
+
+
 def parquet(path, described, **columns):
     """Write a Parquet file with something else in place of pandas' description of it."""
     frame = pd.DataFrame({"a": [0.5, 1.5, 3.0], "b": [1.0, 0.0, 5.0]})

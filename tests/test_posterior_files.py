@@ -477,6 +477,18 @@ def test_many_entries_that_share_one_text_are_refused(tmp_path):
         load(tmp_path / "run.nc")
 
 
+def test_complex_data_are_refused(tmp_path):
+    quick(table_for("bge")).save(tmp_path / "run.nc")
+    with h5py.File(tmp_path / "run.nc", "r+") as file:
+        values = file["observed_data/value"][()]
+        del file["observed_data/value"]
+        file["observed_data/value"] = values + 0j
+    with pytest.raises(
+        ValueError, match="^'run.nc' must be as .* wrote it; it isn't: its data are no table of numbers$"
+    ):
+        load(tmp_path / "run.nc")
+
+
 def test_without_an_interpreter_to_start_files_are_looked_at_here(tmp_path, monkeypatch):
     """As in a program that holds an interpreter."""
     monkeypatch.setattr("sys.executable", "")

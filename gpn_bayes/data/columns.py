@@ -120,12 +120,19 @@ def _objects(column: pd.Series, source: Source) -> Column | Problem:
     numeric = np.array([_is_number(cell) for cell in cells])
     if numeric.all():
         whole = all(isinstance(cell, int | np.integer) for cell in cells)
-        return _numbers(cells, cells.astype(float), np.dtype(int if whole else float), source)
+        return _numbers(cells, np.array([_as_float(cell) for cell in cells]), np.dtype(int if whole else float), source)
     if numeric.any():
         return _mixed(cells, numeric, source)
     if all(isinstance(cell, _DATES) for cell in cells):
         return _dates(cells, source)
     return _categories(column, source)
+
+
+def _as_float(cell: Any) -> float:
+    try:
+        return float(cell)
+    except OverflowError:  # a whole number of hundreds of digits
+        return np.inf if cell > 0 else -np.inf
 
 
 def _is_number(cell: Any) -> bool:

@@ -48,10 +48,15 @@ def from_tree(
     data: Dataset | SufficientStatistics
     if _STATISTICS in tree:
         group = tree[_STATISTICS]
-        data = SufficientStatistics(int(group.attrs["n"]), group["mean"].to_numpy(), group["cov"].to_numpy(), names)
+        mean, cov = group["mean"].to_numpy(), group["cov"].to_numpy()
+        if mean.dtype.kind not in "iuf" or cov.dtype.kind not in "iuf":
+            raise ValueError("its statistics are no numbers")
+        data = SufficientStatistics(int(group.attrs["n"]), mean, cov, names)
     elif _ROWS in tree:
         group = tree[_ROWS]
         values = group["value"].to_numpy()
+        if values.dtype.kind not in "biuf" or values.ndim != 2:
+            raise ValueError("its data are no table of numbers")
         values.setflags(write=False)
         levels = (None if known is None else tuple(known) for known in json.loads(group.attrs["levels"]))
         data = Dataset(names, values, tuple(json.loads(group.attrs["kinds"])), tuple(levels))
