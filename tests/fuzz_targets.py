@@ -455,7 +455,7 @@ def checkpoints(folder: Path) -> Target:
     def resume(content: bytes, folder: Path) -> Any:
         kind = content[:10].decode("ascii", "replace").strip()
         for leftover in folder.glob("case.sqlite*"):
-            leftover.unlink()
+            leftover.unlink(missing_ok=True)  # SQLite removes some of them itself
         path = folder / "case.sqlite"
         path.write_bytes(content[10:])
         with warnings.catch_warnings():
@@ -724,7 +724,7 @@ def instructions(folder: Path) -> Target:
         except DecodeError:  # which gRPC reports by itself
             return None
         for leftover in folder.glob("state.sqlite*"):
-            leftover.unlink()
+            leftover.unlink(missing_ok=True)  # SQLite removes some of them itself
         with mock.patch.object(client, "_PAUSE", 0.0), ClientStore(folder / "state.sqlite") as store:
             store._connection.execute("PRAGMA synchronous=OFF")
             client._Client(config, data, False, _Dialler(received), store, lambda text: None).run()
@@ -865,7 +865,7 @@ def stores(folder: Path) -> Target:
 
     def resume(content: bytes, folder: Path) -> Any:
         for leftover in folder.glob("case.sqlite*"):
-            leftover.unlink()
+            leftover.unlink(missing_ok=True)  # SQLite removes some of them itself
         path = folder / "case.sqlite"
         path.write_bytes(content[1:])
         if content[:1] == b"c":

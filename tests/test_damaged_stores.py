@@ -74,6 +74,18 @@ def test_a_client_s_damaged_file_is_refused_in_one_line(column, value, tmp_path)
     assert type(error.value) is ValueError and "\n" not in str(error.value)
 
 
+def test_a_key_that_became_text_is_not_quoted(tmp_path):
+    """Python's message about text that isn't UTF-8 holds the text."""
+    session = ClientSession(PLAN, "ann", participant(), b"\xff" + b"secret".ljust(31))
+    with ClientStore(tmp_path / "state.sqlite") as store:
+        store.save(session, DATA.fingerprint)
+    change(tmp_path / "state.sqlite", "UPDATE sessions SET private_key = CAST(private_key AS TEXT)")
+    with ClientStore(tmp_path / "state.sqlite") as store:
+        with pytest.raises(ValueError, match="^a run's file must be .*: it holds bytes in place of text$") as error:
+            store.load(PLAN, "ann", DATA.fingerprint, participant, {})
+    assert "secret" not in str(error.value)
+
+
 @pytest.mark.parametrize("plan", ["", "[]", "{}", "5", "[" * 100_000, PLAN.to_json().replace("run", "ran")])
 def test_a_plan_that_no_run_wrote_is_refused(plan, tmp_path):
     with CoordinatorStore(tmp_path / "run.sqlite") as store:

@@ -175,7 +175,9 @@ def _plain(connection: sqlite3.Connection, error: Exception) -> ValueError:
 
 
 def _unreadable(file: str | Path, error: Exception) -> ValueError:
-    return ValueError(f"a run's file must be readable and writable; '{file}' isn't: {error}")
+    # Python's own errors, which have no code, quote bytes that aren't UTF-8: those may be a key.
+    reason = error if hasattr(error, "sqlite_errorcode") else "it holds bytes in place of text"
+    return ValueError(f"a run's file must be readable and writable; '{file}' isn't: {reason}")
 
 
 def file_of(connection: sqlite3.Connection) -> str:

@@ -36,7 +36,7 @@ MIN_BATCHES = 256
 # The target score, and the proposal score that DAGs are drawn under.
 TABLES = ("scores", "proposal_scores")
 
-_SHOWN = 80  # characters of what a file calls its score
+_SHOWN = 80  # characters of what a file says
 _SCHEMA = """CREATE TABLE IF NOT EXISTS {table} (
     node TEXT, parents TEXT, value REAL NOT NULL, error REAL, k_hat REAL, status TEXT NOT NULL,
     PRIMARY KEY (node, parents)) WITHOUT ROWID"""
@@ -341,7 +341,7 @@ class ScoreCache:
                 self._records[index[node]][self._key(index[node], parents)] = ScoreRecord(*numbers, sys.intern(status))
         except (sqlite3.DatabaseError, KeyError, ValueError, TypeError, RecursionError) as problem:
             raise ValueError(
-                f"a score file must be intact; '{sqlite.file_of(connection)}' is damaged: {problem!r}"
+                f"a score file must be intact; '{sqlite.file_of(connection)}' is damaged: {repr(problem)[:_SHOWN]}"
             ) from problem
 
 
