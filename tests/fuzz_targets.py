@@ -535,16 +535,20 @@ def _rows() -> Any:
 
 def plans(folder: Path) -> Target:
     """Read a plan from JSON, and its program's settings."""
+    from gpn_bayes.federated.notears.bounds import Bounds
     from gpn_bayes.federated.plan import Plan
     from gpn_bayes.federated.programs import find_program
 
     data = _rows()
     whole = Plan("r1", "notears", '{"model": "mlp", "hidden": 3}', data.names, CLIENTS, True)
     plain = Plan("r2", "statistics", "{}", data.names, CLIENTS, True)
+    noise = {"epsilon": 1.0, "delta": 1e-6, "bounds": {name: [-4, 4] for name in data.names}, "radius": 1.0}
+    noisy = Plan("r3", "statistics", json.dumps(noise), data.names, CLIENTS, True)
 
     def run(content: bytes, folder: Path) -> Any:
         plan = Plan.from_json(content.decode("utf-8", "surrogateescape"))
-        return plan.digest, find_program(plan.program).participant(data, plan.options)
+        program = find_program(plan.program)
+        return plan.digest, program.bounded(program.participant(data, plan), plan, Bounds())
 
     def made(drawn: tuple[str, str, str, Any]) -> bytes:
         program, settings, field, value = drawn
@@ -554,7 +558,7 @@ def plans(folder: Path) -> Target:
     fields = st.sampled_from(["", "", "", "run", "program", "settings", "variables", "clients", "secure", "other"])
     programs = st.sampled_from(["notears", "notears", "statistics"])
     structured = st.tuples(programs, deep(_OPTIONS), fields, JSON).map(made)
-    return Target([whole.to_json().encode(), plain.to_json().encode()], run, structured)
+    return Target([plan.to_json().encode() for plan in (whole, plain, noisy)], run, structured)
 
 
 def toml(folder: Path) -> Target:
@@ -705,9 +709,10 @@ def instructions(folder: Path) -> Target:
 
     shared = [_named("rho", 0.1), _named("last_rho", 0.1), _named("rows", 60)]
     asked = [*shared, _named("shared", np.zeros((3, 3)))]
+    then = [_named("rho", 0.125), *asked[1:]]
     mlp = plan(settings='{"model": "mlp", "hidden": 2}')
     runs = [
-        [plan(), task(name="rows"), task(*asked, round=1), task(*asked, round=2)],
+        [plan(settings='{"rho": 0.1}'), task(name="rows"), task(*asked, round=1), task(*then, round=2)],
         [plan(program="statistics"), task(name="moments")],
         [mlp, task(name="rows"), task(*shared, _named("shared", np.zeros(33)), round=1)],
         [
@@ -835,6 +840,7 @@ def answers(folder: Path) -> Target:
 
 def stores(folder: Path) -> Target:
     """Resume a federated run from the files of a client and of the coordinator."""
+    from gpn_bayes.federated.notears.bounds import Bounds
     from gpn_bayes.federated.plan import Plan
     from gpn_bayes.federated.processes.client_store import ClientStore
     from gpn_bayes.federated.processes.coordinator_store import CoordinatorStore
@@ -850,7 +856,8 @@ def stores(folder: Path) -> Target:
     request = Request.of("rows", {})
 
     def participant() -> Any:
-        return find_program(plan.program).participant(data, plan.options)
+        program = find_program(plan.program)
+        return program.bounded(program.participant(data, plan), plan, Bounds())
 
     session = ClientSession(plan, "ann", participant())
     session.answer(0, request)

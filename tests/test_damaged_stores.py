@@ -3,6 +3,7 @@
 import json
 import zipfile
 from contextlib import closing
+from dataclasses import replace
 from io import BytesIO
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from gpn_bayes._util import sqlite
 from gpn_bayes.data import read_part
 from gpn_bayes.federated.combining import RoundSum
+from gpn_bayes.federated.notears.bounds import Bounds
 from gpn_bayes.federated.packing import pack, unpack
 from gpn_bayes.federated.plan import Plan
 from gpn_bayes.federated.processes.client_store import ClientStore
@@ -34,7 +36,18 @@ REQUEST = Request.of("rows", {})
 
 
 def participant(settings="{}"):
-    return find_program("notears").participant(DATA, json.loads(settings))
+    return find_program("notears").participant(DATA, replace(PLAN, settings=settings))
+
+
+def bounded():
+    return find_program("notears").bounded(participant(), PLAN, Bounds())
+
+
+def state(**changes):
+    """Return the state of a client that has counted its rows, with changes."""
+    client = bounded()
+    client.answer("rows", {})
+    return pack(client.state() | {name.replace("_", " "): value for name, value in changes.items()})
 
 
 def change(path, statement, *values):
@@ -56,21 +69,24 @@ def change(path, statement, *values):
         ("answer", "text"),
         ("state", b"no archive"),
         ("state", "text"),
-        ("state", pack({"own": np.zeros(3), "multipliers": np.zeros((3, 3))})),
         ("state", pack({"own": np.zeros(0)})),
-        ("state", pack({"own": np.zeros(0), "multipliers": np.full((3, 3), np.nan)})),
+        ("state", state(own_own=np.zeros(3))),
+        ("state", state(own_multipliers=np.full((3, 3), np.nan))),
+        ("state", state(rounds=np.array(10**6))),
+        ("state", state(rounds=np.array("first"))),
+        ("state", state(rhos=np.array([0.1, np.nan]))),
     ],
 )
 def test_a_client_s_damaged_file_is_refused_in_one_line(column, value, tmp_path):
     path = tmp_path / "state.sqlite"
-    session = ClientSession(PLAN, "ann", participant())
+    session = ClientSession(PLAN, "ann", bounded())
     session.answer(0, REQUEST)
     with ClientStore(path) as store:
         store.save(session, DATA.fingerprint)
-        assert store.load(PLAN, "ann", DATA.fingerprint, participant, {}).last_round == 0
+        assert store.load(PLAN, "ann", DATA.fingerprint, bounded, {}).last_round == 0
     change(path, f"UPDATE sessions SET {column} = ?", value)
     with ClientStore(path) as store, pytest.raises(ValueError, match="must be as (it was|they were) ") as error:
-        store.load(PLAN, "ann", DATA.fingerprint, participant, {})
+        store.load(PLAN, "ann", DATA.fingerprint, bounded, {})
     assert type(error.value) is ValueError and "\n" not in str(error.value)
 
 
