@@ -5,6 +5,7 @@ import pytest
 # Files that take longest begin first, so that no worker is left alone with one at the end.
 LONGEST = (
     "test_printed_commands",
+    "test_fuzzing",
     "test_cluster",
     "test_doctests",
     "test_large_networks",

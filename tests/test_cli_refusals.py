@@ -1,5 +1,6 @@
 """What ``gpn-bayes run`` refuses: each in one line, before anything is written."""
 
+import json
 import os
 import subprocess
 import sys
@@ -118,6 +119,20 @@ def test_files_of_others_are_never_overwritten(name, table, tmp_path, capsys):
     (tmp_path / name).write_text("{}", encoding="utf-8")
     check_refused(capsys, tmp_path, [table, "--out", tmp_path], "nothing is overwritten")
     assert (tmp_path / name).read_text(encoding="utf-8") == "{}"
+
+
+@pytest.mark.parametrize(
+    "content", ["[" * 100_000, '{"format": "gpn_bayes run 1"}', "written"], ids=["deep", "bare", "changed"]
+)
+def test_a_run_s_identity_that_somebody_has_changed_is_refused(content, table, tmp_path, capsys):
+    assert call(capsys, "run", table, "--out", tmp_path, "--draws", 5, "-q")[0] == 0
+    file = tmp_path / "run.json"
+    written = json.loads(file.read_text(encoding="utf-8"))
+    assert "prior" in written["settings"]
+    changed = json.dumps(written | {"key": "x", "settings": {"prior": 5}}) if content == "written" else content
+    file.write_text(changed.replace("gpn_bayes run 1", written["format"]), encoding="utf-8")
+    code, _, messages = call(capsys, "run", table, "--out", tmp_path, "--draws", 5, "-q")
+    assert code == 2 and messages.startswith("error: nothing is overwritten; ") and messages.count("\n") == 1
 
 
 def test_unrelated_files_do_no_harm(table, tmp_path, capsys):

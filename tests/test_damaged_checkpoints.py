@@ -123,6 +123,7 @@ CHANGES = {
         "wild start": set_to("ints", (1, 1), 10**9),
         "wild block": set_to("ints", (2, 0), 10**9),
         "wild count": set_to("ints", (5, 0), 10**9),
+        "count beyond memory": set_to("ints", (5, 0), 2**48),
         "wild mask": set_to("ints", (3, 0), -1),
         "score": set_to("score", 0, np.inf),
         "wider": lambda arrays: arrays.update(ints=np.zeros((6, 100), np.int64)),
@@ -208,3 +209,40 @@ def test_a_crafted_file_ends_in_one_message(statement, tmp_path, monkeypatch):
     said = resumed(path, "partition")
     assert said.startswith("ValueError a run's checkpoints must be as they were written; damaged: "), said
     assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "value = 'text'",
+        "value = x'00'",
+        "value = 9e999",
+        "error = 'text'",
+        "status = x'ff'",
+        "parents = 5",
+        "parents = '5'",
+        "parents = '[[1]]'",
+        "parents = x'ff'",
+        "parents = replace(hex(zeroblob(100000)), '00', '[')",
+        """parents = '["' || node || '"]'""",
+    ],
+)
+def test_scores_that_cannot_be_are_refused(change, tmp_path, monkeypatch):
+    path = tmp_path / "run.sqlite"
+    half_done(path, "order", monkeypatch)
+    with closing(sqlite.open_store(path)) as connection, sqlite.transaction(connection):
+        connection.execute(f"UPDATE OR REPLACE scores SET {change}")
+    with pytest.raises(ValueError, match="^a score file must be intact; '.*run.sqlite' is damaged: ") as error:
+        gpn.sample(DATA, "bge", cache=path, **SETTINGS | KINDS["order"])
+    assert type(error.value) is ValueError
+
+
+@pytest.mark.parametrize("value", ["5", "'' ", "x'ff'", "replace(hex(zeroblob(100000)), '00', '[')"])
+def test_a_file_whose_description_makes_no_sense_is_refused_in_one_line(value, tmp_path, monkeypatch):
+    path = tmp_path / "run.sqlite"
+    half_done(path, "order", monkeypatch)
+    with closing(sqlite.open_store(path)) as connection, sqlite.transaction(connection):
+        connection.execute(f"UPDATE meta SET value = {value}")
+    with pytest.raises(ValueError, match="^a score file must come from the same data and score; ") as error:
+        gpn.sample(DATA, "bge", cache=path, **SETTINGS | KINDS["order"])
+    assert type(error.value) is ValueError and len(str(error.value)) < 600

@@ -1,7 +1,11 @@
 """Tables in, checked data sets out; and what is said of tables that can't be used."""
 
+import zipfile
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from gpn_bayes import Dataset, SufficientStatistics
@@ -345,6 +349,54 @@ def test_unreadable_files(tmp_path):
         Dataset.read(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ("9" * 400, "^every value must be finite; column 'a' holds an infinite value "),
+        ("1e308", "^every column's variance must be a number; column 'a' holds numbers up to 1e.308: measure it in "),
+    ],
+    ids=["digits", "variance"],
+)
+def test_numbers_beyond_floats_are_refused(cell, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        Dataset.read(write(tmp_path, f"a,b\n{cell},1.5\n-3,2.5\n7,0.5\n", "table.csv"))
+
+
+def parquet(path, described, **columns):
+    """Write a Parquet file with something else in place of pandas' description of it."""
+    frame = pd.DataFrame({"a": [0.5, 1.5, 3.0], "b": [1.0, 0.0, 5.0]})
+    table = pa.Table.from_pandas(frame)
+    for name, values in columns.items():
+        table = table.append_column(name, pa.array(values))
+    if described is not None:
+        table = table.replace_schema_metadata({"pandas": described})
+    pq.write_table(table, path)
+    return path
+
+
+@pytest.mark.parametrize("described", ["{}", "[1]", "3", "[" * 100_000, '{"columns": null, "index_columns": null}'])
+def test_parquet_that_pandas_cannot_make_sense_of_is_refused_in_one_line(described, tmp_path):
+    assert Dataset.read(parquet(tmp_path / "right.parquet", None)).names == ("a", "b")
+    with pytest.raises(ValueError, match="^table.parquet can't be read as Parquet: [^\n]+$") as error:
+        Dataset.read(parquet(tmp_path / "table.parquet", described))
+    assert type(error.value) is ValueError
+
+
+def test_parquet_with_bytes_that_are_no_text_names_the_column(tmp_path):
+    path = parquet(tmp_path / "table.parquet", None, c=[b"\xff", b"\xfe", b"x"])
+    with pytest.raises(
+        ValueError, match="^columns must hold numbers or categories; column 'c' holds bytes that aren't"
+    ):
+        Dataset.read(path)
+
+
+def test_parquet_of_too_many_cells_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    """A column of equal numbers takes a few bytes, whatever its length."""
+    monkeypatch.setattr("gpn_bayes.data.files._MAX_CELLS", 5)
+    with pytest.raises(ValueError, match="^a table must have 5 cells at most; 'table.parquet' has 6$"):
+        Dataset.read(parquet(tmp_path / "table.parquet", None))
+
+
 def test_identical_columns_are_told():
     x = np.random.default_rng(4).normal(size=9)
     with pytest.warns(UserWarning, match="^columns 'a' and 'c' are identical: the data can't distinguish them$"):
@@ -458,3 +510,13 @@ def test_statistics_that_hold_too_much_are_refused(tmp_path):
     assert (tmp_path / "bomb.npz").stat().st_size < 1_000_000
     with pytest.raises(ValueError, match="^bomb.npz can't be read as statistics: n, mean, cov and names$"):
         SufficientStatistics.load(tmp_path / "bomb.npz")
+
+
+def test_statistics_of_parts_that_are_no_arrays_are_refused(tmp_path):
+    """Numpy returns a part that doesn't begin like an array as bytes."""
+    np.savez(tmp_path / "right.npz", n=np.array(20), mean=np.zeros(2), cov=np.eye(2), names=np.array(["a", "b"]))
+    with zipfile.ZipFile(tmp_path / "right.npz") as right, zipfile.ZipFile(tmp_path / "wrong.npz", "w") as wrong:
+        for name in right.namelist():
+            wrong.writestr(name, b"raw bytes" if name == "mean.npy" else right.read(name))
+    with pytest.raises(ValueError, match="^wrong.npz can't be read as statistics: mean is "):
+        SufficientStatistics.load(tmp_path / "wrong.npz")

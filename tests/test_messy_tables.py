@@ -1,10 +1,13 @@
 """What the command line makes of tables as people have them: it reads them and says how, or says what to do."""
 
+import io
+import zipfile
+
 import pytest
 
 from gpn_bayes import Dataset
 from tests.command_line import call, read_estimate
-from tests.messy_tables import FILES, NAMES, ROWS, content
+from tests.messy_tables import FILES, NAMES, ROWS, cells, content, sheet
 
 # What is said of files that are read; nothing of those that are as plain as can be. Then further options.
 READ = {
@@ -196,3 +199,25 @@ def test_mixed_tables_are_told_of_discretising_which_helps(score, written, tmp_p
     assert code == 2
     assert "--discretise 3 cuts" in messages
     assert estimate(capsys, tmp_path, written("mixed.csv"), "--score", score, "--discretise", 3)[0] == 0
+
+
+def changed_sheet(path, change):
+    """Write a file of Excel, one part of which is changed."""
+    with zipfile.ZipFile(io.BytesIO(sheet(cells()))) as whole, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name in whole.namelist():
+            file.writestr(name, change(whole.read(name)) if name.endswith("sheet1.xml") else whole.read(name))
+    return path
+
+
+def test_a_cell_in_an_impossible_row_is_refused(tmp_path):
+    """All rows above it would be made, empty ones."""
+    path = changed_sheet(tmp_path / "table.xlsx", lambda text: text.replace(b'<row r="3"', b'<row r="99999999999"'))
+    with pytest.raises(ValueError, match="^table.xlsx can't be read as an Excel file: a sheet must have 1,048,576"):
+        Dataset.read(path)
+
+
+def test_a_sheet_that_unpacks_to_too_much_is_refused_before_it_is_read(tmp_path):
+    path = changed_sheet(tmp_path / "table.xlsx", lambda text: text + b" " * (110 << 20))
+    assert path.stat().st_size < 1 << 20
+    with pytest.raises(ValueError, match="^table.xlsx can't be read as an Excel file: its parts must unpack to 100 MB"):
+        Dataset.read(path)

@@ -391,3 +391,110 @@ def test_files_that_somebody_has_changed_are_refused(damage, tmp_path):
     ) as refusal:
         load(tmp_path / "run.nc")
     assert "\n" not in str(refusal.value)
+
+
+def test_a_file_in_which_hdf5_never_ends_is_refused(tmp_path, monkeypatch):
+    """A free object of size 0 in a heap of texts: HDF5 looks for the next one at the same place, forever."""
+    monkeypatch.setattr("gpn_bayes.posterior.file_probe._SECONDS", 1)
+    quick(table_for("bge")).save(tmp_path / "run.nc")
+    content = bytearray((tmp_path / "run.nc").read_bytes())
+    heap = content.index(b"GCOL")
+    content[heap + 16 : heap + 32] = bytes(16)
+    (tmp_path / "run.nc").write_bytes(content)
+    with pytest.raises(ValueError, match="^'run.nc' can't be read as a netCDF file: its parts have no end"):
+        load(tmp_path / "run.nc")
+
+
+def huge(file):
+    del file["sample_stats/lp"]
+    file.create_dataset("sample_stats/lp", (1 << 20, 1 << 20), "f4", chunks=(100, 100), compression="gzip")
+
+
+def long_texts(file):
+    """Many entries that are the same text."""
+    del file["posterior/parent"]
+    texts = file.create_dataset("posterior/parent", (200_000,), h5py.string_dtype())
+    texts[0] = "x" * 100_000
+    raw = texts.id.get_offset()
+    assert raw is not None
+    return raw
+
+
+def linked(link):
+    def change(file):
+        del file["sample_stats/lp"]
+        file["sample_stats/lp"] = link
+
+    return change
+
+
+def circular(file):
+    file["posterior/again"] = file["/"]
+
+
+def packed_by_another(file):
+    values = file["sample_stats/lp"][()]
+    del file["sample_stats/lp"]
+    file.create_dataset("sample_stats/lp", data=values, chunks=values.shape, compression="lzf")
+
+
+HARMFUL = {
+    "huge": (huge, "its arrays must fit into memory; they take "),
+    "external": (linked(h5py.ExternalLink("/etc/hostname", "/x")), "it refers to other places or files"),
+    "soft": (linked(h5py.SoftLink("/sample_stats")), "it refers to other places or files"),
+    "circular": (circular, "its groups are nested too deeply"),
+    "packed": (packed_by_another, "an array is packed in an unknown way"),
+    "incomplete": (
+        lambda file: file.create_dataset("sample_stats/more", (3, 60), "f4", chunks=(3, 60), compression="gzip"),
+        "an array isn't complete",
+    ),
+    "many": (lambda file: [file.create_group(f"g{i}") for i in range(1001)], "it has too many parts"),
+}
+
+
+@pytest.mark.parametrize("harm", HARMFUL)
+def test_files_that_would_do_harm_are_refused_before_they_are_read(harm, tmp_path, monkeypatch):
+    change, reason = HARMFUL[harm]
+    make([[0, 1], [2, 3]]).save(tmp_path / "run.nc")
+    with h5py.File(tmp_path / "run.nc", "r+") as file:
+        change(file)
+    # Nothing but the probe looks at the file.
+    monkeypatch.setattr(xr, "open_datatree", None)
+    with pytest.raises(ValueError, match=f"^'run.nc' can't be read as a netCDF file: {reason}") as refusal:
+        load(tmp_path / "run.nc")
+    assert "\n" not in str(refusal.value)
+
+
+def test_many_entries_that_share_one_text_are_refused(tmp_path):
+    """Their sum would not fit into memory, though the file is small."""
+    make([[0, 1], [2, 3]]).save(tmp_path / "run.nc")
+    with h5py.File(tmp_path / "run.nc", "r+") as file:
+        place = long_texts(file)
+    content = bytearray((tmp_path / "run.nc").read_bytes())
+    content[place : place + 200_000 * 16] = bytes(content[place : place + 16]) * 200_000
+    (tmp_path / "run.nc").write_bytes(content)
+    with pytest.raises(ValueError, match="^'run.nc' can't be read as a netCDF file: its texts are longer than "):
+        load(tmp_path / "run.nc")
+
+
+def test_complex_data_are_refused(tmp_path):
+    quick(table_for("bge")).save(tmp_path / "run.nc")
+    with h5py.File(tmp_path / "run.nc", "r+") as file:
+        values = file["observed_data/value"][()]
+        del file["observed_data/value"]
+        file["observed_data/value"] = values + 0j
+    with pytest.raises(
+        ValueError, match="^'run.nc' must be as .* wrote it; it isn't: its data are no table of numbers$"
+    ):
+        load(tmp_path / "run.nc")
+
+
+def test_without_an_interpreter_to_start_files_are_looked_at_here(tmp_path, monkeypatch):
+    """As in a program that holds an interpreter."""
+    monkeypatch.setattr("sys.executable", "")
+    make([[0, 1], [2, 3]]).save(tmp_path / "run.nc")
+    load(tmp_path / "run.nc")
+    with h5py.File(tmp_path / "run.nc", "r+") as file:
+        circular(file)
+    with pytest.raises(ValueError, match="its groups are nested too deeply"):
+        load(tmp_path / "run.nc")

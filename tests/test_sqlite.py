@@ -135,7 +135,24 @@ def test_a_transaction_that_finds_no_room_is_one_line_and_leaves_what_was_there(
         assert connection.execute("SELECT key FROM meta").fetchall() == [("a",)]
 
 
-def test_other_errors_of_sqlite_stay_what_they_are(path):
+@pytest.mark.parametrize("block", [sqlite.transaction, sqlite.reading])
+def test_a_file_without_its_tables_is_refused_in_one_line(block, path):
     with closing(sqlite.open_store(path)) as connection:
-        with pytest.raises(sqlite3.OperationalError, match="no such table"), sqlite.transaction(connection):
-            connection.execute("INSERT INTO elsewhere VALUES (1)")
+        with pytest.raises(ValueError, match="^a run's file must be readable and writable; .*: no such table: [a-z]+$"):
+            with block(connection):
+                connection.execute("SELECT * FROM elsewhere")
+        assert not connection.in_transaction
+
+
+def test_a_schema_that_is_not_text_is_refused_in_one_line(path):
+    """Python fails to decode SQLite's own message about it."""
+    sqlite.open_store(path).close()
+    content = path.read_bytes()
+    assert content.count(b"CREATE TABLE meta") == 1
+    path.write_bytes(content.replace(b"CREATE TABLE meta", b"CREATE T\xff\xffLE meta"))
+    with pytest.raises(
+        ValueError, match="^a run's file must be readable and writable; '.*run.sqlite' isn't: "
+    ) as error:
+        with closing(sqlite.open_store(path)) as connection:
+            sqlite.create_tables(connection, ["CREATE TABLE IF NOT EXISTS draws (draw INTEGER)"])
+    assert type(error.value) is ValueError

@@ -1,5 +1,6 @@
 """Messages and certificates: arrays there and back, files, names, limits."""
 
+import base64
 import datetime
 import re
 import socket
@@ -158,3 +159,38 @@ def test_calls_to_somebody_who_never_answers_have_a_deadline():
             dialler.next(messages.Poll())
         dialler.beat()
         dialler.close()
+
+
+def with_bytes_replaced(pem, old, new):
+    """Return a PEM file whose content has some bytes in place of others of the same number."""
+    first, *lines, last = pem.decode().strip().splitlines()
+    der = base64.b64decode("".join(lines))
+    assert old in der and len(old) == len(new)
+    body = base64.encodebytes(der.replace(old, new)).decode()
+    return f"{first}\n{body}{last}\n".encode()
+
+
+# What says that a key is of an elliptic curve, which curve, and that a name follows.
+CURVE_KEY, P256, COMMON_NAME = (
+    bytes.fromhex("2a8648ce3d0201"),
+    bytes.fromhex("2a8648ce3d030107"),
+    b"\x06\x03\x55\x04\x03",
+)
+
+
+@pytest.mark.parametrize(
+    ("which", "old", "new", "message"),
+    [
+        ("key.pem", CURVE_KEY, CURVE_KEY[:-1] + b"\x07", "^a key must be a PEM file without a password; "),
+        ("certificate.pem", CURVE_KEY, CURVE_KEY[:-1] + b"\x07", "^a key must belong to its certificate; "),
+        ("certificate.pem", P256, P256[:-1] + b"\x63", "^a key must belong to its certificate; "),
+        ("certificate.pem", COMMON_NAME, COMMON_NAME[:-1] + b"\x05", "^a certificate must be made out to a name; "),
+    ],
+)
+def test_keys_and_certificates_of_unknown_kinds_are_refused(which, old, new, message, tmp_path):
+    certificates.new_party(AUTHORITY, "ann").write(tmp_path / "certificate.pem", tmp_path / "key.pem")
+    path = tmp_path / which
+    path.write_bytes(with_bytes_replaced(path.read_bytes(), old, new))
+    with pytest.raises(ValueError, match=message):
+        identity = certificates.read_identity(tmp_path / "certificate.pem", tmp_path / "key.pem")
+        certificates.common_name(identity.certificate)

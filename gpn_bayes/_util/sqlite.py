@@ -16,6 +16,9 @@ SCHEMA_VERSION = 1
 # What SQLite calls a disk that is full or fails, a file that may only be read, and one that can't be made.
 _UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
+# What it raises on damaged files; the second where the text of its own message quotes bytes that aren't UTF-8.
+_SQLITE_ERRORS = (sqlite3.DatabaseError, UnicodeDecodeError)
+
 _held: set[str] = set()  # the lock files of this process: POSIX locks don't exclude their own process
 
 if sys.platform == "win32":
@@ -139,9 +142,42 @@ def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     except BaseException as error:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-        if _can_not_write(error):
-            raise unwritable(file_of(connection), str(error)) from error
+        if isinstance(error, _SQLITE_ERRORS):
+            raise _plain(connection, error) from error
         raise
+
+
+@contextmanager
+def reading(connection: sqlite3.Connection) -> Iterator[None]:
+    """Report what a damaged file leads SQLite to raise as one `ValueError`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, closing(open_store(f"{folder}/run.sqlite")) as connection:
+    ...     with reading(connection):  # doctest: +ELLIPSIS
+    ...         connection.execute("SELECT * FROM absent")
+    Traceback (most recent call last):
+    ValueError: a run's file must be readable and writable; '...run.sqlite' isn't: no such table: absent
+    """
+    try:
+        yield
+    except _SQLITE_ERRORS as error:
+        raise _plain(connection, error) from error
+
+
+def _plain(connection: sqlite3.Connection, error: Exception) -> ValueError:
+    try:
+        file = file_of(connection)
+    except _SQLITE_ERRORS:
+        file = "of this run"
+    return unwritable(file, str(error)) if _can_not_write(error) else _unreadable(file, error)
+
+
+def _unreadable(file: str | Path, error: Exception) -> ValueError:
+    # Python's own errors, which have no code, quote bytes that aren't UTF-8: those may be a key.
+    reason = error if hasattr(error, "sqlite_errorcode") else "it holds bytes in place of text"
+    return ValueError(f"a run's file must be readable and writable; '{file}' isn't: {reason}")
 
 
 def file_of(connection: sqlite3.Connection) -> str:
@@ -152,7 +188,8 @@ def file_of(connection: sqlite3.Connection) -> str:
 
 def _can_not_write(error: BaseException) -> bool:
     # The lower byte of the code is what went wrong, the rest are details of it.
-    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in _UNWRITABLE
+    code = getattr(error, "sqlite_errorcode", 0)  # Python's own errors, as of a text that isn't UTF-8, have none
+    return isinstance(error, sqlite3.OperationalError) and code & 0xFF in _UNWRITABLE
 
 
 def _connect(file: Path) -> StoreConnection:
@@ -163,11 +200,11 @@ def _connect(file: Path) -> StoreConnection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=NORMAL")
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-    except sqlite3.DatabaseError as error:
+    except _SQLITE_ERRORS as error:
         connection.close()
         if _can_not_write(error):
             raise
-        raise ValueError(f"a run's file must be readable and writable; '{file}' isn't: {error}") from error
+        raise _unreadable(file, error) from error
     if version != SCHEMA_VERSION:
         connection.close()
         raise ValueError(f"a run's file must have layout version {SCHEMA_VERSION}; '{file}' has {version}")
@@ -195,9 +232,9 @@ def _check_ours(file: Path) -> None:
             # without this the header of such a file couldn't be read. Opening it for real repairs it.
             connection.execute("PRAGMA writable_schema=ON")
             (identity,) = connection.execute("PRAGMA application_id").fetchone()
-    except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
-            raise
+    except _SQLITE_ERRORS as error:
+        if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_NOTADB:
+            raise _unreadable(file, error) from error
         raise ValueError(f"a run's file must be one that gpn_bayes wrote; '{file}' is not an SQLite file") from None
     if identity != APPLICATION_ID:
         raise ValueError(f"a run's file must be one that gpn_bayes wrote; '{file}' is an SQLite file of something else")

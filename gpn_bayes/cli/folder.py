@@ -69,11 +69,14 @@ class ResultFolder:
                     )
             return False
         known = self._read_identity()
-        if known["key"] == run.key:
+        if known.get("key") == run.key:
             return True
+        try:
+            differences = _differences(known, run)
+        except (KeyError, TypeError, AttributeError, ValueError):  # somebody has changed the file
+            differences = "with other settings"
         raise ValueError(
-            f"nothing is overwritten; {str(self.path)!r} holds another run, {_differences(known, run)}: "
-            "choose another --out"
+            f"nothing is overwritten; {str(self.path)!r} holds another run, {differences}: choose another --out"
         )
 
     def claim(self, run: "PreparedRun", rows: int) -> None:
@@ -96,7 +99,7 @@ class ResultFolder:
     def _read_identity(self) -> dict[str, Any]:
         try:
             content = json.loads(self.identity.read_text(encoding="utf-8"))
-        except ValueError:
+        except (ValueError, RecursionError):
             content = None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise ValueError(

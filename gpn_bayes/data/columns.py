@@ -64,7 +64,7 @@ def read_column(column: pd.Series, source: Source, category: bool = False) -> Co
     if isinstance(column.dtype, pd.CategoricalDtype):
         return Column(column.cat.codes.to_numpy().astype(float), "categorical", tuple(column.cat.categories))
     if category:
-        return _categories(column)
+        return _categories(column, source)
     if pd.api.types.is_bool_dtype(column.dtype):
         return Column(column.to_numpy(dtype=float), "integer", (False, True))
     if pd.api.types.is_complex_dtype(column.dtype):
@@ -100,8 +100,12 @@ def _numbers(given: Iterable[Any], values: Floats, dtype: Any, source: Source) -
     return Column(values, "integer", tuple(int(v) for v in distinct) if len(distinct) <= MAX_INTEGER_LEVELS else None)
 
 
-def _categories(column: pd.Series) -> Column:
-    codes, levels = pd.factorize(column.astype(str), sort=True)
+def _categories(column: pd.Series, source: Source) -> Column | Problem:
+    try:
+        codes, levels = pd.factorize(column.astype(str), sort=True)
+    except UnicodeDecodeError:
+        remedy = f"{argument('drop', [source.name])} leaves it out"
+        return Problem(_KINDS_RULE, f"column {source.name!r} holds bytes that aren't text", remedy)
     return Column(codes.astype(float), "categorical", tuple(levels))
 
 
@@ -116,12 +120,19 @@ def _objects(column: pd.Series, source: Source) -> Column | Problem:
     numeric = np.array([_is_number(cell) for cell in cells])
     if numeric.all():
         whole = all(isinstance(cell, int | np.integer) for cell in cells)
-        return _numbers(cells, cells.astype(float), np.dtype(int if whole else float), source)
+        return _numbers(cells, np.array([_as_float(cell) for cell in cells]), np.dtype(int if whole else float), source)
     if numeric.any():
         return _mixed(cells, numeric, source)
     if all(isinstance(cell, _DATES) for cell in cells):
         return _dates(cells, source)
-    return _categories(column)
+    return _categories(column, source)
+
+
+def _as_float(cell: Any) -> float:
+    try:
+        return float(cell)
+    except OverflowError:  # a whole number of hundreds of digits
+        return np.inf if cell > 0 else -np.inf
 
 
 def _is_number(cell: Any) -> bool:
@@ -134,11 +145,11 @@ def _text(column: pd.Series, cells: NDArray[np.object_], source: Source) -> Colu
     """Read texts as categories, unless some of them are numbers: whole numbers in every cell are names of levels."""
     written = {text: is_number(text) for text in pd.unique(cells)}
     if not any(written.values()):
-        return _dates(cells, source) if all(map(_DATE.fullmatch, written)) else _categories(column)
+        return _dates(cells, source) if all(map(_DATE.fullmatch, written)) else _categories(column, source)
     if not all(written.values()):
         return _mixed(cells, np.array([written[text] for text in cells]), source)
     if all(map(is_whole, written)):
-        return _categories(column)
+        return _categories(column, source)
     example = next(text for text in written if not is_whole(text))
     return Problem(
         "numbers must be given as numbers",

@@ -1,9 +1,12 @@
 """Files -> rows of cells: text with any separator and encoding, and sheets of Excel."""
 
+import os
 import warnings
+import zipfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pandas as pd
 
@@ -12,6 +15,16 @@ from gpn_bayes.data.grid import Grid, read_grid
 from gpn_bayes.data.recognising import SEPARATORS, decode, find_separator, records
 
 _ZIPPED = b"PK\x03\x04"  # how an .xlsx file begins, whatever it is called
+# Excel's own limit; a file may say that a cell stands in any row, and rows before it count as empty ones.
+_MAX_SHEET_ROWS = 1 << 20
+# What a table may take in memory, whatever its file says: cells of a sheet are Python objects, others numbers.
+_MAX_SHEET_CELLS = 50_000_000
+_MAX_CELLS = 500_000_000
+# A compressed file may unpack to any size. Sheets do to ten or twenty times their own, small ones to a few megabytes.
+_MAX_UNPACKED = 2 << 30
+_MAX_RATIO = 200
+_ALWAYS_UNPACKED = 100 << 20
+_LONGEST_REASON = 300
 
 
 @dataclass(frozen=True)
@@ -49,11 +62,19 @@ def is_parquet(path: Path) -> bool:
 def read_parquet(path: Path) -> pd.DataFrame:
     """Return the table of a Parquet file."""
     with installed_by("parquet"):
-        import pyarrow  # noqa: F401 (pandas reads by it)
+        import pyarrow.parquet
     try:
-        return pd.read_parquet(path, engine="pyarrow")
-    except (OSError, ValueError) as error:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            cells = file.metadata.num_rows * file.metadata.num_columns
+            if cells <= _MAX_CELLS:
+                table = file.read(use_pandas_metadata=True)
+                table.validate(full=True)  # texts are decoded only when somebody looks at them
+                frame: pd.DataFrame = table.to_pandas()
+                frame.columns = pd.Index([str(name) for name in frame.columns])
+                return frame
+    except Exception as error:  # a broken file can lead pyarrow to any
         raise ValueError(f"{path.name} can't be read as Parquet: {_first_line(error)}") from None
+    raise ValueError(f"a table must have {_MAX_CELLS:,} cells at most; {path.name!r} has {cells:,}")
 
 
 def read_cells(path: Path, sep: str | None, encoding: str | None, sheet: str | None) -> FileTable:
@@ -109,13 +130,14 @@ def _read_excel(path: Path, sheet: str | None) -> FileTable:
         # From an open file: whether it is Excel's is seen from its content, not from its name.
         with warnings.catch_warnings(), path.open("rb") as file:
             warnings.simplefilter("ignore")  # of what it doesn't keep: styles, lists to choose from
+            _check_unpacked(file)
             book = openpyxl.load_workbook(file, read_only=True, data_only=True)
             names = [own.title for own in book.worksheets]  # and not those of charts
             chosen = _find_sheet(names, sheet)
             rows = []
             if chosen is not None:
                 book[chosen].reset_dimensions()  # some programs write wrong ones
-                rows = [[_cell(cell) for cell in row] for row in book[chosen].iter_rows(values_only=True)]
+                rows = _rows_of_sheet(book[chosen].iter_rows(values_only=True))
     except Exception as error:  # a broken file can lead openpyxl to any
         raise ValueError(f"{path.name} can't be read as an Excel file: {_first_line(error)}") from None
     if chosen is None:
@@ -123,6 +145,30 @@ def _read_excel(path: Path, sheet: str | None) -> FileTable:
         raise ValueError(f"sheet must be one of {', '.join(map(repr, names))}, or its number; {received}")
     among = f", the first of {len(names)}" if len(names) > 1 and sheet is None else ""
     return FileTable(read_grid(rows, path.name, "row"), "row", [f"sheet {chosen!r}{among}"])
+
+
+def _check_unpacked(file: IO[bytes]) -> None:
+    """Refuse a file whose parts unpack to far more than the parts of a sheet do; no part gives more than it says."""
+    with zipfile.ZipFile(file) as archive:
+        unpacked = sum(part.file_size for part in archive.infolist())
+    packed = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    most = min(max(_MAX_RATIO * packed, _ALWAYS_UNPACKED), _MAX_UNPACKED)
+    if unpacked > most:
+        raise ValueError(f"its parts must unpack to {most >> 20} MB at most; they do to {unpacked >> 20} MB")
+
+
+def _rows_of_sheet(given: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
+    rows: list[list[Any]] = []
+    cells = 0
+    for row in given:
+        cells += len(row)
+        if len(rows) == _MAX_SHEET_ROWS or cells > _MAX_SHEET_CELLS:
+            raise ValueError(
+                f"a sheet must have {_MAX_SHEET_ROWS:,} rows and {_MAX_SHEET_CELLS:,} cells at most; this one has more"
+            )
+        rows.append([_cell(cell) for cell in row])
+    return rows
 
 
 def _find_sheet(names: list[str], sheet: str | None) -> str | None:
@@ -140,4 +186,5 @@ def _cell(cell: Any) -> Any:
 
 
 def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    text = str(error).strip()
+    return text.splitlines()[0][:_LONGEST_REASON] if text else type(error).__name__

@@ -375,8 +375,15 @@ def _read_one(
     result = read_column(column, Source(name, names, table.word), name in settings.categories)
     if isinstance(result, Problem):
         return None, [*problems, result]
-    if whole and len(result.values) > 1 and (np.ptp(result.values) == 0 or result.values.std(ddof=1) == 0):
-        problems.append(Problem("every column must vary", f"column {name!r} is constant", _leaving_out(table, name)))
+    if whole and len(result.values) > 1:
+        with np.errstate(over="ignore", invalid="ignore"):
+            spread = 0.0 if np.ptp(result.values) == 0 else float(result.values.std(ddof=1))
+        if spread == 0:
+            finding = f"column {name!r} is constant"
+            problems.append(Problem("every column must vary", finding, _leaving_out(table, name)))
+        elif not np.isfinite(spread):
+            finding = f"column {name!r} holds numbers up to {np.abs(result.values).max():g}"
+            problems.append(Problem("every column's variance must be a number", finding, "measure it in another unit"))
     return result, problems
 
 

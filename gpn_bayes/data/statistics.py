@@ -181,7 +181,7 @@ class SufficientStatistics:
                     raise ValueError
             with np.load(path, allow_pickle=False) as content:
                 expected = _PARTS | (_NOISE_PARTS if _NOISE_PARTS.keys() & set(content.files) else {})
-                parts = {part: content[part] for part in expected}
+                parts = {part: np.asarray(content[part]) for part in expected}
         except (OSError, TypeError, ValueError, KeyError, EOFError, MemoryError, NotImplementedError, *_BAD_FILES):
             raise ValueError(f"{Path(path).name} can't be read as statistics: n, mean, cov and names") from None
         for part, (kinds, dimensions) in expected.items():

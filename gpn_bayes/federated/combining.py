@@ -79,9 +79,20 @@ class RoundSum:
             self._settle()
 
     def total(self) -> dict[str, Floats]:
-        """Return the sums over all clients, by name of the array."""
+        """Return the sums over all clients, by name of the array.
+
+        Raises
+        ------
+        ValueError
+            If a sum is too large for a number.
+        """
         answers = [self._values[client] for client in self.plan.clients]
-        return {name: self._add([values[name] for values in answers]) for name in answers[0]}
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = {name: self._add([values[name] for values in answers]) for name in answers[0]}
+        for name, values in sums.items():
+            if not np.isfinite(values).all():
+                raise ValueError(f"sums over clients must be finite; that of {name!r} isn't")
+        return sums
 
     def _add(self, summands: list[np.ndarray]) -> Floats:
         if not self.plan.secure:

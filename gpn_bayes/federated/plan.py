@@ -3,7 +3,7 @@
 import hashlib
 import json
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -41,10 +41,15 @@ class Plan:
 
     def __post_init__(self) -> None:
         """Refuse plans that can't be carried out."""
+        texts = (self.run, self.program, self.settings, *self.variables, *self.clients)
+        if not all(isinstance(text, str) for text in texts) or not isinstance(self.secure, bool):
+            raise ValueError("a plan must be made of texts and a truth value; received something else")
         if len(self.settings) > _MAX_SETTINGS:
             raise ValueError(
                 f"a program's settings must have {_MAX_SETTINGS} characters at most; received {len(self.settings)}"
             )
+        if len(set(self.variables)) < len(self.variables):
+            raise ValueError("variables must have different names; received one twice")
         if len(set(self.clients)) < len(self.clients):
             raise ValueError(f"clients must have different names; received {', '.join(self.clients)}")
         if self.secure and len(self.clients) < FEWEST:
@@ -67,6 +72,8 @@ class Plan:
             options = None
         if not isinstance(options, dict):
             raise ValueError("a program's settings must be a JSON object; received something else")
+        if not all(name.isprintable() for name in options):
+            raise ValueError("the names of a program's settings must be printable; received one that isn't")
         return options
 
     def to_json(self) -> str:
@@ -75,9 +82,22 @@ class Plan:
 
     @classmethod
     def from_json(cls, text: str) -> "Plan":
-        """Return the plan that `to_json` wrote."""
-        content: dict[str, Any] = json.loads(text)
-        return cls(**content | {name: tuple(content[name]) for name in ("variables", "clients")})
+        """Return the plan that `to_json` wrote.
+
+        Examples
+        --------
+        >>> Plan.from_json("[]")
+        Traceback (most recent call last):
+        ValueError: a plan must be one that a run wrote; received another text
+        """
+        try:
+            content: dict[str, Any] = json.loads(text)
+            content |= {name: tuple(content[name]) for name in ("variables", "clients")}
+        except (ValueError, RecursionError, TypeError, KeyError):
+            content = {}
+        if content.keys() != {field.name for field in fields(cls)}:
+            raise ValueError("a plan must be one that a run wrote; received another text")
+        return cls(**content)
 
 
 def warn_of_few(clients: int, stacklevel: int = 3) -> None:

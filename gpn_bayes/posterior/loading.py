@@ -12,7 +12,7 @@ from gpn_bayes import graphs
 from gpn_bayes._util.types import Words
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.data.reading import check_names
-from gpn_bayes.posterior import stored_data
+from gpn_bayes.posterior import file_probe, stored_data
 from gpn_bayes.posterior.exact import ExactAnswers
 from gpn_bayes.posterior.export import FORMAT
 from gpn_bayes.posterior.graph_posterior import GraphPosterior
@@ -60,7 +60,8 @@ def load(path: str | os.PathLike[str]) -> GraphPosterior:
     if not source.is_file():
         raise ValueError(f"the posterior's file must exist; {str(source)!r} is not a file")
     try:
-        with xr.open_datatree(source, engine="h5netcdf") as tree:
+        file_probe.check_file(source)
+        with xr.open_datatree(source, engine="h5netcdf", phony_dims="sort") as tree:
             tree.load()
     except _UNREADABLE as error:
         raise ValueError(f"{source.name!r} can't be read as a netCDF file: {error}".splitlines()[0]) from None

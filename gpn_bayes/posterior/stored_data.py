@@ -59,10 +59,14 @@ def from_tree(
             epsilon, delta = (float(group.attrs[name]) for name in ("epsilon", "delta"))
             noise = PrivacyNoise(epsilon, delta, group["noise_sd"].to_numpy())
         mean, cov = group["mean"].to_numpy(), group["cov"].to_numpy()
+        if mean.dtype.kind not in "iuf" or cov.dtype.kind not in "iuf":
+            raise ValueError("its statistics are no numbers")
         data = SufficientStatistics(int(group.attrs["n"]), mean, cov, names, noise)
     elif _ROWS in tree:
         group = tree[_ROWS]
         values = group["value"].to_numpy()
+        if values.dtype.kind not in "biuf" or values.ndim != 2:
+            raise ValueError("its data are no table of numbers")
         values.setflags(write=False)
         levels = (None if known is None else tuple(known) for known in json.loads(group.attrs["levels"]))
         interventions = None

@@ -112,25 +112,26 @@ class CheckpointStore:
         ValueError
             If what the file holds can't have been saved.
         """
-        row = self.connection.execute(
-            "SELECT n_blocks, layout, state, rng_state FROM checkpoints WHERE run_key = ? AND chain = ?",
-            (run_key, chain),
-        ).fetchone()
-        if row is None:
-            return None
-        n_blocks, layout, state, rng_state = row
-        blocks = self.connection.execute(
-            "SELECT layout, draws FROM blocks WHERE run_key = ? AND chain = ? ORDER BY block",
-            (run_key, chain),
-        )
-        try:
-            unpacked = [_unpack(*block) for block in blocks]
-            parts = [draws for draws in unpacked if draws]
-            joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
-            found = Checkpoint(n_blocks, joined, _unpack(layout, state), _rng_from_json(rng_state))
-        except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError, MemoryError):
-            require(False, "arrays that can't be read")
-            raise
+        with sqlite.reading(self.connection):
+            row = self.connection.execute(
+                "SELECT n_blocks, layout, state, rng_state FROM checkpoints WHERE run_key = ? AND chain = ?",
+                (run_key, chain),
+            ).fetchone()
+            if row is None:
+                return None
+            n_blocks, layout, state, rng_state = row
+            blocks = self.connection.execute(
+                "SELECT layout, draws FROM blocks WHERE run_key = ? AND chain = ? ORDER BY block",
+                (run_key, chain),
+            )
+            try:
+                unpacked = [_unpack(*block) for block in blocks]
+                parts = [draws for draws in unpacked if draws]
+                joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
+                found = Checkpoint(n_blocks, joined, _unpack(layout, state), _rng_from_json(rng_state))
+            except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError, MemoryError):
+                require(False, "arrays that can't be read")
+                raise
         require(n_blocks == len(unpacked) and all(part.keys() == joined.keys() for part in parts), "blocks of draws")
         return found
 

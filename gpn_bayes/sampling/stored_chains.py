@@ -94,7 +94,8 @@ def checked_partition(tables: ScoreTables, state: Arrays) -> PartitionState:
     given = PartitionState(state["ints"].copy(), state["score"].copy())
     depth = given.ints[BLOCK, :n].copy()
     blocks = int(given.ints[COUNT, 0])
-    require(np.array_equal(np.unique(depth), np.arange(blocks)), "the partition of a chain")
+    # How many there are is looked at first: their numbers might not fit into memory.
+    require(0 < blocks <= n and np.array_equal(np.unique(depth), np.arange(blocks)), "the partition of a chain")
     true = partition_from_depths(tables, depth)
     order = given.ints[ORDER, :n]
     require(np.array_equal(np.sort(order), np.arange(n)), "the partition of a chain")

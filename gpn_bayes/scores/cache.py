@@ -36,6 +36,7 @@ MIN_BATCHES = 256
 # The target score, and the proposal score that DAGs are drawn under.
 TABLES = ("scores", "proposal_scores")
 
+_SHOWN = 80  # characters of what a file says
 _SCHEMA = """CREATE TABLE IF NOT EXISTS {table} (
     node TEXT, parents TEXT, value REAL NOT NULL, error REAL, k_hat REAL, status TEXT NOT NULL,
     PRIMARY KEY (node, parents)) WITHOUT ROWID"""
@@ -333,15 +334,14 @@ class ScoreCache:
                 parents = sets.get(text)
                 if parents is None:
                     parents = sets[text] = tuple(sorted(index[name] for name in json.loads(text)))
-                self._records[index[node]][parents] = ScoreRecord(
-                    value,
-                    math.nan if error is None else error,  # SQLite stores nan as NULL
-                    math.nan if k_hat is None else k_hat,
-                    sys.intern(status),
-                )
-        except (sqlite3.DatabaseError, KeyError, ValueError) as problem:
+                # SQLite stores nan as NULL, and takes a text or bytes for a number if it is given them.
+                numbers = (value, math.nan if error is None else error, math.nan if k_hat is None else k_hat)
+                if not (all(type(number) is float for number in numbers) and value < math.inf):
+                    raise ValueError(f"the score of {node!r} given {text}")
+                self._records[index[node]][self._key(index[node], parents)] = ScoreRecord(*numbers, sys.intern(status))
+        except (sqlite3.DatabaseError, KeyError, ValueError, TypeError, RecursionError) as problem:
             raise ValueError(
-                f"a score file must be intact; '{sqlite.file_of(connection)}' is damaged: {problem!r}"
+                f"a score file must be intact; '{sqlite.file_of(connection)}' is damaged: {repr(problem)[:_SHOWN]}"
             ) from problem
 
 
@@ -350,7 +350,8 @@ def _adopt(connection: sqlite3.Connection, scorer: "Scorer", table: str) -> None
     data = {"data_fingerprint": scorer.data_fingerprint, "names": json.dumps(scorer.names, ensure_ascii=False)}
     score = {"score_fingerprint": scorer.score_fingerprint, "label": scorer.label}
     prefix = "" if table == "scores" else f"{table}:"
-    theirs = dict(connection.execute("SELECT key, value FROM meta").fetchall())
+    with sqlite.reading(connection):
+        theirs = dict(connection.execute("SELECT key, value FROM meta").fetchall())
     other_data = any(theirs.get(key, value) != value for key, value in data.items())
     known = {key: theirs.get(f"{prefix}{key}") for key in score}
     other_score = known["score_fingerprint"] not in (None, scorer.score_fingerprint)
@@ -369,7 +370,12 @@ def _adopt(connection: sqlite3.Connection, scorer: "Scorer", table: str) -> None
 
 
 def _summary(meta: dict[str, str]) -> str:
-    return f"{meta['label']} on {len(json.loads(meta['names']))} variables (data {meta['data_fingerprint'][:8]})"
+    try:
+        variables = f"{len(json.loads(meta['names']))} variables"
+    except (KeyError, ValueError, TypeError, RecursionError):
+        variables = "unknown variables"
+    label = " ".join(str(meta["label"]).split())[:_SHOWN]
+    return f"{label} on {variables} (data {str(meta.get('data_fingerprint'))[:8]})"
 
 
 def _checked_records(

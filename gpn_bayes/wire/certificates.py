@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -191,14 +192,14 @@ def read_identity(certificate: Path, key: Path) -> Identity:
     ValueError
         If a file is missing or holds something else, or the two don't belong together.
     """
-    loaded = read_certificate(certificate)
+    loaded, content = read_certificate(certificate), _read(key)
     try:
-        private = load_pem_private_key(_read(key), password=None)
-    except (ValueError, TypeError):
+        private = load_pem_private_key(content, password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
         raise ValueError(f"a key must be a PEM file without a password; {str(key)!r} isn't") from None
     if not isinstance(private, ec.EllipticCurvePrivateKey):
         raise ValueError(f"a key must be one of an elliptic curve; that in {str(key)!r} isn't")
-    if private.public_key() != loaded.public_key():
+    if private.public_key() != _public_key(loaded):
         raise ValueError(f"a key must belong to its certificate; {str(key)!r} doesn't belong to {str(certificate)!r}")
     return Identity(loaded, private)
 
@@ -215,7 +216,18 @@ def read_certificate(path: Path) -> x509.Certificate:
 
 def common_name(certificate: x509.Certificate | x509.CertificateSigningRequest) -> str:
     """Return the name a certificate was, or is to be, made out to."""
-    return str(certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value)
+    try:
+        return str(certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value)
+    except (ValueError, IndexError):
+        raise ValueError("a certificate must be made out to a name; this one isn't") from None
+
+
+def _public_key(certificate: x509.Certificate) -> object:
+    """Return the key of a certificate; None if it is of an unknown kind."""
+    try:
+        return certificate.public_key()
+    except (ValueError, UnsupportedAlgorithm):
+        return None
 
 
 def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
@@ -223,9 +235,14 @@ def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _read(path: Path) -> bytes:
-    if not path.is_file():
-        raise ValueError(f"the files of certificates and keys must exist; {str(path)!r} is not a file")
-    return path.read_bytes()
+    try:
+        return path.read_bytes() if path.is_file() else _absent(path)
+    except OSError:  # as of a name that is too long
+        return _absent(path)
+
+
+def _absent(path: Path) -> NoReturn:
+    raise ValueError(f"the files of certificates and keys must exist; {str(path)!r} is not a file") from None
 
 
 def _distinguished(name: str) -> x509.Name:

@@ -139,8 +139,15 @@ class BoundedParticipant(Participant):
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go on from there."""
-        self._rounds = int(state["rounds"])
-        self._rho, self._last_rho = (float(rho) for rho in state["rhos"])
+        rounds, rhos = state.get("rounds"), state.get("rhos")
+        if (
+            (rounds is None or rounds.shape != () or rounds.dtype.kind != "i")
+            or (rhos is None or rhos.shape != (2,) or rhos.dtype != float)
+            or not (-1 <= rounds <= self._most and (rhos > 0).all())
+        ):
+            raise ValueError("a client's place in a run must be as it was saved; received another")
+        self._rounds = int(rounds)
+        self._rho, self._last_rho = (float(rho) for rho in rhos)
         self._public = {name.removeprefix("public "): state[name] for name in state if name.startswith("public ")}
         self._participant.restore(
             {name.removeprefix("own "): value for name, value in state.items() if name.startswith("own ")}

@@ -49,6 +49,16 @@ class ConsensusParticipant(Participant):
         if task != ROUND:
             return about_rows(self._count, self._means if self._shared_intercepts else None)
         given = read_round(values, self._multipliers.shape, self._means, self._shared_intercepts)
+        try:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                answer = self._next(given)
+        except np.linalg.LinAlgError:
+            answer = {}
+        if not answer or not all(np.isfinite(array).all() for array in answer.values()):
+            raise ValueError("a round's values must lead to finite parameters; these don't")
+        return answer
+
+    def _next(self, given: RoundTask) -> dict[str, np.ndarray]:
         distance, start = 0.0, given.shared
         if self._own.size:
             gap = self._own - given.shared
@@ -67,8 +77,12 @@ class ConsensusParticipant(Participant):
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Take over B and beta."""
-        self._own = np.array(state["own"], dtype=float)
-        self._multipliers = np.array(state["multipliers"], dtype=float)
+        shape = self._multipliers.shape
+        own, multipliers = state.get("own"), state.get("multipliers")
+        for array, shapes in ((own, ((0,), shape)), (multipliers, (shape,))):
+            if array is None or array.shape not in shapes or array.dtype != float or not np.isfinite(array).all():
+                raise ValueError("a client's parameters must be as they were saved; received others")
+        self._own, self._multipliers = np.array(own), np.array(multipliers)
 
 
 class LinearParticipant(ConsensusParticipant):

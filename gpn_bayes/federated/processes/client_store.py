@@ -4,13 +4,16 @@ import glob
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
+
+from google.protobuf.message import DecodeError
 
 from gpn_bayes._util import sqlite
 from gpn_bayes.federated.packing import pack, unpack
 from gpn_bayes.federated.plan import Plan
 from gpn_bayes.federated.processes.translation import keys_from_message, keys_to_message
 from gpn_bayes.federated.session import ClientSession
+from gpn_bayes.secure.key_exchange import SignedKey
 from gpn_bayes.secure.link import ProtocolError
 from gpn_bayes.wire import federation_pb2 as messages
 
@@ -53,10 +56,11 @@ class ClientStore:
 
     def earlier_run(self, data_fingerprint: str, program: str, run: str) -> str | None:
         """Return another run in which this table was already summed by this program, if there is one."""
-        row = self._connection.execute(
-            "SELECT run FROM ledger WHERE data_fingerprint = ? AND program = ? AND run <> ? LIMIT 1",
-            (data_fingerprint, program, run),
-        ).fetchone()
+        with sqlite.reading(self._connection):
+            row = self._connection.execute(
+                "SELECT run FROM ledger WHERE data_fingerprint = ? AND program = ? AND run <> ? LIMIT 1",
+                (data_fingerprint, program, run),
+            ).fetchone()
         return None if row is None else row[0]
 
     def save(self, session: ClientSession, data_fingerprint: str) -> None:
@@ -93,11 +97,12 @@ class ClientStore:
         ValueError
             If the table is another than when the client joined.
         """
-        row = self._connection.execute(
-            "SELECT plan, data_fingerprint, finished, private_key, keys, round, request, answer, state "
-            "FROM sessions WHERE run = ?",
-            (plan.run,),
-        ).fetchone()
+        with sqlite.reading(self._connection):
+            row = self._connection.execute(
+                "SELECT plan, data_fingerprint, finished, private_key, keys, round, request, answer, state "
+                "FROM sessions WHERE run = ?",
+                (plan.run,),
+            ).fetchone()
         if row is None:
             return None
         known, known_data, finished, private_key, keys, round_number, transcript, answer, state = row
@@ -107,9 +112,9 @@ class ClientStore:
             raise ValueError("a client's table must stay the same during a run; received another")
         if finished:
             raise ProtocolError("this run is over for this client; start a new one")
+        signed_keys = _checked_keys(private_key, keys, round_number, transcript, answer)
         session = ClientSession(plan, client, make_participant(), private_key)
         session.participant.restore(unpack(state))
-        signed_keys = keys_from_message(messages.Keys.FromString(keys))
         if signed_keys:
             session.accept_keys(signed_keys, fingerprints)
         session.last_round, session.transcript, session.last_answer = round_number, transcript, answer
@@ -131,3 +136,16 @@ class ClientStore:
     def __exit__(self, *exception: object) -> None:
         """Close the store, whatever happened."""
         self.close()
+
+
+def _checked_keys(private_key: Any, keys: Any, round_number: Any, transcript: Any, answer: Any) -> list[SignedKey]:
+    """Return the keys of a session that was saved; refuse it if it can't have been."""
+    sound = all(isinstance(value, bytes) and len(value) == 32 for value in (private_key, transcript))
+    sound = sound and isinstance(round_number, int) and round_number >= -1
+    try:
+        if sound:
+            messages.Answer.FromString(answer)
+            return keys_from_message(messages.Keys.FromString(keys))
+    except (DecodeError, TypeError):
+        pass
+    raise ValueError("a client's file must be as it was written; this one is damaged: start a new run")

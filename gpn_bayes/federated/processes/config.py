@@ -100,7 +100,7 @@ def read_coordinator(path: Path) -> CoordinatorConfig:
         out=path.parent / content.take("out", str),
         variables=tuple(variables),
         secure=content.take("secure", bool, True),
-        settings=content.take("settings", dict, {}),
+        settings=_settings(content),
         credentials=_credentials(content, {}),
         limits=_limits(content),
         posterior=content.take("posterior", dict, None),
@@ -168,7 +168,7 @@ class _Content:
             raise ValueError(f"the configuration file must exist; {str(path)!r} is not a file")
         try:
             self._entries = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"{path.name} can't be read as TOML: {error}") from None
 
     def take(self, name: str, kind: type, default: Any = ...) -> Any:
@@ -234,6 +234,15 @@ def _fingerprints(content: _Content) -> dict[str, str]:
     if len(set(clients.values())) < len(clients):
         raise ValueError(f"{content.path.name}: clients must have different certificates; two have the same")
     return dict(clients)
+
+
+def _settings(content: _Content) -> dict[str, Any]:
+    settings: dict[str, Any] = content.take("settings", dict, {})
+    try:
+        json.dumps(settings)
+    except TypeError:
+        raise ValueError(f"{content.path.name}: settings must be texts, numbers or lists; received a date") from None
+    return settings
 
 
 def _fewest(content: _Content, clients: int) -> int | None:

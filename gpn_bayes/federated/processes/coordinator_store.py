@@ -32,7 +32,8 @@ class CoordinatorStore:
 
     def plan(self) -> Plan | None:
         """Return the run's plan; None if there is none yet."""
-        row = self._connection.execute("SELECT plan FROM plan").fetchone()
+        with sqlite.reading(self._connection):
+            row = self._connection.execute("SELECT plan FROM plan").fetchone()
         return None if row is None else Plan.from_json(row[0])
 
     def start(self, plan: Plan) -> None:
@@ -42,7 +43,8 @@ class CoordinatorStore:
 
     def ended(self) -> bool:
         """Return whether the clients know that the run is over."""
-        return bool(self._connection.execute("SELECT ended FROM plan").fetchone()[0])
+        with sqlite.reading(self._connection):
+            return bool(self._connection.execute("SELECT coalesce(max(ended), 0) FROM plan").fetchone()[0])
 
     def end(self) -> None:
         """Record that the clients know that the run is over."""
@@ -51,7 +53,8 @@ class CoordinatorStore:
 
     def announcements(self) -> dict[str, bytes]:
         """Return the clients' announcements, by name."""
-        return dict(self._connection.execute("SELECT client, announcement FROM announcements"))
+        with sqlite.reading(self._connection):
+            return dict(self._connection.execute("SELECT client, announcement FROM announcements"))
 
     def save_announcements(self, announcements: Mapping[str, bytes]) -> None:
         """Write down the announcements of all clients."""
@@ -66,7 +69,8 @@ class CoordinatorStore:
         ValueError
             If the clients were asked something else in that round.
         """
-        row = self._connection.execute("SELECT request, sums FROM rounds WHERE round = ?", (number,)).fetchone()
+        with sqlite.reading(self._connection):
+            row = self._connection.execute("SELECT request, sums FROM rounds WHERE round = ?", (number,)).fetchone()
         if row is None:
             return None
         if row[0] != request:

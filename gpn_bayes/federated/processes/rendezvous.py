@@ -5,6 +5,8 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 
+from google.protobuf.message import DecodeError
+
 from gpn_bayes.federated.combining import RoundSum
 from gpn_bayes.federated.plan import Plan
 from gpn_bayes.federated.processes.translation import key_from_message, plan_to_message, task_to_message
@@ -23,6 +25,13 @@ _REASONS = {
     messages.ANSWER: "it could give no answer, and has left the run",
 }
 _FAREWELL = 10.0  # seconds that clients have to hear that a run is over
+
+
+def _known(data: bytes) -> messages.Announcement:
+    try:
+        return messages.Announcement.FromString(data)
+    except (DecodeError, TypeError):
+        raise ValueError("clients' keys must be as they were saved; one is damaged: start a new run") from None
 
 
 class Rendezvous:
@@ -49,7 +58,7 @@ class Rendezvous:
         self._fingerprints = fingerprints
         self._limits = limits
         self._changed = threading.Condition()
-        self._announcements = {client: messages.Announcement.FromString(data) for client, data in announcements.items()}
+        self._announcements = {client: _known(data) for client, data in announcements.items()}
         self._published = set(self._announcements) >= set(plan.clients)
         self._round: RoundSum | None = None
         self._task = messages.Task()
