@@ -231,6 +231,62 @@ def test_discrete_scores_of_another_program():
     assert pooled.total(edges) == pytest.approx(given["pooled_total"], abs=1e-6)
 
 
+# Equivalence
+
+
+def classes_of(targets):
+    """Return the DAGs of four variables by what an interventional class has in common, as its definition says."""
+    classes = {}
+    for dag in graphs.enumerate_dags(4):
+        joined = dag | dag.T
+        colliders = tuple(
+            (i, k, j)
+            for k in range(4)
+            for i in range(4)
+            for j in range(i)
+            if dag[i, k] and dag[j, k] and not joined[i, j]
+        )
+        told = tuple((i, j) for i, j in np.argwhere(dag).tolist() if any((i in own) != (j in own) for own in targets))
+        classes.setdefault((joined.tobytes(), colliders, told), []).append(dag)
+    return list(classes.values())
+
+
+@pytest.mark.parametrize(
+    "targets", [[], [[0]], [[1], [2]], [[0, 1]], [[0, 1], [2]], [[0, 1, 2, 3]], [[0], [1], [2], [3]]]
+)
+def test_essential_graphs_are_those_of_whole_classes(targets):
+    for members in classes_of(targets):
+        union = np.bitwise_or.reduce(np.array(members), axis=0)
+        found = graphs.interventional_cpdag(np.array(members), targets)
+        assert (found == union).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("score", ["bge", "bdeu"])
+def test_members_of_a_class_score_alike_and_others_do_not(score, kind):
+    table, targets = experiments(rows=120)
+    scorer = scores.by_name(score).bind(
+        levels_of(table) if score == "bdeu" else table, targets=targets, intervention=kind
+    )
+    classes = classes_of(scorer.targets)
+    spread = [np.ptp([scorer.total(dag) for dag in members]) for members in classes]
+    assert max(spread) < 1e-8
+    assert len({round(scorer.total(members[0]), 6) for members in classes}) == len(classes)
+
+
+def test_experiments_direct_edges_of_the_posterior():
+    table, targets = experiments()
+    settings = {"draws": 50, "random_seed": 1, "progressbar": False}
+    pooled = gpn.sample(table, "bge", **settings).cpdag_edges()
+    told = gpn.sample(table, "bge", targets=targets, **settings)
+    assert pooled["undirected"].sum() > 0.5
+    # b is a target without any other, d once without c; so all edges at b and d are told.
+    edges = told.cpdag_edges().set_index(["parent", "child"])
+    assert edges.loc[[pair for pair in edges.index if set(pair) & {"b", "d"}], "undirected"].max() == 0
+    text = str(told.diagnostics())
+    assert "Directions within an interventional equivalence class" in text and "Markov equivalence class" not in text
+
+
 # Posteriors
 
 
@@ -248,7 +304,14 @@ def test_posteriors_are_those_of_all_dags(score, kind):
         table, score, targets=targets, intervention=kind, reweight=None, draws=20, random_seed=1, progressbar=False
     )
     np.testing.assert_allclose(post.edge_probabilities(), expected, atol=1e-8)
-    assert post.settings["interventions"] == {"kind": kind, "targets": {"b": 10, "c": 10, "d": 20}}
+    assert post.settings["interventions"] == {
+        "kind": kind,
+        "experiments": [
+            {"targets": ["b"], "rows": 10},
+            {"targets": ["c", "d"], "rows": 10},
+            {"targets": ["d"], "rows": 10},
+        ],
+    }
 
 
 def test_mcmc_and_reweighting_take_groups_too():

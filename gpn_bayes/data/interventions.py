@@ -80,6 +80,12 @@ class Interventions:
         targets.setflags(write=False)
         return cls(targets, kind)
 
+    def experiments(self) -> list[tuple[list[int], int]]:
+        """Return the targets of each experiment, and its number of rows; not of rows that were only observed."""
+        patterns, counts = np.unique(self.targets, axis=0, return_counts=True)
+        found = [(np.flatnonzero(own).tolist(), int(rows)) for own, rows in zip(patterns, counts, strict=True)]
+        return sorted((places, rows) for places, rows in found if places)
+
     def rows_by_group(self, node: int) -> list[np.ndarray]:
         """Return the rows of each group whose scores add up to the score of a node.
 

@@ -14,6 +14,7 @@ from gpn_bayes.graphs.counting import (
     enumerate_dags,
     log_linear_extensions,
 )
+from gpn_bayes.graphs.equivalence import interventional_cpdag
 from gpn_bayes.graphs.packing import edge_shares, pack, parents_of, unpack, unpack_in_parts
 from gpn_bayes.graphs.structure import (
     ancestors,
@@ -34,6 +35,7 @@ __all__ = [
     "edge_shares",
     "enumerate_dags",
     "graph_names",
+    "interventional_cpdag",
     "is_acyclic",
     "log_linear_extensions",
     "markov_blankets",

@@ -6,13 +6,15 @@ the same arrows, and with no collider between unjoined parents that it does not 
 """
 
 import math
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpn_bayes import graphs
 from gpn_bayes._util.types import Adjacency, Bools
+from gpn_bayes.graphs.adjacency import as_stack
+from gpn_bayes.graphs.structure import as_dags, cpdag
 
 
 class Closure(NamedTuple):
@@ -41,7 +43,7 @@ def meek_closure(pdag: NDArray[Any]) -> Closure:
     >>> meek_closure(np.array([[0, 1, 0], [0, 0, 1], [0, 1, 0]])).pdag.tolist()
     [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
     """
-    closed = graphs.as_stack(pdag).astype(bool)
+    closed = as_stack(pdag).astype(bool)
     clashing = np.zeros_like(closed)
     while True:
         wanted = _directed_by_rules(closed) & ~clashing
@@ -53,6 +55,45 @@ def meek_closure(pdag: NDArray[Any]) -> Closure:
         closed = closed & ~wanted.T
     pairs = [(i, j) for i, j in np.argwhere(np.triu(clashing)).tolist()]
     return Closure(closed.astype(np.int8), pairs)
+
+
+def interventional_cpdag(adjacency: Any, targets: Collection[Collection[int]]) -> Adjacency:
+    """Return the interventional essential graph of a DAG, or of each of a stack (..., n, n).
+
+    An experiment that changes one end of an edge and not the other tells its direction, and with it maybe those of
+    others (Hauser & Bühlmann 2012). That is so whether targets were set or their mechanism changed, provided that each
+    variable was only observed in some rows.
+
+    Parameters
+    ----------
+    adjacency : array
+        The DAG.
+    targets : collection of collections of int
+        The variables that each experiment changed.
+
+    Returns
+    -------
+    ndarray of int8
+        As `gpn_bayes.graphs.cpdag`.
+
+    Examples
+    --------
+    >>> chain = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
+    >>> interventional_cpdag(chain, [[2]]).tolist()
+    [[0, 1, 0], [1, 0, 1], [0, 0, 0]]
+    >>> interventional_cpdag(chain, [[1]]).tolist() == chain.tolist()
+    True
+    """
+    stack = as_dags(adjacency)
+    n = stack.shape[-1]
+    told = np.zeros((n, n), dtype=bool)
+    for experiment in targets:
+        changed = np.isin(np.arange(n), list(experiment))
+        told |= changed[:, None] != changed[None, :]
+    known: Adjacency = np.where(told, stack, cpdag(stack))
+    flat = known.reshape(-1, n, n)
+    closed = [meek_closure(graph).pdag for graph in flat]
+    return np.array(closed, dtype=np.int8).reshape(stack.shape)
 
 
 def _directed_by_rules(graph: Bools) -> Bools:
@@ -86,7 +127,7 @@ def consistent_extension(pdag: NDArray[Any]) -> Adjacency | None:
     >>> consistent_extension(square) is None
     True
     """
-    dag = graphs.as_stack(pdag).copy()
+    dag = as_stack(pdag).copy()
     left = np.ones(len(dag), dtype=bool)
     while left.any():
         sink = next((int(i) for i in np.flatnonzero(left) if _cost_as_sink(dag, left, int(i)) == (0, 0)), None)
@@ -108,7 +149,7 @@ def nearest_dag(pdag: NDArray[Any], rng: np.random.Generator) -> Adjacency:
     >>> int(nearest_dag(square, np.random.default_rng(1)).sum())
     4
     """
-    dag = graphs.as_stack(pdag).copy()
+    dag = as_stack(pdag).copy()
     left = np.ones(len(dag), dtype=bool)
     while left.any():
         costs = {int(i): _cost_as_sink(dag, left, int(i)) for i in np.flatnonzero(left)}
@@ -173,8 +214,8 @@ def _members(pdag: NDArray[Any]) -> "_Members | None":
     extension = consistent_extension(pdag)
     if extension is None:
         return None
-    given = graphs.as_stack(pdag) == 1
-    return _Members(graphs.cpdag(extension) == 1, given & ~given.T)
+    given = as_stack(pdag) == 1
+    return _Members(cpdag(extension) == 1, given & ~given.T)
 
 
 Nodes = tuple[int, ...]

@@ -91,6 +91,11 @@ class GraphPosterior(GraphQueries, DrawPictures):
 
     # The draws and their weights
 
+    @property
+    def _target_sets(self) -> list[list[int]]:
+        known = self.settings.get("interventions") or {"experiments": []}
+        return [[self._index(name) for name in one["targets"]] for one in known["experiments"]]
+
     @cached_property
     def weights(self) -> Floats:
         """The weight of each draw, of mean one; all alike where `log_weights` is None."""

@@ -37,6 +37,11 @@ class GraphQueries(EdgePictures, ABC):
     def _moments(self, features_of: Callable[[np.ndarray], np.ndarray]) -> Moments:
         """Return the means of features of a stack of DAGs, as arrays over the features."""
 
+    @property
+    def _target_sets(self) -> list[list[int]]:
+        """The variables that each experiment changed; none where all rows were only observed."""
+        return []
+
     @cached_property
     def _edge_moments(self) -> Moments:
         return self._drawn_edge_moments()
@@ -292,6 +297,8 @@ class GraphQueries(EdgePictures, ABC):
     def cpdag_edges(self) -> pd.DataFrame:
         """Return how often each pair is joined in the equivalence class of the drawn DAG, and how.
 
+        Where rows have targets of interventions, classes are smaller: see `gpn_bayes.graphs.interventional_cpdag`.
+
         Returns
         -------
         DataFrame
@@ -311,7 +318,8 @@ class GraphQueries(EdgePictures, ABC):
         """
 
         def classes(dags: np.ndarray) -> np.ndarray:
-            both = graphs.cpdag(dags)
+            targets = self._target_sets
+            both = graphs.interventional_cpdag(dags, targets) if targets else graphs.cpdag(dags)
             back = np.swapaxes(both, -1, -2)
             return np.stack([both & ~back & 1, both & back], axis=1)
 

@@ -18,8 +18,8 @@ from gpn_bayes.sampling.chain_kinds import MOVES
 from gpn_bayes.sampling.prepared_run import PreparedRun
 from gpn_bayes.sampling.reweighting import Reweighted, errors_of, poor_scores
 from gpn_bayes.sampling.run_chains import Draws
-from gpn_bayes.scores.assumptions import EQUIVALENCE
-from gpn_bayes.scores.base import Scorer
+from gpn_bayes.scores.assumptions import EQUIVALENCE, EQUIVALENCE_OF_EXPERIMENTS
+from gpn_bayes.scores.base import GroupedScorer, Scorer
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.recorded import as_setting
@@ -128,9 +128,12 @@ def _noise(data: Dataset | SufficientStatistics) -> list[str]:
 
 def _open_directions(scorer: Scorer, adjacency: np.ndarray) -> list[str]:
     """Return in words which directions of a network no data can tell, for scores that don't tell them."""
-    if not set(EQUIVALENCE) <= set(scorer.assumptions):
+    if isinstance(scorer, GroupedScorer) and set(EQUIVALENCE_OF_EXPERIMENTS) <= set(scorer.assumptions):
+        pattern = graphs.interventional_cpdag(adjacency, scorer.targets)
+    elif set(EQUIVALENCE) <= set(scorer.assumptions):
+        pattern = graphs.cpdag(adjacency)
+    else:
         return []
-    pattern = graphs.cpdag(adjacency)
     undirected = np.argwhere(np.triu(pattern & pattern.T)).tolist()
     if not undirected:
         return []

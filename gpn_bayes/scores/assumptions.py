@@ -10,6 +10,14 @@ EQUIVALENCE = (
     "Directions within a Markov equivalence class are not identifiable from the data: networks that join the same "
     "pairs and have the same colliders (a -> c <- b, with a and b not joined) have the same score.",
 )
+EQUIVALENCE_OF_EXPERIMENTS = (
+    "Directions within an interventional equivalence class are not identifiable from the data: an edge's direction is "
+    "told by an experiment that changed one of its ends and not the other, or follows from colliders and such edges.",
+)
+EXPERIMENTS = {
+    "perfect": "Experiments set their targets and nothing else: in those rows a target doesn't depend on its parents.",
+    "soft": "Experiments changed how their targets depend on their parents, and nothing else.",
+}
 SMOOTH = "Every variable is a smooth function of its parents plus normal noise."
 ADDITIVE = "The effects of parents are additive: no parent changes the effect of another."
 PAIRWISE = "The effects of parents and of pairs of parents are additive."

@@ -13,13 +13,9 @@ from gpn_bayes import graphs
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Dataset, read_data
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES, members_of
+from gpn_bayes.scores.assumptions import EQUIVALENCE, EQUIVALENCE_OF_EXPERIMENTS, EXPERIMENTS
 
 Node = str | int
-# What rows of experiments let readers of the answers assume, besides.
-_EXPERIMENTS = {
-    "perfect": "Experiments set their targets and nothing else: in those rows a target doesn't depend on its parents.",
-    "soft": "Experiments changed how their targets depend on their parents, and nothing else.",
-}
 
 
 class ScoreBatch(NamedTuple):
@@ -467,7 +463,11 @@ class GroupedScorer(Scorer):
         self.closed_form = first.closed_form
         self.discrete = first.discrete
         assert data.interventions is not None
-        self.assumptions = (*first.assumptions, _EXPERIMENTS[data.interventions.kind])
+        told = [text for text in first.assumptions if text not in EQUIVALENCE]
+        if len(told) < len(first.assumptions):
+            told += EQUIVALENCE_OF_EXPERIMENTS
+        self.assumptions = (*told, EXPERIMENTS[data.interventions.kind])
+        self.targets = [places for places, _ in data.interventions.experiments()]
         limits = [part.default_max_parents for part in self.parts if part.default_max_parents is not None]
         self.default_max_parents = min(limits, default=None)
         times = [part.seconds_per_set for part in self.parts]
