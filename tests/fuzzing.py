@@ -34,6 +34,8 @@ from tests.running import ROOT, STRICT_PYTHON
 CASE_CPU = 10
 CASE_CLOCK = 120
 CASE_BYTES = 2 << 30
+# Seconds by the clock until a target is ready: it may have to compile first, on a busy machine.
+READY_CLOCK = 900
 # An error's text is for a person to read.
 LONGEST_TEXT = 20_000
 # After that many crashes and hangs the others needn't be counted.
@@ -220,6 +222,7 @@ def _child(
     for name, count in zip(names, counts, strict=True):
         own = folder / name
         own.mkdir()
+        _lift_limits()
         _run_target(make_target(name, own), count, seed, own, folder / "case", cpu_seconds, say)
         say(event="end")
 
@@ -288,6 +291,13 @@ def _limit_time(seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (most, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 
+def _lift_limits() -> None:
+    """Let a target take what it needs to get ready, compilation included."""
+    for kind in (resource.RLIMIT_CPU, resource.RLIMIT_AS):
+        most = resource.getrlimit(kind)[1]
+        resource.setrlimit(kind, (most, most))
+
+
 def _limit_memory() -> None:
     """Allow this process a fixed amount beyond what its libraries have reserved."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
@@ -334,6 +344,7 @@ class _Watch:
 
     def __init__(self, left: dict[str, int], outcomes: dict[str, Outcome], folder: Path, keep: Path | None) -> None:
         self._left, self._outcomes, self._folder, self._keep = left, outcomes, folder, keep
+        self._in_case = False
 
     def run(self, seed: int, targets: str, cpu_seconds: int) -> None:
         """Start the child, and follow it to its end."""
@@ -358,7 +369,7 @@ class _Watch:
         """Take in what the child says; return whether it fell silent."""
         rest = b""
         while True:
-            if not select.select([pipe], [], [], CASE_CLOCK)[0]:
+            if not select.select([pipe], [], [], CASE_CLOCK if self._in_case else READY_CLOCK)[0]:
                 return True
             read = pipe.read(1 << 16)
             if not read:
@@ -369,6 +380,7 @@ class _Watch:
 
     def _take(self, event: str, **content: Any) -> None:
         outcome = self._outcomes[next(iter(self._left))]
+        self._in_case = event == "case"
         if event == "ready":
             outcome.base_mb, outcome.peak_mb = content["mb"], max(outcome.peak_mb, content["mb"])
         elif event == "case":

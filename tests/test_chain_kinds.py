@@ -69,4 +69,6 @@ def test_the_score_of_a_state_is_that_of_what_it_stands_for(sampler, temperature
     first.init(rng)
     for _ in range(50):
         first.step(rng, 1, 5, tuning=True)
-        second.restore(first.state())  # which compares the score with one that is summed anew
+        second.restore(first.state())  # which sums the score anew, and keeps the given one only if both agree
+        for name, array in first.state().items():
+            np.testing.assert_array_equal(second.state()[name], array, err_msg=name)

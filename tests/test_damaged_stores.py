@@ -179,7 +179,9 @@ def test_toml_that_python_gives_up_on_is_refused_in_one_line(value, tmp_path):
     _, home, *_ = write_parties(tmp_path / "parties", NAMES, ["x", "y"])
     file = home / "client.toml"
     file.write_text(f"fewest = {value}\n{file.read_text()}")
-    with pytest.raises(ValueError, match="^client.toml can't be read as TOML: [^\n]+$") as error:
+    # How deeply Python reads depends on a limit that libraries raise.
+    rule = "( can't be read as TOML|: 'fewest' must be of type int; received)"
+    with pytest.raises(ValueError, match=f"^client.toml{rule}[^\n]{{,200}}$") as error:
         read_client(file)
     assert type(error.value) is ValueError
 

@@ -291,7 +291,7 @@ def test_settings_that_make_no_sense_are_refused_in_one_line(settings, message):
     ("changes", "message"),
     [
         ({"secure": False}, "^privacy needs secure sums: "),
-        ({"variables": ("x", "y", "x")}, "^variables must differ; one appears more than once$"),
+        ({"variables": ("x", "y", "x")}, "^variables must have different names; received one twice$"),
         ({"clients": tuple(f"c{i}" for i in range(200_000))}, "^noise can't be split among 200000 clients; use fewer "),
     ],
 )

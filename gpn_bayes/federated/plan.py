@@ -48,6 +48,7 @@ class Plan:
             raise ValueError(
                 f"a program's settings must have {_MAX_SETTINGS} characters at most; received {len(self.settings)}"
             )
+        # A column that is summed twice would also add more to noisy sums than their noise is made for.
         if len(set(self.variables)) < len(self.variables):
             raise ValueError("variables must have different names; received one twice")
         if len(set(self.clients)) < len(self.clients):

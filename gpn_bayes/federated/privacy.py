@@ -159,9 +159,6 @@ def read_privacy(settings: Mapping[str, Any], names: Sequence[str]) -> Privacy |
 
 def check_variables(privacy: Privacy, names: Sequence[str]) -> None:
     """Refuse bounds that aren't those of the variables, one pair for each."""
-    if len(set(names)) < len(names):
-        # A column that is summed twice adds more to the sums than the sensitivity allows for.
-        raise ValueError("variables must differ; one appears more than once")
     odd = sorted(set(names) ^ set(privacy.bounds))
     if odd:
         what = "has none" if odd[0] in names else "is no variable"

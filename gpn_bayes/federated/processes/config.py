@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
+from reprlib import repr as shortened
 from typing import Any
 
 from gpn_bayes.federated.notears.bounds import Bounds
@@ -179,7 +180,7 @@ class _Content:
             return default
         value = self._entries.pop(name)
         if not isinstance(value, kind):
-            raise ValueError(f"{self.path.name}: {name!r} must be of type {kind.__name__}; received {value!r}")
+            raise ValueError(f"{self.path.name}: {name!r} must be of type {kind.__name__}; received {shortened(value)}")
         return value
 
     def drop(self, name: str) -> None:
