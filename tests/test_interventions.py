@@ -165,7 +165,8 @@ def test_errors_of_groups_add_up():
     table, targets = experiments()
     score = scores.GP(target_error=0.1)
     soft = score.bind(table, targets=targets, intervention="soft")
-    parts = [part.score_sets(3, [(2,)]) for part in (soft.parts[place] for place in soft.groups[3])]
+    (term,) = soft.interventions.terms(3)
+    parts = [soft.part(group).score_sets(3, [(2,)]) for group in term.groups]
     batch = soft.score_sets(3, [(2,)])
     assert len(parts) == 2
     assert batch.errors[0] == pytest.approx(np.hypot(parts[0].errors[0], parts[1].errors[0]))
@@ -178,12 +179,12 @@ def test_errors_of_groups_add_up():
 
 def sachs_5846():
     cells = gpn.datasets.sachs_interventional()[:5846]
-    return np.log(cells.drop(columns=["condition", "target"]) + 0.5), cells["target"]
+    return np.log(cells.drop(columns=["condition", "target"]) + 0.5), cells["target"], cells["condition"]
 
 
 def test_local_bge_scores_of_another_program():
     """Of Sachs's first seven experiments, by the program of the interventional BGe paper."""
-    table, targets = sachs_5846()
+    table, targets, _ = sachs_5846()
     given = pd.read_csv(REFERENCE / "sachs5846_bge_local_scores.csv", keep_default_na=False)
     for (am, aw), own in given.groupby(["am", "aw"]):
         score = scores.BGe(alpha_mu=am, alpha_w=aw, standardise=False)
@@ -195,13 +196,16 @@ def test_local_bge_scores_of_another_program():
                 assert scorer.local(row.node, parents) == pytest.approx(getattr(row, kind), abs=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["pooled", *KINDS])
+@pytest.mark.parametrize("kind", ["pooled", *KINDS, "unknown"])
 def test_exact_edge_probabilities_of_another_program(kind):
-    table, targets = sachs_5846()
+    table, targets, experiments_of = sachs_5846()
     given = json.loads((REFERENCE / "sachs5846_exact_edges_am0.1_pf6.0.json").read_text())
     score = scores.BGe(alpha_mu=given["am"], alpha_w=len(given["names"]) + given["am"] + 1, standardise=False)
     prior = GraphPrior(given["names"], edge_penalty=given["pf"] * np.log(2))
-    reading = {} if kind == "pooled" else {"targets": targets, "intervention": kind}
+    reading = {
+        "pooled": {},
+        "unknown": {"contexts": experiments_of, "target_penalty": given["pf"] * np.log(2)},
+    }.get(kind, {"targets": targets, "intervention": kind})
     post = gpn.sample(table, score, prior=prior, draws=10, random_seed=1, progressbar=False, **reading)
     np.testing.assert_allclose(post.edge_probabilities(), given["edge_probability"][kind], atol=1e-5)
 
@@ -268,7 +272,7 @@ def test_members_of_a_class_score_alike_and_others_do_not(score, kind):
     scorer = scores.by_name(score).bind(
         levels_of(table) if score == "bdeu" else table, targets=targets, intervention=kind
     )
-    classes = classes_of(scorer.targets)
+    classes = classes_of(scorer.interventions.target_sets())
     spread = [np.ptp([scorer.total(dag) for dag in members]) for members in classes]
     assert max(spread) < 1e-8
     assert len({round(scorer.total(members[0]), 6) for members in classes}) == len(classes)
@@ -407,12 +411,34 @@ def test_targets_of_dropped_rows_are_dropped():
         ({"targets": ["", "e"] * 30}, "targets must be variables; received 'e', not one of 'a', 'b', 'c', 'd'"),
         ({"targets": ["b"] * 59}, "targets must be as many as there are rows, 60; received 59"),
         ({"targets": ["b"] * 60}, "a variable must not be a target in every row, where nothing can be learnt of its "),
+        (
+            {"targets": ["b", "c"] * 30},
+            "some rows must have no target, being only observed; received one in all 60 rows",
+        ),
         ({"targets": [""] * 60}, "targets must name a variable in at least one row; received none"),
         ({"targets": "tar"}, "targets must be a column of the table, or a sequence as long as it; received 'tar', "),
         ({"targets": 3}, "targets must be a column of the table, or a sequence; received 3"),
         ({"targets": "d"}, "targets must be variables; received "),
         ({"targets": "d", "columns": ["a", "b", "d"]}, "the column of targets is no variable; columns has 'd'"),
         ({"targets": ["b"] + [""] * 59, "intervention": "hard"}, "intervention must be one of perfect, soft; received"),
+        ({"intervention": "soft"}, "intervention needs targets; received 'soft' without them"),
+        ({"target_probability": 0.2}, "target_probability needs contexts; received 0.2 without them"),
+        ({"target_penalty": 2}, "target_penalty needs contexts; received 2 without them"),
+        (
+            {"contexts": ["x"] * 60},
+            "contexts must be 1 to 12 besides the reference, the rows without one or the first ",
+        ),
+        ({"contexts": [str(k % 14) for k in range(60)]}, "contexts must be 1 to 12 besides the reference, the rows "),
+        ({"contexts": ["x"] * 59}, "contexts must be as many as there are rows, 60; received 59"),
+        ({"contexts": "con"}, "contexts must be a column of the table, or a sequence as long as it; received 'con', "),
+        ({"contexts": ["x", "y"] * 30, "targets": ["b", ""] * 30}, "targets are known, or contexts name experiments "),
+        ({"contexts": ["x", "y"] * 30, "intervention": "perfect"}, "unknown targets are soft changes, since nothing "),
+        ({"contexts": ["x", "y"] * 30, "target_probability": 1.0}, "target_probability must lie between 0 and 1; "),
+        ({"contexts": ["x", "y"] * 30, "target_penalty": -1}, "target_penalty must be a number, 0 or more; received "),
+        (
+            {"contexts": ["x", "y"] * 30, "target_probability": 0.1, "target_penalty": 1.0},
+            "target_probability and target_penalty say the same; received both",
+        ),
     ],
 )
 def test_bad_targets_are_one_line(given, message):

@@ -53,8 +53,8 @@ TableFile = Annotated[
 ]
 
 
-def _of_table(text: str) -> Any:
-    return Annotated[str | None, typer.Option(help=text, show_default=False, rich_help_panel=_TABLE)]
+def _of_table(text: str, kind: type = str) -> Any:
+    return Annotated[kind | None, typer.Option(help=text, show_default=False, rich_help_panel=_TABLE)]
 
 
 # The settings of `Dataset.read`, by their names there.
@@ -65,6 +65,8 @@ _TABLE_OPTIONS = {
     "discretise": _of_table("Cut measurements into this many levels of equal frequency, or 'mean': at their mean."),
     "targets": _of_table("The column that names what an experiment changed in each row; empty where nothing was."),
     "intervention": _of_table("What it did: perfect (set it, the default) or soft (changed how it depends on others)."),
+    "contexts": _of_table("The column that names the experiment of each row where it isn't known what was changed."),
+    "target_probability": _of_table("Prior probability that one of them changed a variable, 0.1 by default.", float),
     "missing": _of_table("error: refuse missing values (the default). drop: drop rows that have any."),
     "na": _of_table("Further values that mean missing, n.d.,-99."),
     "sep": _of_table("Field separator of a text file, ';' or tab; recognised by default."),

@@ -3,7 +3,7 @@
 from gpn_bayes.data.columns import MAX_INTEGER_LEVELS
 from gpn_bayes.data.dataset import Dataset, read_part
 from gpn_bayes.data.flags import Flag, data_flags
-from gpn_bayes.data.interventions import Interventions, refuse_interventions
+from gpn_bayes.data.interventions import Interventions, KnownTargets, UnknownTargets, refuse_interventions
 from gpn_bayes.data.statistics import (
     PrivacyNoise,
     SufficientStatistics,
@@ -14,6 +14,7 @@ from gpn_bayes.data.statistics import (
 )
 
 __all__ = [
-    "MAX_INTEGER_LEVELS", "Dataset", "Flag", "Interventions", "PrivacyNoise", "SufficientStatistics", "check_known",
-    "data_flags", "noise_text", "read_data", "read_part", "refuse_interventions", "warn_of_noise",
+    "MAX_INTEGER_LEVELS", "Dataset", "Flag", "Interventions", "KnownTargets", "PrivacyNoise", "SufficientStatistics",
+    "UnknownTargets", "check_known", "data_flags", "noise_text", "read_data", "read_part", "refuse_interventions",
+    "warn_of_noise",
 ]  # fmt: skip

@@ -53,7 +53,7 @@ class Dataset:
     notes : tuple of str
         What was recognised in a file, and what was left out of it.
     interventions : Interventions or None
-        Which variables were changed in which rows; None where all were only observed.
+        Which variables were changed in which rows, or may have been; None where all were only observed.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class Dataset:
         """Compute the fingerprint."""
         levels = [None if known is None else [str(level) for level in known] for known in self.levels]
         changed = self.interventions
-        further = () if changed is None else (changed.kind, changed.targets)
+        further = () if changed is None else changed.parts()
         fingerprint = fingerprint_of(list(self.names), list(self.kinds), levels, self.values, *further)
         object.__setattr__(self, "fingerprint", fingerprint)
 
@@ -105,7 +105,10 @@ class Dataset:
         discretise: int | str | None = None,
         missing: str = "error",
         targets: Any = None,
-        intervention: str = "perfect",
+        intervention: str | None = None,
+        contexts: Any = None,
+        target_probability: float | None = None,
+        target_penalty: float | None = None,
     ) -> "Dataset":
         """Check a DataFrame, an array or a file, and return it as a `Dataset`.
 
@@ -142,9 +145,17 @@ class Dataset:
             Which variables were changed in each row, by an experiment: the name of a column, which is then no variable,
             or a sequence with an entry for each row. An entry is empty where all were only observed, a name, several
             names joined by ";", or a list of names.
-        intervention : {"perfect", "soft"}
-            What was done to targets: "perfect" set them from outside, whatever their parents; "soft" changed how they
-            depend on the same parents.
+        intervention : {"perfect", "soft"}, optional
+            What was done to targets: "perfect", the default, set them from outside, whatever their parents; "soft"
+            changed how they depend on the same parents.
+        contexts : str or sequence, optional
+            Where it isn't known what experiments changed: the experiment of each row, given as targets are. Rows
+            without one are the reference, in which nothing was changed; if there are none, those of the first row's
+            experiment. At most 12 besides the reference.
+        target_probability : float, optional
+            The prior probability that an experiment of unknown targets changed a variable; 0.1 by default.
+        target_penalty : float, optional
+            Instead, what each change costs: this much is subtracted from the log score.
 
         Raises
         ------
@@ -163,6 +174,7 @@ class Dataset:
         settings = ReadSettings(
             sep=sep, decimal=decimal, encoding=encoding, sheet=sheet, na=na, columns=columns, drop=drop,
             categories=categories, discretise=discretise, missing=missing, targets=targets, intervention=intervention,
+            contexts=contexts, target_probability=target_probability, target_penalty=target_penalty,
         )  # fmt: skip
         return cls._read(data, settings, whole=True)
 

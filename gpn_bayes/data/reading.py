@@ -13,7 +13,7 @@ from gpn_bayes._util.checks import MAX_VARIABLES, check_choice, check_count
 from gpn_bayes._util.types import Bools
 from gpn_bayes.data.columns import Column, Source, read_column
 from gpn_bayes.data.files import FileTable, check_file, is_parquet, read_cells, read_parquet
-from gpn_bayes.data.interventions import KINDS, Interventions
+from gpn_bayes.data.interventions import KINDS, Interventions, KnownTargets, UnknownTargets
 from gpn_bayes.data.levels import FEW_LEVELS, cut, labels
 from gpn_bayes.data.notation import COMMA, POINT, find_notation, is_number, is_whole, parse, parse_plain
 from gpn_bayes.data.problems import Problem, argument, raise_problems
@@ -40,8 +40,12 @@ class ReadSettings:
         What to do about missing values.
     targets : str or sequence, optional
         The targets of every row, or the column that names them.
-    intervention : {"perfect", "soft"}
-        What was done to them.
+    intervention : {"perfect", "soft"}, optional
+        What was done to them; "perfect" by default.
+    contexts : str or sequence, optional
+        The experiments of every row, of unknown targets, or the column that names them.
+    target_probability, target_penalty : float, optional
+        The prior of a change by them.
     """
 
     sep: str | None = None
@@ -55,12 +59,27 @@ class ReadSettings:
     discretise: int | str | None = None
     missing: str = "error"
     targets: Any = None
-    intervention: str = KINDS[0]
+    intervention: str | None = None
+    contexts: Any = None
+    target_probability: float | None = None
+    target_penalty: float | None = None
 
     def __post_init__(self) -> None:
-        """Check every setting by itself."""
+        """Check every setting by itself, and those of experiments together."""
         check_choice("missing", self.missing, MISSING_CHOICES)
-        check_choice("intervention", self.intervention, KINDS)
+        if self.intervention is not None:
+            check_choice("intervention", self.intervention, KINDS)
+        if self.targets is not None and self.contexts is not None:
+            raise ValueError("targets are known, or contexts name experiments whose targets aren't; received both")
+        if self.contexts is not None and self.intervention == "perfect":
+            raise ValueError(
+                "unknown targets are soft changes, since nothing is left out of scores; received intervention='perfect'"
+            )
+        if self.intervention is not None and self.experiments[1] is None:
+            raise ValueError(f"intervention needs targets; received {self.intervention!r} without them")
+        for name in ("target_probability", "target_penalty"):
+            if getattr(self, name) is not None and self.contexts is None:
+                raise ValueError(f"{name} needs contexts; received {getattr(self, name)!r} without them")
         if self.decimal not in (None, POINT, COMMA):
             raise ValueError(f"decimal must be '.' or ','; received {self.decimal!r}")
         for name in ("columns", "drop", "categories", "na"):
@@ -72,6 +91,11 @@ class ReadSettings:
             if isinstance(self.discretise, str):
                 raise ValueError(f"discretise must be 'mean' or a number of levels; received {self.discretise!r}")
             check_count("discretise", self.discretise, 2)
+
+    @property
+    def experiments(self) -> tuple[str, Any]:
+        """The setting that tells the experiments of rows, and what was given for it."""
+        return ("targets", self.targets) if self.contexts is None else ("contexts", self.contexts)
 
     @property
     def given(self) -> dict[str, Any]:
@@ -90,13 +114,13 @@ def _same(value: Any, default: Any) -> bool:
 
 @dataclass(frozen=True)
 class _Table:
-    """The columns that were chosen, with labels of rows, what a row is called, and the target of each."""
+    """The columns that were chosen, with labels of rows, what a row is called, and the experiment of each."""
 
     names: tuple[str, ...]
     columns: list[pd.Series]
     labels: Any
     word: str
-    targets: list[Any] | None = None
+    experiments: list[Any] | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -152,9 +176,9 @@ def read_table(data: Any, settings: ReadSettings, whole: bool) -> CheckedTable:
     complete = [column for column in columns if column is not None]
     if settings.discretise is not None:
         complete = _discretised(table.names, complete, settings.discretise)
-    interventions = None
-    if table.targets is not None:
-        interventions = Interventions.read(table.targets, table.names, settings.intervention)
+    interventions: Interventions | None = None
+    if table.experiments is not None:
+        interventions = _interventions(table.experiments, table.names, settings)
     return CheckedTable(table.names, complete, dropped, table.notes, interventions)
 
 
@@ -233,8 +257,8 @@ def _raw(data: Any, settings: ReadSettings, texts: Sequence[str] = ()) -> _Table
     names = tuple(str(name) for name in data.columns)
     chosen = _chosen(names, settings)
     columns = [data.iloc[:, place].reset_index(drop=True) for place in chosen]
-    targets = _targets(names, [data.iloc[:, place] for place in range(len(names))], len(data), settings)
-    return _Table(tuple(names[place] for place in chosen), columns, data.index, "row", targets)
+    experiments = _experiments(names, [data.iloc[:, place] for place in range(len(names))], len(data), settings)
+    return _Table(tuple(names[place] for place in chosen), columns, data.index, "row", experiments)
 
 
 def _frame_of_array(values: NDArray[Any]) -> pd.DataFrame:
@@ -266,8 +290,9 @@ def _of_file(file: str, table: FileTable, settings: ReadSettings, texts: Sequenc
     if grid.left_out:
         said += f"{'; ' if said else ''}left out {', '.join(grid.left_out)}"
     size = f"{len(grid.lines)} rows, {len(grid.names)} columns"
-    targets = _targets(grid.names, grid.columns, len(grid.lines), settings)
-    return _Table(names, columns, grid.lines, table.word, targets, (f"read {file}: {said}; {size}",) if said else ())
+    experiments = _experiments(grid.names, grid.columns, len(grid.lines), settings)
+    notes = (f"read {file}: {said}; {size}",) if said else ()
+    return _Table(names, columns, grid.lines, table.word, experiments, notes)
 
 
 def _chosen(names: tuple[str, ...], settings: ReadSettings) -> list[int]:
@@ -280,31 +305,39 @@ def _chosen(names: tuple[str, ...], settings: ReadSettings) -> list[int]:
     places = list(range(len(names)))
     if settings.columns is not None:
         places = [place for name in dict.fromkeys(settings.columns) for place in places if names[place] == name]
-    targets = (settings.targets,) if isinstance(settings.targets, str) else ()
-    return [place for place in places if names[place] not in (*settings.drop, *targets)]
+    labels = settings.experiments[1]
+    no_variables = (*settings.drop, labels) if isinstance(labels, str) else settings.drop
+    return [place for place in places if names[place] not in no_variables]
 
 
-def _targets(names: tuple[str, ...], columns: Sequence[Any], rows: int, settings: ReadSettings) -> list[Any] | None:
-    """Return the target of each row as it was given, in a column or as a sequence."""
-    targets = settings.targets
-    if targets is None:
+def _experiments(names: tuple[str, ...], columns: Sequence[Any], rows: int, settings: ReadSettings) -> list[Any] | None:
+    """Return the targets or the context of each row as they were given, in a column or as a sequence."""
+    word, labels = settings.experiments
+    if labels is None:
         return None
-    if isinstance(targets, str):
-        if targets not in names:
+    if isinstance(labels, str):
+        if labels not in names:
             raise ValueError(
-                f"targets must be a column of the table, or a sequence as long as it; received {targets!r}, which "
+                f"{word} must be a column of the table, or a sequence as long as it; received {labels!r}, which "
                 "isn't a column"
             )
-        if targets in (settings.columns or ()):
-            raise ValueError(f"the column of targets is no variable; columns has {targets!r}")
-        return list(columns[names.index(targets)])
+        if labels in (settings.columns or ()):
+            raise ValueError(f"the column of {word} is no variable; columns has {labels!r}")
+        return list(columns[names.index(labels)])
     try:
-        given = list(targets)
+        given = list(labels)
     except TypeError:
-        raise ValueError(f"targets must be a column of the table, or a sequence; received {targets!r}") from None
+        raise ValueError(f"{word} must be a column of the table, or a sequence; received {labels!r}") from None
     if len(given) != rows:
-        raise ValueError(f"targets must be as many as there are rows, {rows}; received {len(given)}")
+        raise ValueError(f"{word} must be as many as there are rows, {rows}; received {len(given)}")
     return given
+
+
+def _interventions(given: list[Any], names: tuple[str, ...], settings: ReadSettings) -> Interventions:
+    """Return what was done in the rows that were kept."""
+    if settings.contexts is not None:
+        return UnknownTargets.read(given, settings.target_probability, settings.target_penalty)
+    return KnownTargets.read(given, names, settings.intervention or KINDS[0])
 
 
 def _without_codes(cells: NDArray[np.object_], codes: Sequence[str]) -> NDArray[np.object_]:
@@ -345,8 +378,8 @@ def _is_missing(column: pd.Series, codes: Sequence[str]) -> Bools:
 def _rows_of(table: _Table, kept: Bools) -> _Table:
     columns = [column[kept].reset_index(drop=True) for column in table.columns]
     places = np.flatnonzero(kept)
-    targets = None if table.targets is None else [table.targets[place] for place in places]
-    return replace(table, columns=columns, labels=[table.labels[place] for place in places], targets=targets)
+    experiments = None if table.experiments is None else [table.experiments[place] for place in places]
+    return replace(table, columns=columns, labels=[table.labels[place] for place in places], experiments=experiments)
 
 
 def _check_kept(table: _Table, absent: Bools, kept: int) -> None:

@@ -134,9 +134,9 @@ def fitted_curves(
     table = _table_of(post, data)
     gp = _gp_of(post, score)
     target = graphs.node_index(node, post.names)
-    scorer, rows = _rows_of(_scorer_of(post, gp, table), target, table)
     chosen = _parents_of(post, target, parents, threshold)
     sets = _sets_of(post, target, chosen)
+    scorer, rows = _rows_of(_scorer_of(post, gp, table), target, sets, table)
     grids = {p: np.linspace(table.values[:, p].min(), table.values[:, p].max(), points) for p in chosen}
     weights = {s: weight for own in sets.values() for s, weight in own.items()}
     centres, scales = _units(gp, table)
@@ -198,11 +198,17 @@ def _scorer_of(post: DrawnPosterior, score: GP, table: Dataset) -> Scorer:
     return known
 
 
-def _rows_of(scorer: Scorer, target: int, table: Dataset) -> tuple[GPScorer, Ints]:
-    """Return the scorer of the rows that tell how a node depends on its parents, and these rows."""
+def _rows_of(
+    scorer: Scorer, target: int, sets: dict[int, dict[tuple[int, ...], float]], table: Dataset
+) -> tuple[GPScorer, Ints]:
+    """Return the scorer of the rows that tell how a node depends on its parents, and these rows.
+
+    Where it isn't known which rows do, those that most probably do, given the most probable of its parent sets.
+    """
     rows: Ints = np.arange(table.n_rows)
     if isinstance(scorer, GroupedScorer):
-        scorer, rows = scorer.observed_part(target)
+        likeliest = max((weight, s) for own in sets.values() for s, weight in own.items())[1] if sets else ()
+        scorer, rows = scorer.observed_part(target, likeliest)
     assert isinstance(scorer, GPScorer)
     return scorer, rows
 

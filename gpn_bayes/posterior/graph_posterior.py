@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 
 from gpn_bayes import graphs
 from gpn_bayes._util.types import Adjacency, DiGraph, Floats, Words
+from gpn_bayes.data import UnknownTargets
 from gpn_bayes.posterior.diagnostics import Diagnostics, diagnose, edge_r_hats, weight_ess
-from gpn_bayes.posterior.estimate import Moments, ess_of, exact_moments, weighted_moments
+from gpn_bayes.posterior.estimate import Estimate, Moments, ess_of, exact_moments, weighted_moments
 from gpn_bayes.posterior.exact import ExactAnswers
 from gpn_bayes.posterior.pictures import DrawPictures
 from gpn_bayes.posterior.queries import GraphQueries
 from gpn_bayes.posterior.score_noise import ScoreNoise
 from gpn_bayes.posterior.score_setting import score_text
+from gpn_bayes.posterior.target_answers import TargetAnswers
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -93,7 +95,11 @@ class GraphPosterior(GraphQueries, DrawPictures):
 
     @property
     def _target_sets(self) -> list[list[int]]:
-        known = self.settings.get("interventions") or {"experiments": []}
+        known = self.settings.get("interventions")
+        if known is None:
+            return []
+        if known["kind"] == UnknownTargets.kind:
+            return [np.flatnonzero(row > 0.5).tolist() for row in self.target_probabilities().to_numpy()]
         return [[self._index(name) for name in one["targets"]] for one in known["experiments"]]
 
     @cached_property
@@ -195,6 +201,77 @@ class GraphPosterior(GraphQueries, DrawPictures):
             sets = [tuple(self.names[j] for j in np.flatnonzero(row)) for row in distinct]
             table = pd.DataFrame({"parents": sets, "probability": weight / weight.sum()})
         return table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
+
+    @cached_property
+    def _target_answers(self) -> TargetAnswers:
+        return TargetAnswers(self.scorer)
+
+    @cached_property
+    def _target_moments(self) -> Moments:
+        if self.exact is not None:
+            return self._exactly(self._target_answers.averaged(self.exact), self._target_answers.of_dags)
+        return self._moments(self._target_answers.of_dags)
+
+    def target_probabilities(self, errors: bool = False) -> pd.DataFrame:
+        """Return the probability that each experiment changed how each variable depends on its parents.
+
+        Of experiments whose targets are unknown, ``contexts=`` of `gpn_bayes.sample`.
+
+        Parameters
+        ----------
+        errors : bool, default False
+            Whether to return the Monte Carlo standard errors instead.
+
+        Returns
+        -------
+        DataFrame
+            Rows are contexts, but for the reference, and columns variables.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> cells = gpn.datasets.sachs_interventional(transform="log2")
+        >>> few = cells[cells["target"].isin(["", "mek"])][["raf", "mek", "erk", "condition"]]
+        >>> post = gpn.sample(few, "bge", contexts="condition", draws=100, random_seed=1, progressbar=False)
+        >>> post.target_probabilities().round(2)
+        variable       raf  mek  erk
+        context
+        cd3cd28icam2   0.0  1.0  1.0
+        cd3cd28_u0126  1.0  1.0  1.0
+        """
+        moments = self._target_moments
+        values = moments.mcse if errors else moments.value
+        return pd.DataFrame(
+            values.reshape(-1, len(self.names)),
+            index=pd.Index(self._target_answers.contexts, name="context"),
+            columns=pd.Index(self.names, name="variable"),
+        )
+
+    def target_probability(self, context: Hashable, variable: Hashable) -> Estimate:
+        """Return the probability that an experiment changed how a variable depends on its parents, with its error.
+
+        Parameters
+        ----------
+        context : str
+            The experiment.
+        variable : str or int
+            The variable.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> cells = gpn.datasets.sachs_interventional(transform="log2")
+        >>> few = cells[cells["target"].isin(["", "mek"])][["raf", "mek", "erk", "condition"]]
+        >>> post = gpn.sample(few, "bge", contexts="condition", draws=100, random_seed=1, progressbar=False)
+        >>> print(post.target_probability("cd3cd28_u0126", "erk"))
+        1.000 (exact)
+        """
+        contexts = self._target_answers.contexts
+        if str(context) not in contexts:
+            raise ValueError(f"a context must be one of {', '.join(map(repr, contexts))}; received {context!r}")
+        place = contexts.index(str(context)) * len(self.names) + self._index(variable)
+        value, mcse, ess, _ = (column[place] for column in self._target_moments)
+        return Estimate(float(value), float(mcse), float(ess))
 
     # Graphs
 

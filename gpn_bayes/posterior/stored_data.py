@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from gpn_bayes.data import Dataset, Interventions, PrivacyNoise, SufficientStatistics
+from gpn_bayes.data import Dataset, Interventions, KnownTargets, PrivacyNoise, SufficientStatistics, UnknownTargets
+from gpn_bayes.data.interventions import MAX_CONTEXTS
 
 # ArviZ's name for what a posterior is given; statistics are no observations.
 _ROWS, _STATISTICS = "observed_data", "sufficient_statistics"
@@ -26,9 +27,15 @@ def to_xarray(data: Dataset | SufficientStatistics) -> tuple[str, xr.Dataset]:
     levels = [None if known is None else [_plain(level) for level in known] for known in data.levels]
     rows: dict[str, Any] = {"value": (("row", "variable"), data.values)}
     described: dict[str, Any] = {"kinds": json.dumps(list(data.kinds)), "levels": json.dumps(levels)}
-    if data.interventions is not None:
+    if isinstance(data.interventions, KnownTargets):
         rows["target"] = (("row", "variable"), data.interventions.targets.astype(np.int8))
         described["intervention"] = data.interventions.kind
+    elif isinstance(data.interventions, UnknownTargets):
+        rows["context"] = ("row", data.interventions.experiment)
+        described["contexts"] = json.dumps(list(data.interventions.contexts))
+        described["target_probability"] = data.interventions.target_probability
+        if data.interventions.target_penalty is not None:
+            described["target_penalty"] = data.interventions.target_penalty
     return _ROWS, xr.Dataset(rows, coords={"variable": names}, attrs=described)
 
 
@@ -69,9 +76,7 @@ def from_tree(
             raise ValueError("its data are no table of numbers")
         values.setflags(write=False)
         levels = (None if known is None else tuple(known) for known in json.loads(group.attrs["levels"]))
-        interventions = None
-        if "target" in group:
-            interventions = Interventions(group["target"].to_numpy().astype(bool), str(group.attrs["intervention"]))
+        interventions = _interventions(group, values.shape)
         kinds = tuple(json.loads(group.attrs["kinds"]))
         data = Dataset(names, values, kinds, tuple(levels), interventions=interventions)
     else:
@@ -79,6 +84,29 @@ def from_tree(
     if data.fingerprint != fingerprint:
         raise ValueError("a posterior's file must hold the data it was drawn from; this one holds others")
     return data
+
+
+def _interventions(group: Any, shape: tuple[int, ...]) -> Interventions | None:
+    """Return what was done in the rows of a file."""
+    if "target" in group:
+        targets = group["target"].to_numpy()
+        if targets.shape != shape or targets.dtype.kind not in "biu":
+            raise ValueError("its targets are no table of truth values as large as its data")
+        return KnownTargets(targets.astype(bool), str(group.attrs["intervention"]))
+    if "context" not in group:
+        return None
+    experiment, contexts = group["context"].to_numpy(), json.loads(group.attrs["contexts"])
+    numbers = experiment.dtype.kind in "iu" and experiment.shape == shape[:1]
+    names = isinstance(contexts, list) and 2 <= len(contexts) <= MAX_CONTEXTS + 1
+    if not (numbers and names and (np.unique(experiment) == np.arange(len(contexts))).all()):
+        raise ValueError("its contexts are no names of at least two experiments, with the number of that of each row")
+    penalty = group.attrs.get("target_penalty")
+    return UnknownTargets(
+        experiment.astype(np.int64),
+        tuple(str(name) for name in contexts),
+        float(group.attrs["target_probability"]),
+        None if penalty is None else float(penalty),
+    )
 
 
 def _plain(level: Any) -> Any:

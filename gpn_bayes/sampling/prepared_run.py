@@ -160,13 +160,7 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
     if isinstance(table, Dataset) and table.rows_dropped:
         settings["missing"] = {"dropped": table.rows_dropped, "rows": table.n_rows + table.rows_dropped}
     if isinstance(table, Dataset) and table.interventions is not None:
-        settings["interventions"] = {
-            "kind": table.interventions.kind,
-            "experiments": [
-                {"targets": [table.names[place] for place in places], "rows": rows}
-                for places, rows in table.interventions.experiments()
-            ],
-        }
+        settings["interventions"] = table.interventions.summary(table.names)
     # Whole numbers of numpy aren't JSON-able, and equal runs must have equal keys.
     settings = {key: int(value) if isinstance(value, np.integer) else value for key, value in settings.items()}
     return PreparedRun(

@@ -129,7 +129,7 @@ def _noise(data: Dataset | SufficientStatistics) -> list[str]:
 def _open_directions(scorer: Scorer, adjacency: np.ndarray) -> list[str]:
     """Return in words which directions of a network no data can tell, for scores that don't tell them."""
     if isinstance(scorer, GroupedScorer) and set(EQUIVALENCE_OF_EXPERIMENTS) <= set(scorer.assumptions):
-        pattern = graphs.interventional_cpdag(adjacency, scorer.targets)
+        pattern = graphs.interventional_cpdag(adjacency, scorer.target_sets(adjacency))
     elif set(EQUIVALENCE) <= set(scorer.assumptions):
         pattern = graphs.cpdag(adjacency)
     else:

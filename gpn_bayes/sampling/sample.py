@@ -75,7 +75,10 @@ def sample(
     order_bias: str = DEFAULTS.order_bias,
     missing: str = DEFAULTS.missing,
     targets: Any = None,
-    intervention: str = "perfect",
+    intervention: str | None = None,
+    contexts: Any = None,
+    target_probability: float | None = None,
+    target_penalty: float | None = None,
     cache: str | os.PathLike[str] | None = None,
     executor: Executor | None = None,
     progressbar: bool = True,
@@ -155,9 +158,18 @@ def sample(
         Which variables an experiment changed in each row: the name of a column, which is then no variable, or a
         sequence with an entry for each row. An entry is empty where all variables were only observed, a name, several
         names joined by ";", or a list of names.
-    intervention : {"perfect", "soft"}
-        What it did to them: "perfect" set them from outside, so these rows tell nothing of their parents; "soft"
-        changed how they depend on the same parents, so these rows have parameters of their own.
+    intervention : {"perfect", "soft"}, optional
+        What it did to them: "perfect", the default, set them from outside, so these rows tell nothing of their parents;
+        "soft" changed how they depend on the same parents, so these rows have parameters of their own.
+    contexts : str or sequence, optional
+        Where it isn't known what experiments changed: the experiment of each row, given as targets are. Rows without
+        one are the reference, in which nothing was changed; if there are none, those of the first row's experiment.
+        All sets of contexts (at most 12 besides the reference) that may have changed a variable are summed over, and
+        `GraphPosterior.target_probabilities` tells which ones did.
+    target_probability : float, optional
+        The prior probability that a context changed a variable; 0.1 by default.
+    target_penalty : float, optional
+        Instead, what each change costs: this much is subtracted from the log score.
     cache : path, optional
         An SQLite file for scores and checkpoints: a killed run, started again with the same arguments and
         seed, goes on from there to the same result.
@@ -188,8 +200,12 @@ def sample(
         tiers=tiers, max_parents=max_parents, candidates=candidates, plus_one=plus_one, expand=expand,
         reweight=reweight, order_bias=order_bias, missing=missing,
     )  # fmt: skip
-    if targets is not None:
-        data = Dataset.read(data, missing=missing, targets=targets, intervention=intervention)
+    experiments = {
+        "targets": targets, "intervention": intervention, "contexts": contexts,
+        "target_probability": target_probability, "target_penalty": target_penalty,
+    }  # fmt: skip
+    if any(given is not None for given in experiments.values()):
+        data = Dataset.read(data, missing=missing, **experiments)
     run = prepare(data, options)
     post = draw(run, cache=cache, executor=executor, progressbar=progressbar)
     for text in run_warnings(post, draws):

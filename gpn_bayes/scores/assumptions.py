@@ -17,6 +17,7 @@ EQUIVALENCE_OF_EXPERIMENTS = (
 EXPERIMENTS = {
     "perfect": "Experiments set their targets and nothing else: in those rows a target doesn't depend on its parents.",
     "soft": "Experiments changed how their targets depend on their parents, and nothing else.",
+    "unknown": "Each experiment may have changed how a variable depends on its parents, but not which ones they are.",
 }
 SMOOTH = "Every variable is a smooth function of its parents plus normal noise."
 ADDITIVE = "The effects of parents are additive: no parent changes the effect of another."

@@ -2,20 +2,31 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from gpn_bayes import graphs
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Dataset, read_data
+from gpn_bayes.data.interventions import Group, KnownTargets, Term, UnknownTargets
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES, members_of
 from gpn_bayes.scores.assumptions import EQUIVALENCE, EQUIVALENCE_OF_EXPERIMENTS, EXPERIMENTS
 
 Node = str | int
+
+# Scores of ways in which mechanisms may have been changed that are kept at a time.
+_CHUNK = 4_000_000
+# Slow scores are computed for so many ways, and beyond that for those that a search finds.
+_MAX_SLOW_TERMS = 16
+# Ways whose log probability is lower than the highest by this much lead to no others.
+_NEGLIGIBLE = 20.0
+# Groups of rows that count for less don't tell how good a score is.
+_COUNTS = 0.001
 
 
 class ScoreBatch(NamedTuple):
@@ -110,6 +121,10 @@ class Score(ABC):
         """
         return self, data.values
 
+    def proposal(self) -> "Score | None":
+        """Return a quicker score to draw DAGs under, whose draws are then weighted; None where none is needed."""
+        return None
+
     def bind(self, data: Any, **reading: Any) -> "Scorer":
         """Check the data and return the scorer that answers for them.
 
@@ -118,7 +133,7 @@ class Score(ABC):
         data : DataFrame, ndarray, path, Dataset or SufficientStatistics
             The table to score.
         **reading
-            Settings of `Dataset.read`, such as ``targets=`` and ``intervention=``.
+            Settings of `Dataset.read`, such as ``targets=``, ``intervention=`` and ``contexts=``.
 
         Examples
         --------
@@ -129,7 +144,7 @@ class Score(ABC):
         """
         table = read_data(data, **reading)
         if isinstance(table, Dataset) and table.interventions is not None:
-            return _bind_groups(self, table)
+            return GroupedScorer(self, table)
         return self._bind(table)
 
     @property
@@ -420,98 +435,167 @@ class Scorer(ABC):
 
 
 class GroupedScorer(Scorer):
-    """The sum of the log scores of groups of rows, which differ from node to node.
+    """The score of a node whose mechanism was changed in some rows, which differ from node to node.
 
-    Rows in which a node was set from outside belong to no group of its own (Cooper & Yoo 1999); those in which its
-    mechanism was changed form a group (Eaton & Murphy 2007). The structure is the same in all of them.
+    It is the sum of the log scores of groups of rows. Rows in which a node was set from outside belong to no group of
+    its own (Cooper & Yoo 1999); those in which its mechanism was changed form a group (Eaton & Murphy 2007). The
+    structure is the same in all of them. Where it isn't known what was changed, likelihoods are summed over all sets of
+    contexts that may have changed the node.
 
     Parameters
     ----------
     score : Score
         What is computed.
     data : Dataset
-        The whole table.
-    parts : sequence of Scorer
-        The scorers of all groups of rows that there are.
-    rows : sequence of ndarray of int
-        The rows of each of these groups.
-    groups : sequence of sequence of int
-        For each node the places of its groups in `parts`, rows that were only observed first.
+        The whole table; standardised over all its rows where the score does that.
 
     Examples
     --------
     >>> from gpn_bayes.scores import BGe
     >>> table = np.random.default_rng(1).normal(size=(40, 2)).cumsum(axis=1)
     >>> scorer = BGe().bind(table, targets=[""] * 30 + ["v2"] * 10)
-    >>> [len(rows) for rows in scorer.rows], scorer.groups
-    ([40, 30], [[0], [1]])
+    >>> scorer.local("v2", ["v1"]) == scorer.part((0,)).local("v2", ["v1"])
+    True
     """
 
-    def __init__(
-        self,
-        score: Score,
-        data: Dataset,
-        parts: Sequence[Scorer],
-        rows: Sequence[Ints],
-        groups: Sequence[Sequence[int]],
-    ) -> None:
+    def __init__(self, score: Score, data: Dataset) -> None:
         super().__init__(score, data.names, data.fingerprint)
-        self.parts = list(parts)
-        self.rows = list(rows)
-        self.groups = [list(own) for own in groups]
-        first = self.parts[0]
-        self.closed_form = first.closed_form
-        self.discrete = first.discrete
         assert data.interventions is not None
-        told = [text for text in first.assumptions if text not in EQUIVALENCE]
-        if len(told) < len(first.assumptions):
+        self.interventions = data.interventions
+        self._data = data
+        self._of_rows, self._values = score.of_groups(data)
+        self._parts: dict[Group, Scorer] = {}
+        whole = self.part(tuple(range(int(self.interventions.experiment.max()) + 1)))
+        self.closed_form = whole.closed_form
+        self.discrete = whole.discrete
+        self.default_max_parents = whole.default_max_parents
+        told = [text for text in whole.assumptions if text not in EQUIVALENCE]
+        if len(told) < len(whole.assumptions):
             told += EQUIVALENCE_OF_EXPERIMENTS
-        self.assumptions = (*told, EXPERIMENTS[data.interventions.kind])
-        self.targets = [places for places, _ in data.interventions.experiments()]
-        limits = [part.default_max_parents for part in self.parts if part.default_max_parents is not None]
-        self.default_max_parents = min(limits, default=None)
-        times = [part.seconds_per_set for part in self.parts]
-        self.seconds_per_set = sum(times[g] for own in self.groups for g in own) / len(self.groups)
+        self.assumptions = (*told, EXPERIMENTS[self.interventions.kind])
+        groups = [
+            len({g for term in self.interventions.terms(node) for g in term.groups}) for node in range(len(data.names))
+        ]
+        self.seconds_per_set = whole.seconds_per_set * float(np.mean(groups))
 
-    def observed_part(self, node: int) -> tuple[Scorer, Ints]:
-        """Return the scorer of the rows in which a node wasn't a target, and these rows."""
-        place = self.groups[node][0]
-        return self.parts[place], self.rows[place]
+    def part(self, group: Group) -> Scorer:
+        """Return the scorer of the rows of some experiments."""
+        if group not in self._parts:
+            rows = self.interventions.rows_of(group)
+            self._parts[group] = self._of_rows._bind(self._data.rows(rows, self._values))
+        return self._parts[group]
+
+    def observed_part(self, node: int, parents: tuple[int, ...]) -> tuple[Scorer, Ints]:
+        """Return the scorer of the rows in which a node wasn't changed, and these rows.
+
+        Where it isn't known what was changed, those of the most probable way, given its parents.
+        """
+        terms, batches = self._terms_that_count(node, [parents])
+        best = max(terms, key=lambda term: float(_value(term, batches)[0]))
+        return self.part(best.groups[0]), self.interventions.rows_of(best.groups[0])
+
+    def change_probabilities(self, node: int, parent_sets: Sequence[tuple[int, ...]]) -> Floats:
+        """Return the probability that each context changed a node, given each parent set.
+
+        Returns
+        -------
+        ndarray of shape (parent sets, experiments)
+            Zero for the reference.
+        """
+        found = np.zeros((len(parent_sets), int(self.interventions.experiment.max()) + 1))
+        for some, terms, batches in self._in_parts(node, parent_sets):
+            weights = _weights(terms, batches)
+            for term, weight in zip(terms, weights, strict=True):
+                for group in term.groups[1:]:
+                    found[np.ix_(some, group)] += weight[:, None]
+        return found
+
+    def target_sets(self, adjacency: NDArray[Any]) -> list[list[int]]:
+        """Return the variables that each experiment changed, or probably did, given a DAG, where it isn't known."""
+        if isinstance(self.interventions, KnownTargets):
+            return self.interventions.target_sets()
+        changed = np.array(
+            [
+                self.change_probabilities(i, [tuple(np.flatnonzero(column).tolist())])[0]
+                for i, column in enumerate(adjacency.T)
+            ]
+        )
+        return [np.flatnonzero(own > 0.5).tolist() for own in changed.T[1:]]
 
     def score_sets(self, node: int, parent_sets: Sequence[tuple[int, ...]]) -> ScoreBatch:
         """Score several parent sets of one node, given by index."""
-        batches = [self.parts[place].score_sets(node, parent_sets) for place in self.groups[node]]
-        if len(batches) == 1:
-            return batches[0]
-        statuses = [
-            next((status for status in of_set if status not in ("exact", "ok")), of_set[0])
-            for of_set in zip(*(batch.statuses for batch in batches), strict=True)
-        ]
-        k_hats = np.stack([batch.k_hats for batch in batches])
-        worst = np.where(np.isnan(k_hats).all(axis=0), np.nan, np.nan_to_num(k_hats, nan=-np.inf).max(axis=0))
+        found = [_combined(terms, batches) for _, terms, batches in self._in_parts(node, parent_sets)]
+        values, errors, k_hats, statuses = zip(*found, strict=True) if found else ([()], [()], [()], [()])
         return ScoreBatch(
-            np.sum([batch.values for batch in batches], axis=0),
-            np.sqrt(np.sum([batch.errors**2 for batch in batches], axis=0)),
-            worst,
-            statuses,
+            np.concatenate(values),
+            np.concatenate(errors),
+            np.concatenate(k_hats),
+            [text for own in statuses for text in own],
         )
+
+    def _in_parts(
+        self, node: int, parent_sets: Sequence[tuple[int, ...]]
+    ) -> Iterator[tuple[list[int], list[Term], dict[Group, ScoreBatch]]]:
+        """Yield the places of some parent sets, the ways that count for them, and the scores of their groups."""
+        size = max(1, _CHUNK // len(self.interventions.terms(node)))
+        if self._searches(node):
+            size = 1  # other ways may count for other sets
+        for start in range(0, len(parent_sets), size):
+            chosen = parent_sets[start : start + size]
+            yield [*range(start, start + len(chosen))], *self._terms_that_count(node, chosen)
+
+    def _searches(self, node: int) -> bool:
+        """Tell whether the ways are too many to score them all."""
+        return not self.closed_form and len(self.interventions.terms(node)) > _MAX_SLOW_TERMS
+
+    def _terms_that_count(
+        self, node: int, parent_sets: Sequence[tuple[int, ...]]
+    ) -> tuple[list[Term], dict[Group, ScoreBatch]]:
+        """Return the ways in which a node may have been changed, and the scores of their groups.
+
+        Where there are many and scores are slow, a search adds and takes away single contexts, for a single parent set:
+        it scores all neighbours of every way that isn't negligible, from that without changes on.
+        """
+        batches: dict[Group, ScoreBatch] = {}
+
+        def value_of(term: Term) -> float:
+            for group in term.groups:
+                if group not in batches:
+                    batches[group] = self.part(group).score_sets(node, parent_sets)
+            return float(_value(term, batches)[0])
+
+        if not self._searches(node):
+            terms = self.interventions.terms(node)
+            for term in terms:
+                value_of(term)
+            return terms, batches
+        assert isinstance(self.interventions, UnknownTargets)
+        unchanged = frozenset[int]()
+        known = {unchanged: self.interventions.term(unchanged)}
+        values = {unchanged: value_of(known[unchanged])}
+        open_ways = {unchanged}
+        while open_ways:
+            # The best first: it may make others negligible.
+            centre = max(open_ways, key=values.__getitem__)
+            open_ways.discard(centre)
+            if values[centre] < max(values.values()) - _NEGLIGIBLE:
+                break
+            for context in range(1, len(self.interventions.contexts)):
+                neighbour = centre ^ {context}
+                if neighbour not in known:
+                    known[neighbour] = self.interventions.term(neighbour)
+                    values[neighbour] = value_of(known[neighbour])
+                    open_ways.add(neighbour)
+        return list(known.values()), batches
 
     def proposal(self) -> "GroupedScorer | None":
         """Return the scorer whose groups are scored by their proposals."""
-        proposals = [part.proposal() for part in self.parts]
-        quicker = [proposal for proposal in proposals if proposal is not None]
-        if len(quicker) < len(proposals):
-            return None
-        proposal = object.__new__(type(self))
-        proposal.__dict__.update(self.__dict__)
-        proposal.parts = quicker
-        proposal.score = quicker[0].score
-        proposal.score_fingerprint, proposal.label = quicker[0].score_fingerprint, quicker[0].label
-        return proposal
+        quicker = self.score.proposal()
+        return None if quicker is None else GroupedScorer(quicker, self._data)
 
     def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats | None:
         """Return the residuals in the rows in which the node wasn't a target, and NaN in the others."""
-        part, rows = self.observed_part(node)
+        part, rows = self.observed_part(node, parents)
         known = part.residuals(data.rows(rows), node, parents)
         if known is None:
             return None
@@ -521,50 +605,78 @@ class GroupedScorer(Scorer):
 
     def cost(self, size: int) -> float:
         """Return roughly how long a score of this many parents takes."""
-        return self.parts[0].cost(size)
+        return next(iter(self._parts.values())).cost(size)
 
     def table_with(self, node: int, candidates: Sequence[int], other: int, max_parents: int) -> Floats:
         """Return the scores of all subsets of the candidates with one further parent; see `Scorer.table_with`."""
-        return self._sum(node, lambda part: part.table_with(node, candidates, other, max_parents))
+        if not self.closed_form:
+            return super().table_with(node, candidates, other, max_parents)
+        return self._total(node, lambda part: part.table_with(node, candidates, other, max_parents))
 
     def _table(self, node: int, candidates: Ints, max_parents: int) -> Floats:
-        return self._sum(node, lambda part: part._table(node, candidates, max_parents))
+        if not self.closed_form:
+            return super()._table(node, candidates, max_parents)
+        return self._total(node, lambda part: part._table(node, candidates, max_parents))
 
     def scores_up_to(self, node: int, candidates: Sequence[int], max_parents: int) -> tuple[NDArray[np.int16], Floats]:
         """Return all sets of at most `max_parents` candidates, and their scores; see `Scorer.scores_up_to`."""
-        sets = self.parts[self.groups[node][0]].scores_up_to(node, candidates, max_parents)[0]
+        if not self.closed_form:
+            return super().scores_up_to(node, candidates, max_parents)
+        first = self.part(self.interventions.terms(node)[0].groups[0])
+        sets = first.scores_up_to(node, candidates, max_parents)[0]
         # All groups are of one kind of scorer, which goes through the sets in one order.
-        return sets, self._sum(node, lambda part: part.scores_up_to(node, candidates, max_parents)[1])
+        return sets, self._total(node, lambda part: part.scores_up_to(node, candidates, max_parents)[1])
 
-    def _sum(self, node: int, values_of: Callable[[Scorer], Floats]) -> Floats:
-        total: Floats = np.sum([values_of(self.parts[place]) for place in self.groups[node]], axis=0)
+    def _total(self, node: int, values_of: Callable[[Scorer], Floats]) -> Floats:
+        """Return the logarithms of the sums over all ways, of which only the groups of single contexts recur."""
+        own: dict[Group, Floats] = {}
+        total: Floats | None = None
+        for log_weight, (unchanged, *changed) in self.interventions.terms(node):
+            value = log_weight + values_of(self.part(unchanged))
+            for group in changed:
+                if group not in own:
+                    own[group] = values_of(self.part(group))
+                value += own[group]
+            total = value if total is None else np.logaddexp(total, value)
+        assert total is not None
         return total
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the scorers of groups, which hold the same rows many times."""
+        return self.__dict__ | {"_parts": {}}
 
-def _bind_groups(score: Score, data: Dataset) -> GroupedScorer:
-    """Return the scorer of a table with interventions.
 
-    Parameters
-    ----------
-    score : Score
-        What to compute.
-    data : Dataset
-        The table; standardised over all its rows where the score does that.
+def _value(term: Term, batches: Mapping[Group, ScoreBatch]) -> Floats:
+    """Return the log weight of one way and its groups' scores, for each parent set."""
+    total: Floats = term.log_weight + np.sum([batches[group].values for group in term.groups], axis=0)
+    return total
+
+
+def _weights(terms: Sequence[Term], batches: Mapping[Group, ScoreBatch]) -> Floats:
+    """Return the probability of each way, given each parent set."""
+    values = np.array([_value(term, batches) for term in terms])
+    weights: Floats = np.exp(values - logsumexp(values, axis=0))
+    return weights
+
+
+def _combined(terms: Sequence[Term], batches: Mapping[Group, ScoreBatch]) -> ScoreBatch:
+    """Return the scores of parent sets from those of groups of rows.
+
+    An error of a group's score counts as much as the ways that it takes part in.
     """
-    assert data.interventions is not None
-    of_rows, values = score.of_groups(data)
-    parts: list[Scorer] = []
-    rows: list[Ints] = []
-    known: dict[bytes, int] = {}
-    groups: list[list[int]] = []
-    for node in range(len(data.names)):
-        own = []
-        for places in data.interventions.rows_by_group(node):
-            key = places.tobytes()
-            if key not in known:
-                known[key] = len(parts)
-                parts.append(of_rows._bind(data.rows(places, values)))
-                rows.append(places)
-            own.append(known[key])
-        groups.append(own)
-    return GroupedScorer(score, data, parts, rows, groups)
+    if len(batches) == 1:
+        return next(iter(batches.values()))
+    values = np.array([_value(term, batches) for term in terms])
+    totals = logsumexp(values, axis=0)
+    weights = np.exp(values - totals)
+    squares = np.zeros(len(totals))
+    k_hats = np.full(len(totals), np.nan)
+    statuses = [batch.statuses for batch in batches.values()][0].copy()
+    for group, batch in batches.items():
+        share = np.sum([own for term, own in zip(terms, weights, strict=True) if group in term.groups], axis=0)
+        squares += (share * batch.errors) ** 2
+        k_hats = np.where(share > _COUNTS, np.fmax(k_hats, batch.k_hats), k_hats)
+        for place, status in enumerate(batch.statuses):
+            if share[place] > _COUNTS and status not in ("exact", "ok") and statuses[place] in ("exact", "ok"):
+                statuses[place] = status
+    return ScoreBatch(totals, np.sqrt(squares), k_hats, statuses)

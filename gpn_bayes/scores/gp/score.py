@@ -150,6 +150,14 @@ class GP(Score):
         of_rows.standardise = False
         return of_rows, data.standardised("the Gaussian-process score")
 
+    def proposal(self) -> "GP | None":
+        """Return the score by Laplace's approximation; None where this is it."""
+        if self.estimator == "laplace":
+            return None
+        quicker = copy(self)
+        quicker.estimator = "laplace"
+        return quicker
+
     def _bind(self, data: Dataset | SufficientStatistics) -> "GPScorer":
         if not isinstance(data, Dataset):
             raise ValueError("the Gaussian-process score needs the rows; received SufficientStatistics")
@@ -211,13 +219,13 @@ class GPScorer(Scorer):
 
     def proposal(self) -> "GPScorer | None":
         """Return the scorer by Laplace's approximation, which shares the prepared rows."""
-        if self.score.estimator == "laplace":
+        quicker = self.score.proposal()
+        if quicker is None:
             return None
         proposal = copy(self)
         proposal.basis, proposal._rough = self.basis, self._rough
-        proposal.score = copy(self.score)
-        proposal.score.estimator = "laplace"
-        proposal.score_fingerprint, proposal.label = proposal.score.fingerprint, repr(proposal.score)
+        proposal.score = quicker
+        proposal.score_fingerprint, proposal.label = quicker.fingerprint, repr(quicker)
         return proposal
 
     @property
