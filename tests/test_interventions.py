@@ -11,7 +11,6 @@ from scipy.special import gammaln, multigammaln
 
 import gpn_bayes as gpn
 from gpn_bayes import Dataset, estimators, graphs, scores
-from gpn_bayes.data import SufficientStatistics
 from gpn_bayes.posterior.curves import fitted_curves
 from gpn_bayes.scores import GraphPrior
 from tests.command_line import call
@@ -459,7 +458,6 @@ def test_what_takes_all_rows_as_alike_refuses(tmp_path):
         lambda: estimators.PC().fit(data),
         lambda: estimators.NOTEARS().fit(data),
         lambda: estimators.NOTEARSMLP().fit(data),
-        lambda: SufficientStatistics.of(data),
         lambda: gpn.bootstrap(estimators.HillClimbing("bge"), data, n=2),
         lambda: scores.Lasso().bind(data),
         lambda: gpn.federated.secure_statistics([data, data, data]),

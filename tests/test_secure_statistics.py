@@ -162,8 +162,9 @@ def test_files_that_hold_no_statistics_are_refused(tmp_path):
     np.savez(tmp_path / "other.npz", n=3)
     (tmp_path / "text.npz").write_text("n,mean")
     np.savez(tmp_path / "pickled.npz", n=3, mean=[0.0, 0.0], cov=np.eye(2), names=np.array(["a", None], dtype=object))
-    for name in ("other", "text", "pickled"):
-        with pytest.raises(ValueError, match=f"^{name}.npz can't be read as statistics: n, mean, cov and names$"):
+    needed = "n, mean, cov and names"
+    for name, why in (("other", "mean is missing"), ("text", needed), ("pickled", needed)):
+        with pytest.raises(ValueError, match=f"^{name}.npz can't be read as statistics: {why}$"):
             gpn.SufficientStatistics.load(tmp_path / f"{name}.npz")
 
 

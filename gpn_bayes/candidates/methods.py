@@ -9,11 +9,10 @@ import numpy as np
 
 from gpn_bayes.candidates.pc_skeleton import Skeleton, check_dual_rows, dual_pc_skeleton, pc_skeleton
 from gpn_bayes.candidates.screening import distance_correlations, forward_selection, strongest
-from gpn_bayes.data import Dataset, SufficientStatistics
+from gpn_bayes.data import Data, Dataset, SufficientStatistics
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.cache import ScoreCache
 
-Data = Dataset | SufficientStatistics
 Lists = list[list[int]]
 
 # Level of the tests: a parent that is missed is lost, a variable too many costs time.
@@ -182,7 +181,5 @@ def _numeric(data: Data) -> bool:
 
 
 def _statistics(data: Data) -> SufficientStatistics:
-    if not isinstance(data, Dataset):
-        return data
     # Of all rows together, experiments or not: candidates needn't be parents.
-    return SufficientStatistics.of(replace(data, interventions=None))
+    return SufficientStatistics.of(replace(data, interventions=None)) if isinstance(data, Dataset) else data

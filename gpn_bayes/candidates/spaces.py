@@ -14,7 +14,6 @@ from gpn_bayes._util.types import DiGraph, Floats
 from gpn_bayes.candidates.costs import filled_up_to, keeps_all, most_candidates
 from gpn_bayes.candidates.methods import (
     METHODS,
-    Data,
     Lists,
     SpaceContext,
     Wanted,
@@ -23,6 +22,7 @@ from gpn_bayes.candidates.methods import (
     ranked_candidates,
 )
 from gpn_bayes.candidates.screening import strongest
+from gpn_bayes.data import Data
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.prior import GraphPrior

@@ -195,17 +195,20 @@ class Dataset:
         kinds, levels = (tuple(getattr(column, part) for column in table.columns) for part in ("kind", "levels"))
         return cls(table.names, values, kinds, levels, table.rows_dropped, table.notes, table.interventions)
 
-    def rows(self, places: NDArray[Any], values: Floats | None = None) -> "Dataset":
+    def rows(self, places: NDArray[Any]) -> "Dataset":
         """Return some of the rows, as a table of its own without interventions; columns keep their levels.
 
         Parameters
         ----------
         places : ndarray of int
             Which rows.
-        values : ndarray, optional
-            What takes the place of all values.
+
+        Examples
+        --------
+        >>> Dataset.read(np.array([[1.0, 4.0], [3.0, 8.0], [5.0, 0.0]])).rows(np.array([0, 2])).values.tolist()
+        [[1.0, 4.0], [5.0, 0.0]]
         """
-        chosen = (self.values if values is None else values)[places]
+        chosen = self.values[places]
         chosen.setflags(write=False)
         return Dataset(self.names, chosen, self.kinds, self.levels)
 

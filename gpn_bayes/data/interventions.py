@@ -1,14 +1,15 @@
 """Which variables an experimenter changed in which rows, or may have changed."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from gpn_bayes._util.checks import check_choice, check_not_negative, check_share
 from gpn_bayes._util.types import Bools, Ints
@@ -59,12 +60,32 @@ class Interventions(ABC):
         """Return the ways in which a node's mechanism may have been changed; the likelihood is their weighted sum."""
 
     @abstractmethod
+    def at(self, rows: Ints) -> "Interventions":
+        """Return those of some rows, one of each experiment at least."""
+
+    @abstractmethod
     def parts(self) -> tuple[Any, ...]:
         """Return what tells these interventions from others, for fingerprints."""
 
     @abstractmethod
-    def summary(self, names: tuple[str, ...]) -> dict[str, Any]:
-        """Return what was done in words and numbers, JSON-able."""
+    def summary(self, names: tuple[str, ...], sizes: Ints | None = None) -> dict[str, Any]:
+        """Return what was done in words and numbers, JSON-able.
+
+        Parameters
+        ----------
+        names : tuple of str
+            The variables.
+        sizes : ndarray of int, optional
+            The rows that each stands for, where they are statistics of several.
+        """
+
+    @abstractmethod
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return everything as named arrays; `interventions_of` reads them."""
+
+    def _counts(self, sizes: Ints | None) -> list[int]:
+        """Return the number of rows of each experiment."""
+        return [int(rows) for rows in np.bincount(self.experiment, weights=sizes)]
 
     def rows_of(self, group: Group) -> Ints:
         """Return the rows of some experiments."""
@@ -155,16 +176,22 @@ class KnownTargets(Interventions):
             groups.append(tuple(np.flatnonzero(changed).tolist()))
         return [Term(0.0, tuple(groups))]
 
+    def at(self, rows: Ints) -> "KnownTargets":
+        """Return those of some rows."""
+        return KnownTargets(self.targets[rows], self.kind)
+
     def parts(self) -> tuple[Any, ...]:
         """Return what tells these interventions from others."""
         return self.kind, self.targets
 
-    def summary(self, names: tuple[str, ...]) -> dict[str, Any]:
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the targets and what was done to them."""
+        return {"target": self.targets.astype(np.int8), "intervention": np.array(self.kind)}
+
+    def summary(self, names: tuple[str, ...], sizes: Ints | None = None) -> dict[str, Any]:
         """Return the targets of the experiments and the numbers of their rows."""
-        counts = np.bincount(self.experiment)
-        found = sorted(
-            (np.flatnonzero(own).tolist(), int(rows)) for own, rows in zip(self._patterns, counts, strict=True)
-        )
+        counts = self._counts(sizes)
+        found = sorted((np.flatnonzero(own).tolist(), rows) for own, rows in zip(self._patterns, counts, strict=True))
         experiments = [{"targets": [names[place] for place in own], "rows": rows} for own, rows in found if own]
         return {"kind": self.kind, "experiments": experiments}
 
@@ -265,21 +292,72 @@ class UnknownTargets(Interventions):
         """Return the ways in which any set of contexts changed a node, the smallest sets first."""
         return self._terms
 
+    def at(self, rows: Ints) -> "UnknownTargets":
+        """Return those of some rows."""
+        return replace(self, experiment=self.experiment[rows])
+
     def parts(self) -> tuple[Any, ...]:
         """Return what tells these interventions from others."""
         prior = [self.target_probability] if self.target_penalty is None else ["penalty", self.target_penalty]
         return self.kind, list(self.contexts), prior, self.experiment
 
-    def summary(self, names: tuple[str, ...]) -> dict[str, Any]:
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the contexts and the prior of a change."""
+        arrays = {"context": self.experiment, "contexts": np.array(self.contexts, dtype=str)}
+        arrays["target_probability"] = np.array(float(self.target_probability))
+        if self.target_penalty is not None:
+            arrays["target_penalty"] = np.array(float(self.target_penalty))
+        return arrays
+
+    def summary(self, names: tuple[str, ...], sizes: Ints | None = None) -> dict[str, Any]:
         """Return the contexts with the numbers of their rows, and the prior of a change."""
-        counts = np.bincount(self.experiment, minlength=len(self.contexts))
-        sizes = [{"context": name, "rows": int(rows)} for name, rows in zip(self.contexts, counts, strict=True)]
+        counts = self._counts(sizes)
+        listed = [{"context": name, "rows": rows} for name, rows in zip(self.contexts, counts, strict=True)]
         prior = (
             {"target_probability": self.target_probability}
             if self.target_penalty is None
             else {"target_penalty": self.target_penalty}
         )
-        return {"kind": self.kind, "reference": sizes[0], "contexts": sizes[1:], **prior}
+        return {"kind": self.kind, "reference": listed[0], "contexts": listed[1:], **prior}
+
+
+def interventions_of(arrays: Mapping[str, NDArray[Any]], shape: tuple[int, ...]) -> Interventions | None:
+    """Return the interventions that arrays of a file describe, or None where they describe none.
+
+    Parameters
+    ----------
+    arrays : mapping
+        Among others those of `Interventions.to_arrays`.
+    shape : tuple of int
+        The number of rows, and that of variables.
+
+    Raises
+    ------
+    ValueError
+        For arrays that `to_arrays` doesn't return.
+
+    Examples
+    --------
+    >>> known = KnownTargets.read(["", "mek"], ("raf", "mek"), "soft")
+    >>> interventions_of(known.to_arrays(), (2, 2)).kind
+    'soft'
+    """
+    if "target" in arrays:
+        targets, kind = arrays["target"], arrays.get("intervention", np.array(""))
+        if targets.shape != shape or targets.dtype.kind not in "biu" or kind.shape != ():
+            raise ValueError("targets must be truth values for each row and variable; received others")
+        return KnownTargets(targets.astype(bool), str(kind))
+    if "context" not in arrays:
+        return None
+    experiment, contexts = arrays["context"], arrays.get("contexts", np.array([]))
+    right = experiment.dtype.kind in "iu" and experiment.shape == shape[:1] and contexts.dtype.kind in "UO"
+    right = right and contexts.ndim == 1 and 2 <= len(contexts) <= MAX_CONTEXTS + 1
+    prior = [arrays[name] for name in ("target_probability", "target_penalty") if name in arrays]
+    right = right and "target_probability" in arrays and all(v.shape == () and v.dtype.kind == "f" for v in prior)
+    if not right or not np.array_equal(np.unique(experiment), np.arange(len(contexts))):
+        raise ValueError("contexts must be names of experiments, with the number of one for each row; received others")
+    names = tuple(str(name) for name in contexts)
+    return UnknownTargets(experiment.astype(np.int64), names, *(float(value) for value in prior))
 
 
 def _names_of(label: Any) -> list[str]:

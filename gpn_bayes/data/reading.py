@@ -178,7 +178,7 @@ def read_table(data: Any, settings: ReadSettings, whole: bool) -> CheckedTable:
         complete = _discretised(table.names, complete, settings.discretise)
     interventions: Interventions | None = None
     if table.experiments is not None:
-        interventions = _interventions(table.experiments, table.names, settings)
+        interventions = read_interventions(table.experiments, table.names, settings)
     return CheckedTable(table.names, complete, dropped, table.notes, interventions)
 
 
@@ -313,17 +313,23 @@ def _chosen(names: tuple[str, ...], settings: ReadSettings) -> list[int]:
 def _experiments(names: tuple[str, ...], columns: Sequence[Any], rows: int, settings: ReadSettings) -> list[Any] | None:
     """Return the targets or the context of each row as they were given, in a column or as a sequence."""
     word, labels = settings.experiments
+    if not isinstance(labels, str):
+        return read_labels(rows, settings)
+    if labels not in names:
+        raise ValueError(
+            f"{word} must be a column of the table, or a sequence as long as it; received {labels!r}, which isn't a "
+            "column"
+        )
+    if labels in (settings.columns or ()):
+        raise ValueError(f"the column of {word} is no variable; columns has {labels!r}")
+    return list(columns[names.index(labels)])
+
+
+def read_labels(rows: int, settings: ReadSettings) -> list[Any] | None:
+    """Return the targets or the contexts of rows that were given as a sequence; None where there are none."""
+    word, labels = settings.experiments
     if labels is None:
         return None
-    if isinstance(labels, str):
-        if labels not in names:
-            raise ValueError(
-                f"{word} must be a column of the table, or a sequence as long as it; received {labels!r}, which "
-                "isn't a column"
-            )
-        if labels in (settings.columns or ()):
-            raise ValueError(f"the column of {word} is no variable; columns has {labels!r}")
-        return list(columns[names.index(labels)])
     try:
         given = list(labels)
     except TypeError:
@@ -333,7 +339,7 @@ def _experiments(names: tuple[str, ...], columns: Sequence[Any], rows: int, sett
     return given
 
 
-def _interventions(given: list[Any], names: tuple[str, ...], settings: ReadSettings) -> Interventions:
+def read_interventions(given: list[Any], names: tuple[str, ...], settings: ReadSettings) -> Interventions:
     """Return what was done in the rows that were kept."""
     if settings.contexts is not None:
         return UnknownTargets.read(given, settings.target_probability, settings.target_penalty)

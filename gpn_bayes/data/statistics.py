@@ -3,7 +3,8 @@
 import warnings
 import zipfile
 import zlib
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gpn_bayes._util.types import Floats
+from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data.dataset import Dataset, fingerprint_of
-from gpn_bayes.data.interventions import refuse_interventions
-from gpn_bayes.data.reading import ReadSettings, check_names
+from gpn_bayes.data.interventions import Interventions, interventions_of
+from gpn_bayes.data.reading import ReadSettings, check_names, read_interventions, read_labels
 
 # What a file holds: the kind of each array's numbers, or texts, and its dimensions. A thousand variables take 8 MB.
 _PARTS = {"n": ("iu", 0), "mean": ("iuf", 1), "cov": ("iuf", 2), "names": ("U", 1)}
 # And, with noise, all of these.
 _NOISE_PARTS = {"epsilon": ("f", 0), "delta": ("f", 0), "noise_sd": ("f", 2)}
+# And, of experiments, all of these and what was done in them.
+_EXPERIMENT_PARTS = {"experiment_n": ("iu", 1), "experiment_mean": ("f", 2), "experiment_scatter": ("f", 3)}
 _PACKAGE = (str(Path(__file__).parents[1]),)
 _MAX_BYTES = 100 << 20
 _BAD_FILES = (zipfile.BadZipFile, zlib.error, RuntimeError, SyntaxError)
@@ -53,6 +56,72 @@ class PrivacyNoise:
 
 
 @dataclass(frozen=True, eq=False)
+class RowMoments:
+    """The size, means, and sums of squares and products of any rows; a column needn't vary in them.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+    mean : ndarray of shape (variables,)
+        The means.
+    scatter : ndarray of shape (variables, variables)
+        The sums of squares and products about the means.
+    names : tuple of str
+        The variables.
+    fingerprint : str
+        A hash of the rows.
+
+    Examples
+    --------
+    >>> RowMoments.of(np.array([[1.0, 4.0], [3.0, 4.0]]), ("x", "y"), "").scatter.tolist()
+    [[2.0, 0.0], [0.0, 0.0]]
+    """
+
+    n: int
+    mean: Floats
+    scatter: Floats
+    names: tuple[str, ...]
+    fingerprint: str
+
+    @classmethod
+    def of(cls, values: Floats, names: tuple[str, ...], fingerprint: str) -> "RowMoments":
+        """Return the moments of rows of numbers."""
+        mean = values.mean(axis=0)
+        return cls(len(values), mean, (values - mean).T @ (values - mean), names, fingerprint)
+
+    @classmethod
+    def joined(cls, n: Ints, mean: Floats, scatter: Floats, names: tuple[str, ...]) -> "RowMoments":
+        """Return the moments of several tables' rows together, from their own."""
+        total = n @ mean / n.sum()
+        apart = mean - total
+        about = scatter.sum(axis=0) + (n[:, None] * apart).T @ apart
+        return cls(int(n.sum()), total, about, names, fingerprint_of(n, mean, scatter))
+
+
+@dataclass(frozen=True, eq=False)
+class ExperimentMoments:
+    """The moments of every experiment behind statistics, and what was done in it.
+
+    Attributes
+    ----------
+    n : ndarray of int, shape (experiments,)
+        Their numbers of rows.
+    mean : ndarray of shape (experiments, variables)
+        Their means.
+    scatter : ndarray of shape (experiments, variables, variables)
+        Their sums of squares and products about these means.
+    interventions : Interventions
+        What was done, of which each experiment is a row.
+    """
+
+    n: Ints
+    mean: Floats
+    scatter: Floats
+    interventions: Interventions
+
+
+@dataclass(frozen=True, eq=False)
 class SufficientStatistics:
     """What a linear-Gaussian score needs of a table: its size, means and covariance (ddof = 1).
 
@@ -70,6 +139,8 @@ class SufficientStatistics:
         The variables.
     noise : PrivacyNoise, optional
         The noise that they carry, if any; see `gpn_bayes.federated.Privacy`.
+    experiments : ExperimentMoments, optional
+        The moments of each experiment that the rows belong to; see `join`.
 
     Attributes
     ----------
@@ -95,6 +166,7 @@ class SufficientStatistics:
     cov: Floats
     names: tuple[str, ...]
     noise: PrivacyNoise | None = None
+    experiments: ExperimentMoments | None = None
     fingerprint: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -124,25 +196,146 @@ class SufficientStatistics:
         smallest = np.linalg.eigvalsh(self.correlation)[0]
         if smallest < -1e-8:
             raise ValueError(f"cov must be positive semi-definite; its correlations have the eigenvalue {smallest:.3g}")
-        noise: list[Any] = []
+        further: list[Any] = []
         if self.noise is not None:
             if self.noise.sd.shape != (d, d):
                 raise ValueError(f"noise must have the shape ({d}, {d}) of cov; received {self.noise.sd.shape}")
-            noise = [self.noise.epsilon, self.noise.delta, self.noise.sd]
-        object.__setattr__(self, "fingerprint", fingerprint_of(self.n, list(self.names), self.mean, self.cov, *noise))
+            further = [self.noise.epsilon, self.noise.delta, self.noise.sd]
+        if self.experiments is not None:
+            own = self.experiments
+            further += [own.n, own.mean, own.scatter, *own.interventions.parts()]
+        object.__setattr__(self, "fingerprint", fingerprint_of(self.n, list(self.names), self.mean, self.cov, *further))
 
     @property
     def n_rows(self) -> int:
         """Number of rows they were computed from, as in a `Dataset`."""
         return self.n
 
+    @property
+    def interventions(self) -> Interventions | None:
+        """What was done in the experiments that the rows belong to, each of them a row; None where there are none.
+
+        Examples
+        --------
+        >>> SufficientStatistics(100, [0, 0], [[1, 0], [0, 1]], ["x", "y"]).interventions is None
+        True
+        """
+        return None if self.experiments is None else self.experiments.interventions
+
+    @property
+    def scatter(self) -> Floats:
+        """The sums of squares and products about the means.
+
+        Examples
+        --------
+        >>> SufficientStatistics(101, [0, 0], [[1, 0], [0, 2]], ["x", "y"]).scatter.tolist()
+        [[100.0, 0.0], [0.0, 200.0]]
+        """
+        return (self.n - 1) * self.cov
+
     @classmethod
     def of(cls, data: "Dataset | pd.DataFrame | NDArray[Any] | str | Path") -> "SufficientStatistics":
-        """Return the statistics of a table of numbers: anything that `Dataset.read` takes."""
+        """Return the statistics of a table of numbers: anything that `Dataset.read` takes.
+
+        Those of a table with interventions hold the moments of every experiment.
+        """
         table = Dataset.read(data)
-        refuse_interventions(table, "one covariance")
         values = table.numeric("a covariance")
-        return cls(len(values), values.mean(axis=0), np.cov(values, rowvar=False, ddof=1), table.names)
+        pooled = cls(len(values), values.mean(axis=0), np.cov(values, rowvar=False, ddof=1), table.names)
+        if table.interventions is None:
+            return pooled
+        _, first, which = np.unique(table.interventions.experiment, return_index=True, return_inverse=True)
+        parts = [RowMoments.of(values[which == k], table.names, "") for k in range(len(first))]
+        return replace(pooled, experiments=ExperimentMoments(*_stacked(parts), table.interventions.at(first)))
+
+    @classmethod
+    def join(
+        cls,
+        parts: "Sequence[SufficientStatistics]",
+        targets: Sequence[Any] | None = None,
+        intervention: str | None = None,
+        contexts: Sequence[Any] | None = None,
+        target_probability: float | None = None,
+        target_penalty: float | None = None,
+    ) -> "SufficientStatistics":
+        """Return the statistics of several tables' rows together, each of which may be an experiment.
+
+        Sites that ran different experiments pool them so: each experiment is summed over the sites that ran it, by
+        `gpn_bayes.federated.secure_statistics`, and the sums are joined.
+
+        Parameters
+        ----------
+        parts : sequence of SufficientStatistics
+            Of the same variables, without noise.
+        targets, contexts : sequence, optional
+            What was done in each of them, as in `Dataset.read` for every row.
+        intervention, target_probability, target_penalty : optional
+            As in `Dataset.read`.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(1)
+        >>> observed, inhibited = (SufficientStatistics.of(rng.normal(size=(50, 2))) for _ in range(2))
+        >>> both = SufficientStatistics.join([observed, inhibited], targets=["", "v2"])
+        >>> both.n, both.interventions.target_sets()
+        (100, [[1]])
+        """
+        settings = ReadSettings(
+            targets=targets, intervention=intervention, contexts=contexts, target_probability=target_probability,
+            target_penalty=target_penalty,
+        )  # fmt: skip
+        if not parts:
+            raise ValueError("statistics are joined of one table or more; received none")
+        names = parts[0].names
+        for part in parts:
+            if part.names != names:
+                raise ValueError(
+                    f"statistics that are joined must be of the same variables in the same order; received "
+                    f"{', '.join(names)} and {', '.join(part.names)}"
+                )
+            if part.noise is not None or part.experiments is not None:
+                raise ValueError(
+                    "statistics that are joined must have no noise and no experiments; received some that do"
+                )
+        moments = _stacked(parts)
+        whole = RowMoments.joined(*moments, names)
+        pooled = cls(whole.n, whole.mean, whole.scatter / (whole.n - 1), names)
+        given = read_labels(len(parts), settings)
+        if given is None:
+            return pooled
+        return replace(pooled, experiments=ExperimentMoments(*moments, read_interventions(given, names, settings)))
+
+    def rows(self, places: NDArray[Any]) -> RowMoments:
+        """Return the moments of some of the experiments together.
+
+        Parameters
+        ----------
+        places : ndarray of int
+            Which experiments.
+
+        Examples
+        --------
+        >>> part = SufficientStatistics(100, [0, 0], [[1, 0], [0, 1]], ["x", "y"])
+        >>> SufficientStatistics.join([part] * 3, targets=["", "", "y"]).rows(np.array([0, 2])).n
+        200
+        """
+        assert self.experiments is not None
+        own = self.experiments
+        return RowMoments.joined(own.n[places], own.mean[places], own.scatter[places], self.names)
+
+    def standardised(self) -> "SufficientStatistics":
+        """Return the statistics of the variables less their means, divided by their standard deviations.
+
+        Examples
+        --------
+        >>> SufficientStatistics(100, [5, 0], [[4, 1], [1, 1]], ["x", "y"]).standardised().cov.tolist()
+        [[1.0, 0.5], [0.5, 1.0]]
+        """
+        scale = np.sqrt(np.diag(self.cov))
+        own = self.experiments
+        if own is not None:
+            own = replace(own, mean=(own.mean - self.mean) / scale, scatter=own.scatter / np.outer(scale, scale))
+        return SufficientStatistics(self.n, np.zeros_like(self.mean), self.correlation, self.names, experiments=own)
 
     def save(self, path: str | Path) -> None:
         """Write the statistics to an ``.npz`` file, which can be used in place of data."""
@@ -159,10 +352,54 @@ class SufficientStatistics:
         ['n', 'mean', 'cov', 'names']
         """
         arrays = {"n": np.array(self.n), "mean": self.mean, "cov": self.cov, "names": np.array(self.names, dtype=str)}
-        if self.noise is None:
-            return arrays
-        epsilon, delta = np.array(float(self.noise.epsilon)), np.array(float(self.noise.delta))
-        return {**arrays, "epsilon": epsilon, "delta": delta, "noise_sd": self.noise.sd}
+        if self.noise is not None:
+            epsilon, delta = np.array(float(self.noise.epsilon)), np.array(float(self.noise.delta))
+            arrays |= {"epsilon": epsilon, "delta": delta, "noise_sd": self.noise.sd}
+        if self.experiments is not None:
+            own = self.experiments
+            arrays |= {"experiment_n": own.n, "experiment_mean": own.mean, "experiment_scatter": own.scatter}
+            arrays |= own.interventions.to_arrays()
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> "SufficientStatistics":
+        """Return the statistics that the named arrays of a file describe.
+
+        Raises
+        ------
+        ValueError
+            For arrays of other kinds or shapes.
+
+        Examples
+        --------
+        >>> stats = SufficientStatistics(100, [0, 0], [[1, 0], [0, 1]], ["x", "y"])
+        >>> SufficientStatistics.from_arrays(stats.to_arrays()).fingerprint == stats.fingerprint
+        True
+        """
+        expected = dict(_PARTS)
+        for optional in (_NOISE_PARTS, _EXPERIMENT_PARTS):
+            expected |= optional if optional.keys() & arrays.keys() else {}
+        for part, (kinds, dimensions) in expected.items():
+            if part not in arrays:
+                raise ValueError(f"{part} is missing")
+            if arrays[part].dtype.kind not in kinds or arrays[part].ndim != dimensions:
+                raise ValueError(f"{part} is {arrays[part].dtype} of {arrays[part].ndim} dimensions")
+        noise, experiments = None, None
+        if "noise_sd" in expected:
+            noise = PrivacyNoise(float(arrays["epsilon"]), float(arrays["delta"]), arrays["noise_sd"])
+        if "experiment_n" in expected:
+            n, mean, scatter = (arrays[part] for part in _EXPERIMENT_PARTS)
+            d = len(arrays["names"])
+            if mean.shape != (len(n), d) or scatter.shape != (len(n), d, d) or (n < 1).any():
+                raise ValueError("moments of experiments must be as many as experiments and variables; received others")
+            interventions = interventions_of(arrays, mean.shape)
+            if interventions is None:
+                raise ValueError("target or context is missing")
+            experiments = ExperimentMoments(
+                n.astype(np.int64), mean.astype(float), scatter.astype(float), interventions
+            )
+        names = tuple(str(name) for name in arrays["names"])
+        return cls(int(arrays["n"]), arrays["mean"], arrays["cov"], names, noise, experiments)
 
     @classmethod
     def load(cls, path: str | Path) -> "SufficientStatistics":
@@ -180,20 +417,13 @@ class SufficientStatistics:
                 if sum(part.file_size for part in file.infolist()) > _MAX_BYTES:
                     raise ValueError
             with np.load(path, allow_pickle=False) as content:
-                expected = _PARTS | (_NOISE_PARTS if _NOISE_PARTS.keys() & set(content.files) else {})
-                parts = {part: np.asarray(content[part]) for part in expected}
+                arrays = {str(part): np.asarray(content[part]) for part in content.files}
         except (OSError, TypeError, ValueError, KeyError, EOFError, MemoryError, NotImplementedError, *_BAD_FILES):
             raise ValueError(f"{Path(path).name} can't be read as statistics: n, mean, cov and names") from None
-        for part, (kinds, dimensions) in expected.items():
-            if parts[part].dtype.kind not in kinds or parts[part].ndim != dimensions:
-                raise ValueError(
-                    f"{Path(path).name} can't be read as statistics: {part} is {parts[part].dtype} of "
-                    f"{parts[part].ndim} dimensions"
-                )
-        noise = None
-        if "noise_sd" in parts:
-            noise = PrivacyNoise(float(parts["epsilon"]), float(parts["delta"]), parts["noise_sd"])
-        return cls(int(parts["n"]), parts["mean"], parts["cov"], tuple(str(name) for name in parts["names"]), noise)
+        try:
+            return cls.from_arrays(arrays)
+        except ValueError as problem:
+            raise ValueError(f"{Path(path).name} can't be read as statistics: {problem}") from None
 
     @property
     def largest_noise(self) -> float:
@@ -235,7 +465,31 @@ class SufficientStatistics:
         return correlation
 
 
-def read_data(data: Any, **settings: Any) -> "Dataset | SufficientStatistics":
+Data = Dataset | SufficientStatistics
+
+
+def standardised(data: Data, purpose: str) -> Data:
+    """Return a table of numbers, or statistics, of standardised columns (ddof = 1).
+
+    Parameters
+    ----------
+    data : Dataset or SufficientStatistics
+        The table.
+    purpose : str
+        What needs numbers, for the error message.
+    """
+    if isinstance(data, SufficientStatistics):
+        return data.standardised()
+    return replace(data, values=data.standardised(purpose))
+
+
+def _stacked(parts: "Sequence[SufficientStatistics | RowMoments]") -> tuple[Ints, Floats, Floats]:
+    """Return the sizes, means, and sums of squares and products of several tables."""
+    n: Ints = np.array([part.n for part in parts], dtype=np.int64)
+    return n, np.array([part.mean for part in parts]), np.array([part.scatter for part in parts])
+
+
+def read_data(data: Any, **settings: Any) -> Data:
     """Return statistics as they are or from their file, and any table as a `Dataset`, by settings of `Dataset.read`."""
     if isinstance(data, str | Path) and Path(data).suffix.lower() == ".npz":
         data = SufficientStatistics.load(data)
@@ -247,7 +501,7 @@ def read_data(data: Any, **settings: Any) -> "Dataset | SufficientStatistics":
     return data
 
 
-def warn_of_noise(data: "Dataset | SufficientStatistics | None") -> None:
+def warn_of_noise(data: Data | None) -> None:
     """Say how large the noise in statistics is, if there is any, and that results ignore it."""
     if isinstance(data, SufficientStatistics) and data.noise is not None:
         warnings.warn(f"the statistics carry {noise_text(data)}", UserWarning, skip_file_prefixes=_PACKAGE)
@@ -271,7 +525,7 @@ def noise_text(data: SufficientStatistics) -> str:
     )
 
 
-def check_known(table: "Dataset | SufficientStatistics", names: tuple[str, ...], fingerprint: str | None) -> None:
+def check_known(table: Data, names: tuple[str, ...], fingerprint: str | None) -> None:
     """Refuse any table but the one that the posterior was drawn from.
 
     Parameters

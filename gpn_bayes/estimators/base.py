@@ -12,12 +12,10 @@ from sklearn.exceptions import NotFittedError
 
 from gpn_bayes import graphs, scores
 from gpn_bayes._util.types import Adjacency, DiGraph, Floats
-from gpn_bayes.data import Dataset, SufficientStatistics, warn_of_noise
+from gpn_bayes.data import Data, warn_of_noise
 from gpn_bayes.estimators.arrays import check_array_input
 from gpn_bayes.estimators.method_and_parameter import method_and_parameter
 from gpn_bayes.estimators.problem import Problem, read_problem
-
-Data = Dataset | SufficientStatistics
 
 
 class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

@@ -11,8 +11,8 @@ from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.checks import check_choice, check_count, check_share
 from gpn_bayes._util.types import Bools, DiGraph
 from gpn_bayes.candidates.pc_skeleton import Skeleton
-from gpn_bayes.data import Dataset, read_data
-from gpn_bayes.estimators.base import Data, GraphEstimator
+from gpn_bayes.data import Data, Dataset, read_data
+from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.independence import (
     HSIC,
     CallableTest,

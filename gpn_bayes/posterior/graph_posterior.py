@@ -232,7 +232,7 @@ class GraphPosterior(GraphQueries, DrawPictures):
         >>> import gpn_bayes as gpn
         >>> cells = gpn.datasets.sachs_interventional(transform="log2")
         >>> few = cells[cells["target"].isin(["", "mek"])][["raf", "mek", "erk", "condition"]]
-        >>> post = gpn.sample(few, "bge", contexts="condition", draws=100, random_seed=1, progressbar=False)
+        >>> post = gpn.sample(few, score="bge", contexts="condition", draws=100, random_seed=1, progressbar=False)
         >>> post.target_probabilities().round(2)
         variable       raf  mek  erk
         context
@@ -262,7 +262,7 @@ class GraphPosterior(GraphQueries, DrawPictures):
         >>> import gpn_bayes as gpn
         >>> cells = gpn.datasets.sachs_interventional(transform="log2")
         >>> few = cells[cells["target"].isin(["", "mek"])][["raf", "mek", "erk", "condition"]]
-        >>> post = gpn.sample(few, "bge", contexts="condition", draws=100, random_seed=1, progressbar=False)
+        >>> post = gpn.sample(few, score="bge", contexts="condition", draws=100, random_seed=1, progressbar=False)
         >>> print(post.target_probability("cd3cd28_u0126", "erk"))
         1.000 (exact)
         """

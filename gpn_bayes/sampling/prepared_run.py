@@ -159,8 +159,9 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
         }
     if isinstance(table, Dataset) and table.rows_dropped:
         settings["missing"] = {"dropped": table.rows_dropped, "rows": table.n_rows + table.rows_dropped}
-    if isinstance(table, Dataset) and table.interventions is not None:
-        settings["interventions"] = table.interventions.summary(table.names)
+    if table.interventions is not None:
+        own = table.experiments if isinstance(table, SufficientStatistics) else None
+        settings["interventions"] = table.interventions.summary(table.names, None if own is None else own.n)
     # Whole numbers of numpy aren't JSON-able, and equal runs must have equal keys.
     settings = {key: int(value) if isinstance(value, np.integer) else value for key, value in settings.items()}
     return PreparedRun(

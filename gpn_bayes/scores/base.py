@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 
 from gpn_bayes import graphs
 from gpn_bayes._util.types import Floats, Ints
-from gpn_bayes.data import Dataset, read_data
+from gpn_bayes.data import Data, Dataset, read_data
 from gpn_bayes.data.interventions import Group, KnownTargets, Term, UnknownTargets
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES, members_of
 from gpn_bayes.scores.assumptions import EQUIVALENCE, EQUIVALENCE_OF_EXPERIMENTS, EXPERIMENTS
@@ -109,19 +109,19 @@ class Score(ABC):
     def _bind(self, data: Any) -> "Scorer":
         """Return the scorer of a checked `Dataset` or `SufficientStatistics`."""
 
-    def of_groups(self, data: Dataset) -> "tuple[Score, Floats]":
-        """Return the score of a group of rows, and the values of all rows that it takes.
+    def _of_groups(self, data: Data) -> "tuple[Score, Data]":
+        """Return the score of a group of rows, and the whole table as this score takes it.
 
         A score that standardises its data does so once for all groups: over the whole table.
 
         Parameters
         ----------
-        data : Dataset
+        data : Dataset or SufficientStatistics
             The whole table.
         """
-        return self, data.values
+        return self, data
 
-    def proposal(self) -> "Score | None":
+    def _proposal(self) -> "Score | None":
         """Return a quicker score to draw DAGs under, whose draws are then weighted; None where none is needed."""
         return None
 
@@ -143,7 +143,7 @@ class Score(ABC):
         ('raf', 'mek', 'plcg')
         """
         table = read_data(data, **reading)
-        if isinstance(table, Dataset) and table.interventions is not None:
+        if table.interventions is not None:
             return GroupedScorer(self, table)
         return self._bind(table)
 
@@ -446,7 +446,7 @@ class GroupedScorer(Scorer):
     ----------
     score : Score
         What is computed.
-    data : Dataset
+    data : Dataset or SufficientStatistics
         The whole table; standardised over all its rows where the score does that.
 
     Examples
@@ -458,12 +458,12 @@ class GroupedScorer(Scorer):
     True
     """
 
-    def __init__(self, score: Score, data: Dataset) -> None:
+    def __init__(self, score: Score, data: Data) -> None:
         super().__init__(score, data.names, data.fingerprint)
         assert data.interventions is not None
         self.interventions = data.interventions
         self._data = data
-        self._of_rows, self._values = score.of_groups(data)
+        self._of_rows, self._taken = score._of_groups(data)
         self._parts: dict[Group, Scorer] = {}
         whole = self.part(tuple(range(int(self.interventions.experiment.max()) + 1)))
         self.closed_form = whole.closed_form
@@ -482,7 +482,7 @@ class GroupedScorer(Scorer):
         """Return the scorer of the rows of some experiments."""
         if group not in self._parts:
             rows = self.interventions.rows_of(group)
-            self._parts[group] = self._of_rows._bind(self._data.rows(rows, self._values))
+            self._parts[group] = self._of_rows._bind(self._taken.rows(rows))
         return self._parts[group]
 
     def observed_part(self, node: int, parents: tuple[int, ...]) -> tuple[Scorer, Ints]:
@@ -590,7 +590,7 @@ class GroupedScorer(Scorer):
 
     def proposal(self) -> "GroupedScorer | None":
         """Return the scorer whose groups are scored by their proposals."""
-        quicker = self.score.proposal()
+        quicker = self.score._proposal()
         return None if quicker is None else GroupedScorer(quicker, self._data)
 
     def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats | None:

@@ -8,10 +8,12 @@ from scipy.special import gammaln
 
 from gpn_bayes._util.checks import check_flag
 from gpn_bayes._util.types import Floats, Ints
-from gpn_bayes.data import Dataset, SufficientStatistics
+from gpn_bayes.data import Data, Dataset, RowMoments, SufficientStatistics, standardised
 from gpn_bayes.kernels.bge import bge_sets, bge_table
 from gpn_bayes.scores.assumptions import EQUIVALENCE, LINEAR, linear_residuals
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, padded_sets
+
+_PURPOSE = "the BGe score"
 
 
 class BGe(Score):
@@ -71,13 +73,13 @@ class BGe(Score):
         settings = {"alpha_mu": self.alpha_mu, "alpha_w": self.alpha_w, "t0": self.t0}
         return settings if self.standardise else settings | {"standardise": False}
 
-    def of_groups(self, data: Dataset) -> "tuple[BGe, Floats]":
-        """Return the score of a group of rows as they are, and the values of all rows that it takes."""
+    def _of_groups(self, data: Data) -> "tuple[BGe, Data]":
+        """Return the score of a group of rows as they are, and the whole table as this score takes it."""
         if not self.standardise:
-            return self, data.numeric("the BGe score")
-        return BGe(self.alpha_mu, self.alpha_w, self.t0, standardise=False), data.standardised("the BGe score")
+            return self, data
+        return BGe(self.alpha_mu, self.alpha_w, self.t0, standardise=False), standardised(data, _PURPOSE)
 
-    def _bind(self, data: Dataset | SufficientStatistics) -> "BGeScorer":
+    def _bind(self, data: Data | RowMoments) -> "BGeScorer":
         return BGeScorer(self, data)
 
 
@@ -87,7 +89,7 @@ class BGeScorer(Scorer):
     closed_form = True
     assumptions = (*LINEAR, *EQUIVALENCE)
 
-    def __init__(self, score: BGe, data: Dataset | SufficientStatistics) -> None:
+    def __init__(self, score: BGe, data: Data | RowMoments) -> None:
         super().__init__(score, data.names, data.fingerprint)
         big_n, mean, scatter = _moments(data, score.standardise)
         n = len(self.names)
@@ -126,14 +128,12 @@ class BGeScorer(Scorer):
         return bge_table(matrix, self.constants, self.half_df, max_parents)
 
 
-def _moments(data: Dataset | SufficientStatistics, standardise: bool) -> tuple[int, Floats, Floats]:
+def _moments(data: Data | RowMoments, standardise: bool) -> tuple[int, Floats, Floats]:
     """Return the number of rows, their mean, and the sum of squares and products about it."""
     if isinstance(data, Dataset):
-        values = data.numeric("the BGe score")
-        if not standardise:
-            mean = values.mean(axis=0)
-            return len(values), mean, (values - mean).T @ (values - mean)
-        data = SufficientStatistics.of(data)
+        values = data.numeric(_PURPOSE)
+        data = SufficientStatistics.of(data) if standardise else RowMoments.of(values, data.names, data.fingerprint)
     if not standardise:
-        return data.n, data.mean, (data.n - 1) * data.cov
+        return data.n, data.mean, data.scatter
+    assert isinstance(data, SufficientStatistics)
     return data.n, np.zeros(len(data.names)), (data.n - 1) * data.correlation

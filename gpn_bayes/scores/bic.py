@@ -5,8 +5,7 @@ from copy import copy
 from typing import Any
 
 from gpn_bayes._util.checks import check_choice
-from gpn_bayes._util.types import Floats
-from gpn_bayes.data import Dataset, SufficientStatistics
+from gpn_bayes.data import Data, Dataset, RowMoments, standardised
 from gpn_bayes.scores.base import Score, Scorer
 from gpn_bayes.scores.categories import check_cardinalities, is_discrete
 from gpn_bayes.scores.discrete import DiscreteBICScorer
@@ -71,21 +70,21 @@ class BIC(Score):
         """
         return {"cardinalities": self.cardinalities, "kind": self.kind}
 
-    def _bind(self, data: Dataset | SufficientStatistics) -> Scorer:
-        if self._takes_as_discrete(data):
+    def _bind(self, data: Data | RowMoments) -> Scorer:
+        if not isinstance(data, RowMoments) and self._takes_as_discrete(data):
             return DiscreteBICScorer(self, data, self.cardinalities)
         return GaussianBICScorer(self, data, self._standardise)
 
-    def of_groups(self, data: Dataset) -> "tuple[BIC, Floats]":
-        """Return the score of a group of rows, and the values of all rows that it takes."""
+    def _of_groups(self, data: Data) -> "tuple[BIC, Data]":
+        """Return the score of a group of rows, and the whole table as this score takes it."""
         of_rows = copy(self)
         if self._takes_as_discrete(data):
             of_rows.kind = "discrete"
-            return of_rows, data.values
+            return of_rows, data
         of_rows.kind, of_rows._standardise = "gaussian", False
-        return of_rows, data.standardised("the Gaussian BIC score")
+        return of_rows, standardised(data, "the Gaussian BIC score")
 
-    def _takes_as_discrete(self, data: Dataset | SufficientStatistics) -> bool:
+    def _takes_as_discrete(self, data: Data) -> bool:
         if self.kind != "auto":
             return self.kind == "discrete"
         return bool(self.cardinalities) or (isinstance(data, Dataset) and is_discrete(data))

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpn_bayes._util.types import Floats, Ints
-from gpn_bayes.data import Dataset, SufficientStatistics
+from gpn_bayes.data import Data, Dataset, RowMoments
 from gpn_bayes.kernels.bge import log_minors
 from gpn_bayes.kernels.gaussian_bic import log_residuals
 from gpn_bayes.scores.assumptions import EQUIVALENCE, LINEAR, linear_residuals
@@ -23,13 +23,15 @@ class GaussianBICScorer(Scorer):
     closed_form = True
     assumptions = (*LINEAR, *EQUIVALENCE)
 
-    def __init__(self, score: Score, data: Dataset | SufficientStatistics, standardise: bool = True) -> None:
+    def __init__(self, score: Score, data: Data | RowMoments, standardise: bool = True) -> None:
         super().__init__(score, data.names, data.fingerprint)
         if isinstance(data, Dataset):
-            data.numeric("the Gaussian BIC score")
-            data = SufficientStatistics.of(data)
+            data = RowMoments.of(data.numeric("the Gaussian BIC score"), data.names, data.fingerprint)
         self.n_rows = data.n
-        self.matrix = data.correlation if standardise else data.cov
+        self.matrix = data.scatter / max(data.n - 1, 1)
+        if standardise:
+            scale = np.sqrt(np.diag(self.matrix))
+            self.matrix = self.matrix / np.outer(scale, scale)
         if np.linalg.eigvalsh(self.matrix)[0] < _NOISE:
             self.matrix = self.matrix + _NOISE * np.eye(len(self.names))
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from gpn_bayes._util.checks import check_not_negative
 from gpn_bayes._util.types import Floats, Ints
-from gpn_bayes.data import Dataset, SufficientStatistics, refuse_interventions
+from gpn_bayes.data import Data, Dataset, SufficientStatistics, refuse_interventions
 from gpn_bayes.kernels.lasso import lasso_sets, lasso_space, lasso_table
 from gpn_bayes.scores.assumptions import LEAST_SQUARES
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, padded_sets
@@ -51,10 +51,10 @@ class Lasso(Score):
         """
         return {"lambda1": self.lambda1}
 
-    def of_groups(self, data: Dataset) -> "tuple[Lasso, Floats]":
+    def _of_groups(self, data: Data) -> "tuple[Lasso, Data]":
         """Refuse groups of rows: the score isn't a likelihood, whose logarithms add up."""
         refuse_interventions(data, "the lasso score")
-        return self, data.values
+        return self, data
 
     def _bind(self, data: Dataset | SufficientStatistics) -> "LassoScorer":
         if isinstance(data, Dataset):

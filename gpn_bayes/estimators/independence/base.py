@@ -13,10 +13,9 @@ from gpn_bayes import graphs
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Bools, Floats
 from gpn_bayes.candidates.pc_skeleton import Skeleton
-from gpn_bayes.data import Dataset, SufficientStatistics, read_data, refuse_interventions
+from gpn_bayes.data import Data, Dataset, read_data, refuse_interventions
 
 Nodes = tuple[int, ...]
-Data = Dataset | SufficientStatistics
 
 
 class ConditionalIndependenceTest(ABC):

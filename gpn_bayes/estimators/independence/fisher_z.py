@@ -7,8 +7,8 @@ from scipy.special import ndtr
 
 from gpn_bayes._util.types import Bools
 from gpn_bayes.candidates.pc_skeleton import Skeleton, pc_skeleton, z_statistic
-from gpn_bayes.data import Dataset, SufficientStatistics
-from gpn_bayes.estimators.independence.base import BoundTest, ConditionalIndependenceTest, Data, Nodes
+from gpn_bayes.data import Data, Dataset, SufficientStatistics
+from gpn_bayes.estimators.independence.base import BoundTest, ConditionalIndependenceTest, Nodes
 from gpn_bayes.kernels.partial_correlations import DETERMINED
 
 

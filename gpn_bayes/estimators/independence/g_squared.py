@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import chdtrc
 
-from gpn_bayes.estimators.independence.base import BoundTest, ConditionalIndependenceTest, Data, Nodes
+from gpn_bayes.data import Data
+from gpn_bayes.estimators.independence.base import BoundTest, ConditionalIndependenceTest, Nodes
 from gpn_bayes.kernels.contingency import g_squared
 from gpn_bayes.kernels.row_groups import Counted
 from gpn_bayes.scores.categories import read_categories

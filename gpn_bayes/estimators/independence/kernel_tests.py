@@ -11,8 +11,8 @@ from scipy.special import gammaincc
 
 from gpn_bayes._util.checks import check_choice, check_count
 from gpn_bayes._util.types import Floats, Ints
-from gpn_bayes.data import Dataset
-from gpn_bayes.estimators.independence.base import BoundTest, ConditionalIndependenceTest, Data, Nodes
+from gpn_bayes.data import Data, Dataset
+from gpn_bayes.estimators.independence.base import BoundTest, ConditionalIndependenceTest, Nodes
 from gpn_bayes.estimators.independence.residuals import REMEMBERED, Regression
 from gpn_bayes.kernels.dependence import centred_distances, centred_gaussian, permuted_sums, product_sum, traces
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -11,7 +12,7 @@ from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.checks import check_choice, check_flag
 from gpn_bayes._util.extras import installed_by
 from gpn_bayes._util.types import Floats
-from gpn_bayes.data import Dataset, SufficientStatistics
+from gpn_bayes.data import Data, Dataset, SufficientStatistics
 from gpn_bayes.kernels.gp import LOWEST_THETA
 from gpn_bayes.kernels.gp_modes import LOWEST_LOG_THETA
 from gpn_bayes.scores.assumptions import ADDITIVE, CURVED, EVEN_NOISE, PAIRWISE, SMOOTH
@@ -40,6 +41,8 @@ _ROUGH_COLUMNS = 1e-5
 _COST_WITHOUT_PARENTS = 10
 # What was prepared of tables: the scorers of one table share it, also those that came pickled.
 _prepared: WeakValueDictionary[tuple[str, tuple[float, float], float], Basis] = WeakValueDictionary()
+
+_PURPOSE = "the Gaussian-process score"
 
 Row = tuple[float, float, float, str]
 
@@ -142,15 +145,19 @@ class GP(Score):
             settings["posterior"] = self.posterior
         return settings if self.standardise else settings | {"standardise": False}
 
-    def of_groups(self, data: Dataset) -> "tuple[GP, Floats]":
-        """Return the score of a group of rows as they are, and the values of all rows that it takes."""
-        if not self.standardise:
-            return self, data.numeric("the Gaussian-process score")
+    def _of_groups(self, data: Data) -> "tuple[GP, Data]":
+        """Return the score of a group of rows as they are, and the whole table as this score takes it."""
+        if not self.standardise or isinstance(data, SufficientStatistics):
+            return self, data
         of_rows = copy(self)
         of_rows.standardise = False
-        return of_rows, data.standardised("the Gaussian-process score")
+        return of_rows, replace(data, values=data.standardised(_PURPOSE))
 
-    def proposal(self) -> "GP | None":
+    def _values(self, data: Dataset) -> Floats:
+        """Return the rows of a table as this score takes them."""
+        return data.standardised(_PURPOSE) if self.standardise else data.numeric(_PURPOSE)
+
+    def _proposal(self) -> "GP | None":
         """Return the score by Laplace's approximation; None where this is it."""
         if self.estimator == "laplace":
             return None
@@ -188,7 +195,7 @@ class GP(Score):
         from gpn_bayes.scores.gp.pymc_model import pymc_model
 
         table = Dataset.read(data)
-        values = self.of_groups(table)[1]
+        values = self._values(table)
         return pymc_model(values, table.names, node, parents, self.priors, self.kernel)
 
 
@@ -201,7 +208,7 @@ class GPScorer(Scorer):
     def __init__(self, score: GP, data: Dataset) -> None:
         super().__init__(score, data.names, data.fingerprint)
         self.score = score
-        self.values = score.of_groups(data)[1]
+        self.values = score._values(data)
         self._dense = score.dense or score.kernel == "interaction"
         if score.priors.probability_below("theta", LOWEST_THETA) > _LARGEST_LOSS:
             self._dense = True
@@ -219,7 +226,7 @@ class GPScorer(Scorer):
 
     def proposal(self) -> "GPScorer | None":
         """Return the scorer by Laplace's approximation, which shares the prepared rows."""
-        quicker = self.score.proposal()
+        quicker = self.score._proposal()
         if quicker is None:
             return None
         proposal = copy(self)
