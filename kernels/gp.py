@@ -41,7 +41,9 @@ class Moments(NamedTuple):
     starts : ndarray of int64, shape (parents + 1,)
         Where each parent's functions begin in what follows: at whole tiles, with zeros in between.
     gram : ndarray of shape (m, m)
-        U_i'U_j.
+        U_i'U_j; for i = j only where they aren't orthonormal.
+    orthonormal : bool
+        Whether the functions of one variable are: U_i'U_i is the identity, unless these are some of the rows only.
     with_one, with_y : ndarray of shape (m,)
         U_i'1 and U_i'y, y being the standardised node minus the prior mean of mu.
     n_rows, y_squares, y_sum : float
@@ -54,6 +56,7 @@ class Moments(NamedTuple):
     coefficients: Floats
     starts: Ints
     gram: Floats
+    orthonormal: bool
     with_one: Floats
     with_y: Floats
     n_rows: float
@@ -162,8 +165,7 @@ def _cross(i: int, j: int, moments: Moments, work: Workspace) -> None:
     """Write U_i'Phi_j, and zeros as far as its last tiles reach: what is on the right of it must be written later."""
     m, begin, first, other = work.spans[j, 0], work.spans[j, 1], moments.starts[i], moments.starts[j]
     out = work.crossed[first:, begin:]
-    if i == j:
-        # The functions of one variable are orthonormal.
+    if i == j and moments.orthonormal:
         for a in range(m):
             for c in range(m):
                 out[a, c] = work.factors[i, a, c]

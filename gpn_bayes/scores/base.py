@@ -121,6 +121,11 @@ class Score(ABC):
         """
         return self, data
 
+    def _bind_group(self, data: Data, group: Group) -> "Scorer":
+        """Return the scorer of the rows of some experiments of a table."""
+        assert data.interventions is not None
+        return self._bind(data.rows(data.interventions.rows_of(group)))
+
     def _proposal(self) -> "Score | None":
         """Return a quicker score to draw DAGs under, whose draws are then weighted; None where none is needed."""
         return None
@@ -481,8 +486,7 @@ class GroupedScorer(Scorer):
     def part(self, group: Group) -> Scorer:
         """Return the scorer of the rows of some experiments."""
         if group not in self._parts:
-            rows = self.interventions.rows_of(group)
-            self._parts[group] = self._of_rows._bind(self._taken.rows(rows))
+            self._parts[group] = self._of_rows._bind_group(self._taken, group)
         return self._parts[group]
 
     def observed_part(self, node: int, parents: tuple[int, ...]) -> tuple[Scorer, Ints]:

@@ -129,6 +129,7 @@ class _Rows:
         self.values = values
         self._nodes: dict[int, tuple[Floats, Floats]] = {}
         self._grams: dict[tuple[int, int], Floats] = {}
+        self._grams_of_parts: dict[tuple[int, int], Floats] = {}
 
     def nodes(self, i: int) -> tuple[Floats, Floats]:
         """Return the nodes of a variable, and the weights W of all rows."""
@@ -145,6 +146,13 @@ class _Rows:
         if (i, j) not in self._grams:
             self._grams[i, j] = self.nodes(i)[1].T @ self.nodes(j)[1]
         return self._grams[i, j]
+
+    def grams_of_parts(self, i: int, j: int, parts: list[Ints]) -> Floats:
+        """Return W_i'W_j of each of some parts of the rows, which must always be the same."""
+        if (i, j) not in self._grams_of_parts:
+            first, second = self.nodes(i)[1], self.nodes(j)[1]
+            self._grams_of_parts[i, j] = np.array([first[rows].T @ second[rows] for rows in parts])
+        return self._grams_of_parts[i, j]
 
 
 class _Variable:
@@ -211,6 +219,8 @@ class Basis:
         rounding allows.
     mu : pair of float
         Prior mean and standard deviation of the node's mean.
+    experiment : ndarray of int, optional
+        The number of each row's experiment, where moments are asked for that are of some experiments only.
 
     Examples
     --------
@@ -219,40 +229,59 @@ class Basis:
     3
     """
 
-    def __init__(self, values: Floats, tolerance: float = 1e-6, mu: tuple[float, float] = (0.0, 1.0)) -> None:
+    def __init__(
+        self,
+        values: Floats,
+        tolerance: float = 1e-6,
+        mu: tuple[float, float] = (0.0, 1.0),
+        experiment: Ints | None = None,
+    ) -> None:
         self.values = values
         self.tolerance = tolerance
         self.mu = mu
+        self.experiment = experiment
         self._rows = _Rows(values)
         self._variables: list[_Variable] = []
         self._grams: dict[tuple[int, int], Floats] = {}
+        self._grams_of_parts: dict[tuple[int, int], Floats] = {}
+        self._with_all_of_parts: dict[int, Floats] = {}
         self._lock = threading.Lock()
 
     def rougher(self, tolerance: float) -> "Basis":
         """Return a basis of another tolerance that shares what was made of the rows."""
-        other = Basis(self.values, tolerance, self.mu)
+        other = Basis(self.values, tolerance, self.mu, self.experiment)
         other._rows, other._lock = self._rows, self._lock
         return other
 
-    def moments(self, node: int, parents: tuple[int, ...]) -> Moments:
-        """Return what the likelihood of a node given its parents needs of the rows."""
+    def moments(self, node: int, parents: tuple[int, ...], group: tuple[int, ...] | None = None) -> Moments:
+        """Return what the likelihood of a node given its parents needs of the rows, or of those of some experiments."""
         with self._lock:
-            self._prepare(parents)
+            if group is None:
+                self._prepare(parents)
+            else:
+                self._prepare_parts(parents)
         sizes = np.array([self._variables[p].sizes.max() for p in parents], dtype=np.int64)
         starts = np.concatenate([[0], np.cumsum(-(-sizes // TILE_ROWS) * TILE_ROWS)])
         spans = [slice(start, start + size) for start, size in zip(starts[:-1], sizes, strict=True)]
         gram, with_one, with_y = np.zeros((starts[-1], starts[-1])), np.zeros(starts[-1]), np.zeros(starts[-1])
+        chosen = None if group is None else list(group)
         for i, span in zip(parents, spans, strict=True):
-            with_one[span], with_y[span] = self._with_all[i][:, -1], self._with_all[i][:, node]
+            with_all = self._with_all[i] if chosen is None else self._with_all_of_parts[i][chosen].sum(axis=0)
+            with_one[span], with_y[span] = with_all[:, -1], with_all[:, node]
             for j, other in zip(parents, spans, strict=True):
-                if i != j:
-                    gram[span, other] = self._grams[i, j] if i < j else self._grams[j, i].T
-        y = self.values[:, node] - self.mu[0]
+                if i <= j and chosen is not None:
+                    gram[span, other] = self._grams_of_parts[i, j][chosen].sum(axis=0)
+                elif i < j:
+                    gram[span, other] = self._grams[i, j]
+                if i < j:
+                    gram[other, span] = gram[span, other].T
+        y = self.values[self.rows_of(group), node] - self.mu[0]
         return Moments(
             cells=self._cells[list(parents)],
             coefficients=self._coefficients,
             starts=starts,
             gram=gram,
+            orthonormal=group is None,
             with_one=with_one,
             with_y=with_y,
             n_rows=float(len(y)),
@@ -260,6 +289,12 @@ class Basis:
             y_sum=float(y.sum()),
             mean_sd=float(self.mu[1]),
         )
+
+    def rows_of(self, group: tuple[int, ...] | None) -> Ints | slice:
+        """Return the rows of some experiments, or all."""
+        if group is None or self.experiment is None:
+            return slice(None)
+        return np.flatnonzero(np.isin(self.experiment, group))
 
     def factor(self, i: int, theta: float) -> Floats:
         """Return B with B B' = K_theta of a variable, to rounding, for a length scale that the low-rank form serves.
@@ -288,6 +323,30 @@ class Basis:
                 first, second = self._variables[i].at_nodes, self._variables[j].at_nodes
                 self._grams[i, j] = first.T @ self._rows.gram(i, j) @ second
 
+    def _prepare_parts(self, parents: tuple[int, ...]) -> None:
+        """Make what moments of some experiments are sums of."""
+        pairs = [(i, j) for i in parents for j in parents if i <= j and (i, j) not in self._grams_of_parts]
+        if not pairs:
+            return
+        assert self.experiment is not None
+        parts = [np.flatnonzero(self.experiment == k) for k in range(int(self.experiment.max()) + 1)]
+        with one_blas_thread:
+            if not self._variables:
+                self._read_variables()
+            for i, j in pairs:
+                first, second = self._variables[i].at_nodes, self._variables[j].at_nodes
+                self._grams_of_parts[i, j] = first.T @ self._rows.grams_of_parts(i, j, parts) @ second
+            for i in {i for pair in pairs for i in pair if i not in self._with_all_of_parts}:
+                weights, own = self._rows.nodes(i)[1], self._variables[i].at_nodes
+                self._with_all_of_parts[i] = np.array(
+                    [own.T @ (weights[rows].T @ self._with_ones(rows)) for rows in parts]
+                )
+
+    def _with_ones(self, rows: Ints | slice) -> Floats:
+        """Return some rows less the prior mean of mu, and a column of ones."""
+        values = self.values[rows] - self.mu[0]
+        return np.column_stack([values, np.ones(len(values))])
+
     def _read_variables(self) -> None:
         n_rows, n = self.values.shape
         tolerance = self.tolerance / min(n_rows, MANY_ROWS)
@@ -306,7 +365,7 @@ class Basis:
             self._cells[i, :, 0] = variable.sizes
             self._cells[i, :, 1] = begin + np.cumsum(lengths) - lengths
             begin += int(lengths.sum())
-        both = np.column_stack([self.values - self.mu[0], np.ones(n_rows)])
+        both = self._with_ones(slice(None))
         self._with_all = [
             variable.at_nodes.T @ (self._rows.nodes(i)[1].T @ both) for i, variable in enumerate(variables)
         ]
@@ -314,8 +373,35 @@ class Basis:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be made again: workers get the table only."""
-        return {"values": self.values, "tolerance": self.tolerance, "mu": self.mu}
+        return {"values": self.values, "tolerance": self.tolerance, "mu": self.mu, "experiment": self.experiment}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Start with nothing made."""
         self.__init__(**state)  # type: ignore[misc]  # a subclass could take other arguments; there is none
+
+
+class PartOfBasis:
+    """The low-rank form of the rows of some experiments, by the functions of the whole table.
+
+    Those are not orthonormal on some of the rows, which makes a likelihood slower; but nothing has to be made anew for
+    each of many groups of experiments.
+
+    Parameters
+    ----------
+    whole : Basis
+        That of the whole table.
+    group : tuple of int
+        The experiments.
+    """
+
+    def __init__(self, whole: Basis, group: tuple[int, ...]) -> None:
+        self._whole = whole
+        self._group = group
+
+    def moments(self, node: int, parents: tuple[int, ...]) -> Moments:
+        """Return what the likelihood of a node given its parents needs of these rows."""
+        return self._whole.moments(node, parents, self._group)
+
+    def factor(self, i: int, theta: float) -> Floats:
+        """Return B with B B' = K_theta of a variable in these rows; see `Basis.factor`."""
+        return self._whole.factor(i, theta)[self._whole.rows_of(self._group)]

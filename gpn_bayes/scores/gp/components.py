@@ -16,7 +16,7 @@ from scipy.linalg import cho_factor, cho_solve
 from gpn_bayes._util.types import Floats
 from gpn_bayes.kernels.gp import LOWEST_THETA
 from gpn_bayes.kernels.gp_dense import Hyperparameters, read_phi
-from gpn_bayes.scores.gp.basis import Basis
+from gpn_bayes.scores.gp.basis import Basis, PartOfBasis
 from gpn_bayes.scores.gp.priors import HyperPriors
 
 # Rounding may leave a variance that is nothing below zero.
@@ -47,7 +47,7 @@ class BoundGP(Protocol):
         """The standardised rows."""
 
     @property
-    def basis(self) -> Basis:
+    def basis(self) -> Basis | PartOfBasis:
         """What was prepared of them for the low-rank form."""
 
 

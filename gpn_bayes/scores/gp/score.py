@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -12,12 +12,13 @@ from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.checks import check_choice, check_flag
 from gpn_bayes._util.extras import installed_by
 from gpn_bayes._util.types import Floats
-from gpn_bayes.data import Data, Dataset, SufficientStatistics
+from gpn_bayes.data import Data, Dataset, SufficientStatistics, UnknownTargets
+from gpn_bayes.data.interventions import Group
 from gpn_bayes.kernels.gp import LOWEST_THETA
 from gpn_bayes.kernels.gp_modes import LOWEST_LOG_THETA
 from gpn_bayes.scores.assumptions import ADDITIVE, CURVED, EVEN_NOISE, PAIRWISE, SMOOTH
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
-from gpn_bayes.scores.gp.basis import MANY_ROWS, Basis
+from gpn_bayes.scores.gp.basis import MANY_ROWS, Basis, PartOfBasis
 from gpn_bayes.scores.gp.bridge import bridge_estimate
 from gpn_bayes.scores.gp.components import noise
 from gpn_bayes.scores.gp.dense import LARGEST_DENSE, DensePosterior
@@ -165,6 +166,12 @@ class GP(Score):
         quicker.estimator = "laplace"
         return quicker
 
+    def _bind_group(self, data: Data, group: Group) -> Scorer:
+        """Return the scorer of some experiments; those of unknown targets, of which there are many, share a basis."""
+        if isinstance(data, Dataset) and isinstance(data.interventions, UnknownTargets):
+            return GPScorer(self, data.rows(data.interventions.rows_of(group)), PartOfTable(data, group))
+        return super()._bind_group(data, group)
+
     def _bind(self, data: Dataset | SufficientStatistics) -> "GPScorer":
         if not isinstance(data, Dataset):
             raise ValueError("the Gaussian-process score needs the rows; received SufficientStatistics")
@@ -199,16 +206,36 @@ class GP(Score):
         return pymc_model(values, table.names, node, parents, self.priors, self.kernel)
 
 
+class PartOfTable(NamedTuple):
+    """Some experiments of a table, whose basis serves them."""
+
+    whole: Dataset
+    group: Group
+
+
 class GPScorer(Scorer):
-    """Gaussian-process scores of one data set; see `GP`."""
+    """Gaussian-process scores of one data set; see `GP`.
+
+    Parameters
+    ----------
+    score : GP
+        The settings.
+    data : Dataset
+        The rows.
+    part : PartOfTable, optional
+        The larger table whose basis serves them.
+    """
 
     default_max_parents = 5
     score: GP
+    basis: Basis | PartOfBasis
+    _rough: Basis | PartOfBasis
 
-    def __init__(self, score: GP, data: Dataset) -> None:
+    def __init__(self, score: GP, data: Dataset, part: PartOfTable | None = None) -> None:
         super().__init__(score, data.names, data.fingerprint)
         self.score = score
         self.values = score._values(data)
+        self._part = part
         self._dense = score.dense or score.kernel == "interaction"
         if score.priors.probability_below("theta", LOWEST_THETA) > _LARGEST_LOSS:
             self._dense = True
@@ -218,11 +245,18 @@ class GPScorer(Scorer):
 
     def _share_basis(self) -> None:
         """Share what other scorers of the same table have prepared in this process, or will."""
-        fresh = Basis(self.values, mu=self.score.priors.mu)
-        place = self.data_fingerprint, fresh.mu
-        self.basis = _prepared.setdefault((*place, fresh.tolerance), fresh)
-        rough = self.basis.rougher(self._rough_tolerance)
-        self._rough = _prepared.setdefault((*place, rough.tolerance), rough)
+        mu = self.score.priors.mu
+        if self._part is None:
+            self.basis, self._rough = _shared_bases(Basis(self.values, mu=mu), self.data_fingerprint)
+            return
+        table = self._part.whole
+        assert table.interventions is not None
+        experiment = table.interventions.experiment
+        bases = _shared_bases(Basis(self.score._values(table), mu=mu, experiment=experiment), table.fingerprint)
+        if len(self.values) == table.n_rows:
+            self.basis, self._rough = bases
+        else:
+            self.basis, self._rough = (PartOfBasis(basis, self._part.group) for basis in bases)
 
     def proposal(self) -> "GPScorer | None":
         """Return the scorer by Laplace's approximation, which shares the prepared rows."""
@@ -310,10 +344,6 @@ class GPScorer(Scorer):
         estimate = bridge_estimate(posterior, modes, rng, target_error=self.score.target_error, posterior_draws=draws)
         return estimate.value, estimate.error, float("nan"), estimate.status
 
-    @property
-    def _rough_tolerance(self) -> float:
-        return _ROUGH_COLUMNS * min(len(self.values), MANY_ROWS)
-
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what was prepared, which takes hundreds of times the room of the table it is made of."""
         return {name: value for name, value in self.__dict__.items() if name not in ("basis", "_rough")}
@@ -326,6 +356,13 @@ class GPScorer(Scorer):
     def _refuse_many_rows(self, what: str) -> None:
         if len(self.values) > LARGEST_DENSE:
             raise ValueError(f"{what} at most {LARGEST_DENSE} rows; received {len(self.values)}")
+
+
+def _shared_bases(fresh: Basis, fingerprint: str) -> tuple[Basis, Basis]:
+    """Return the basis of a table, or the one that others have prepared already, and a rougher one."""
+    basis = _prepared.setdefault((fingerprint, fresh.mu, fresh.tolerance), fresh)
+    rough = basis.rougher(_ROUGH_COLUMNS * min(len(fresh.values), MANY_ROWS))
+    return basis, _prepared.setdefault((fingerprint, rough.mu, rough.tolerance), rough)
 
 
 def _stopped_at_edge(modes: Modes) -> bool:
