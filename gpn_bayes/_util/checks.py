@@ -59,6 +59,17 @@ def did_you_mean(value: Any, choices: Iterable[Any]) -> str:
     return f": did you mean {by_lower[close[0]]!r}?" if close else ""
 
 
+def listed(values: Sequence[Any], most: int = 20) -> str:
+    """Return values as a message lists them, the first ones where there are many.
+
+    Examples
+    --------
+    >>> listed(["raf", "mek", "erk"], most=2)
+    "'raf', 'mek', …"
+    """
+    return ", ".join(map(repr, values[:most])) + (", …" if len(values) > most else "")
+
+
 def check_seconds(name: str, value: Any) -> None:
     """Refuse a time limit that isn't a positive number; None is no limit.
 

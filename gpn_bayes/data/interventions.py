@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gpn_bayes._util.checks import check_choice, check_not_negative, check_share
+from gpn_bayes._util.checks import check_choice, check_not_negative, check_share, listed
 from gpn_bayes._util.types import Bools, Ints
 
 KINDS = ("perfect", "soft")
@@ -19,7 +19,7 @@ TARGET_PROBABILITY = 0.1
 # All sets of them are summed over.
 MAX_CONTEXTS = 12
 # Between several targets of a row that are given as one text.
-_SEPARATOR = ";"
+SEPARATOR = ";"
 
 # Some of the experiments, by their numbers: their rows are taken together.
 Group = tuple[int, ...]
@@ -142,10 +142,9 @@ class KnownTargets(Interventions):
         places = {name: place for place, name in enumerate(names)}
         targets = np.zeros((len(given), len(names)), dtype=bool)
         for row, label in enumerate(given):
-            for name in _names_of(label):
+            for name in names_of(label):
                 if name not in places:
-                    known = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
-                    raise ValueError(f"targets must be variables; received {name!r}, not one of {known}")
+                    raise ValueError(f"targets must be variables; received {name!r}, not one of {listed(names)}")
                 targets[row, places[name]] = True
         if not targets.any():
             raise ValueError("targets must name a variable in at least one row; received none")
@@ -360,10 +359,16 @@ def interventions_of(arrays: Mapping[str, NDArray[Any]], shape: tuple[int, ...])
     return UnknownTargets(experiment.astype(np.int64), names, *(float(value) for value in prior))
 
 
-def _names_of(label: Any) -> list[str]:
-    """Return the targets of a row."""
+def names_of(label: Any) -> list[str]:
+    """Return the targets that a label names.
+
+    Examples
+    --------
+    >>> names_of("mek; akt"), names_of("")
+    (['mek', 'akt'], [])
+    """
     if isinstance(label, str):
-        return [name.strip() for name in label.split(_SEPARATOR) if name.strip()]
+        return [name.strip() for name in label.split(SEPARATOR) if name.strip()]
     if isinstance(label, list | tuple | set | frozenset | np.ndarray):
         return [str(name) for name in label]
     return [] if _is_missing(label) else [str(label)]

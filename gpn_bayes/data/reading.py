@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gpn_bayes._util.checks import MAX_VARIABLES, check_choice, check_count
+from gpn_bayes._util.checks import MAX_VARIABLES, check_choice, check_count, listed
 from gpn_bayes._util.types import Bools
 from gpn_bayes.data.columns import Column, Source, read_column
 from gpn_bayes.data.files import FileTable, check_file, is_parquet, read_cells, read_parquet
@@ -300,8 +300,9 @@ def _chosen(names: tuple[str, ...], settings: ReadSettings) -> list[int]:
     for setting in ("columns", "drop", "categories"):
         for name in getattr(settings, setting) or ():
             if name not in names:
-                known = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
-                raise ValueError(f"{setting} must name columns of the table; received {name!r}, not one of {known}")
+                raise ValueError(
+                    f"{setting} must name columns of the table; received {name!r}, not one of {listed(names)}"
+                )
     places = list(range(len(names)))
     if settings.columns is not None:
         places = [place for name in dict.fromkeys(settings.columns) for place in places if names[place] == name]

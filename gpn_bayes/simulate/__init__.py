@@ -1,5 +1,7 @@
 """Random DAGs, and data drawn from them: linear, Fourier, neural-network and discrete relations, and time series.
 
+All but time series can include rows of experiments, in which some variables are changed.
+
 Examples
 --------
 >>> dag = random_dag(4, edges_per_node=1, random_seed=1)

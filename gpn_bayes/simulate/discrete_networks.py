@@ -1,6 +1,6 @@
 """A Bayesian network of discrete variables: its tables, rows drawn from it, and how likely it makes given rows."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import prod
 from typing import Any
 
@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from gpn_bayes import graphs
-from gpn_bayes._util.checks import check_count
 from gpn_bayes._util.types import DiGraph, Floats, Ints
+from gpn_bayes.simulate.experiments import Change, Values, add_targets, draw_rows, level_change, read_experiments
 
 # Tables written with two or three decimals may miss 1 by this much; what is missing is shared out.
 SUM_TOLERANCE = 0.01 + 1e-9
@@ -96,37 +96,81 @@ class DiscreteNetwork:
         """The DAG."""
         return graphs.to_networkx(self._adjacency, self.names)
 
-    def sample(self, n_rows: int, random_seed: Any = None) -> pd.DataFrame:
+    def sample(
+        self,
+        n_rows: int,
+        random_seed: Any = None,
+        *,
+        interventions: Mapping[Any, Any] | None = None,
+        experiment_rows: int | Mapping[Any, int] | None = None,
+    ) -> pd.DataFrame:
         """Draw rows by logic sampling: every variable given its parents, parents first.
 
         Parameters
         ----------
         n_rows : int
-            Number of rows.
+            Number of rows; with interventions, of observed rows.
         random_seed : int, SeedSequence or Generator, optional
             Source of randomness.
+        interventions : mapping of str to level, "noise" or callable, optional
+            Experiments whose rows follow the observed ones: the target, a variable or several joined by ";", and what
+            is done to it. A level: the variable is set to it. "noise": it is drawn from all its levels with equal
+            probability, whatever its parents. A function ``f(values, rng)``: it becomes what the function returns,
+            given the levels that it would have had in these rows (an array of str) and a numpy Generator. A level named
+            "noise" is taken as the level. All other variables keep their tables.
+        experiment_rows : int or mapping of str to int, optional
+            Number of rows of each experiment, one for all or by the keys of `interventions`; `n_rows` where not given.
 
         Returns
         -------
         DataFrame of categoricals
-            All levels are kept, drawn or not.
+            All levels are kept, drawn or not. With interventions there is a last column ``target``, text: the targets
+            of each row, empty in the observed ones, as `gpn.sample` reads them by ``targets="target"``.
+
+        Examples
+        --------
+        >>> network = DiscreteNetwork(
+        ...     levels={"smoke": ["yes", "no"], "cough": ["yes", "no"]},
+        ...     parents={"cough": ["smoke"]},
+        ...     tables={"smoke": [0.4, 0.6], "cough": [[0.6, 0.4], [0.1, 0.9]]},
+        ... )
+        >>> done = {"cough": "no", "smoke": "noise"}
+        >>> df = network.sample(100, random_seed=1, interventions=done, experiment_rows=50)
+        >>> df["target"].value_counts(sort=False).to_dict()
+        {'': 100, 'cough': 50, 'smoke': 50}
+        >>> df.groupby("target")["cough"].nunique().to_dict()
+        {'': 2, 'cough': 1, 'smoke': 2}
         """
-        check_count("n_rows", n_rows, 1)
+
+        def read_change(place: int, done: Any) -> Change:
+            return level_change(self.names[place], self.levels[self.names[place]], done)
+
+        experiments = read_experiments(self.names, n_rows, interventions, experiment_rows, read_change)
         rng = np.random.default_rng(random_seed)
-        codes: dict[str, Ints] = {}
-        for place in graphs.topological_order(self._adjacency).tolist():
-            name = self.names[place]
-            cumulative = np.cumsum(self._rows(name), axis=1)
-            # So that a last level of probability zero is never drawn, whatever rounding did to the sum.
-            cumulative /= cumulative[:, -1:]
-            configuration = self._configuration(name, codes, n_rows)
-            uniform = rng.random(n_rows)
-            drawn = np.zeros(n_rows, dtype=np.int64)
-            for level in range(cumulative.shape[1] - 1):
-                drawn += uniform >= cumulative[configuration, level]
-            codes[name] = drawn
-        columns = {name: pd.Categorical.from_codes(codes[name], pd.Index(self.levels[name])) for name in self.names}
-        return pd.DataFrame(columns)
+        order = graphs.topological_order(self._adjacency).tolist()
+
+        def draw(rows: int, changed: Callable[[int, Values], Values]) -> Ints:
+            values = np.zeros((rows, len(self.names)), dtype=np.int64)
+            codes = {name: values[:, place] for place, name in enumerate(self.names)}
+            for place in order:
+                name = self.names[place]
+                cumulative = np.cumsum(self._rows(name), axis=1)
+                # So that a last level of probability zero is never drawn, whatever rounding did to the sum.
+                cumulative /= cumulative[:, -1:]
+                configuration = self._configuration(name, codes, rows)
+                uniform = rng.random(rows)
+                drawn = np.zeros(rows, dtype=np.int64)
+                for level in range(cumulative.shape[1] - 1):
+                    drawn += uniform >= cumulative[configuration, level]
+                values[:, place] = changed(place, drawn)
+            return values
+
+        codes = draw_rows(draw, n_rows, experiments, rng)
+        columns = {
+            name: pd.Categorical.from_codes(codes[:, place], pd.Index(self.levels[name]))
+            for place, name in enumerate(self.names)
+        }
+        return add_targets(pd.DataFrame(columns), n_rows, experiments)
 
     def log_likelihood(self, data: pd.DataFrame) -> float:
         """Return the natural log of the probability of the rows; minus infinity where one is impossible.

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Hashable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ from scipy.special import expit
 
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_choice, check_count
-from gpn_bayes._util.types import Adjacency, Floats, Ints
+from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.simulate.discrete_networks import DiscreteNetwork, check_table_size
+from gpn_bayes.simulate.experiments import Values, add_targets, draw_rows, number_change, read_experiments
 from gpn_bayes.simulate.random_dags import Seed, read_dag
 
 _NOISES = ("gaussian", "exponential", "gumbel")
@@ -27,6 +29,9 @@ def linear(
     weight_range: tuple[float, float] = _WEIGHT_RANGE,
     noise_scale: float = 1.0,
     random_seed: Seed = None,
+    *,
+    interventions: Mapping[Any, Any] | None = None,
+    experiment_rows: int | Mapping[Any, int] | None = None,
 ) -> pd.DataFrame:
     """Return data where each variable is a weighted sum of its parents plus noise.
 
@@ -35,7 +40,7 @@ def linear(
     dag : networkx.DiGraph, DataFrame or array
         The DAG; the nodes of an array are named v1, v2, ….
     n_rows : int
-        Number of rows.
+        Number of rows; with interventions, of observed rows.
     noise : {"gaussian", "exponential", "gumbel"}
         Distribution of the noise. The last two are not centred: their means are 1 and 0.577 times the scale.
     weight_range : pair of float
@@ -44,25 +49,47 @@ def linear(
         Scale parameter of the noise (the standard deviation of the first two).
     random_seed : int, SeedSequence or Generator, optional
         Source of randomness.
+    interventions : mapping of names to float, {"shift", "noise"} or callable, optional
+        Experiments whose rows follow the observed ones: the target, a variable or several joined by ";", and what is
+        done to it. A number: the variable is set to it. "noise": it is normal, whatever its parents, with the mean and
+        the standard deviation that it has in the observed rows. "shift": one such standard deviation is added to what
+        its mechanism gives. A function ``f(values, rng)``: it becomes what the function returns, given the values that
+        it would have had in these rows (an array) and a numpy Generator. All other variables keep their mechanisms.
+    experiment_rows : int or mapping of names to int, optional
+        Number of rows of each experiment, one for all or by the keys of `interventions`; `n_rows` where not given.
 
     Returns
     -------
     DataFrame
-        ``attrs["weights"]`` holds the true weights as nested lists: ``[i][j]`` is that of i -> j, 0 for none.
+        ``attrs["weights"]`` holds the true weights as nested lists: ``[i][j]`` is that of i -> j, 0 for none. With
+        interventions there is a last column ``target``: the targets of each row, empty in the observed ones, as
+        `gpn.sample` reads them by ``targets="target"`` (and ``intervention="soft"`` if they are shifted). The observed
+        rows are those that the same seed gives without interventions.
 
     Examples
     --------
-    >>> df = linear(nx.DiGraph([("raf", "mek")]), n_rows=100, random_seed=1)
+    >>> dag = nx.DiGraph([("raf", "mek")])
+    >>> df = linear(dag, n_rows=100, random_seed=1)
     >>> df.shape, round(df.attrs["weights"][0][1], 2)
     ((100, 2), -1.93)
+    >>> done = {"raf": 3, "mek": "noise"}
+    >>> df = linear(dag, n_rows=100, random_seed=1, interventions=done, experiment_rows={"mek": 50})
+    >>> df["target"].value_counts(sort=False).to_dict()
+    {'': 100, 'raf': 100, 'mek': 50}
+    >>> df[df["target"] == "raf"].mean(numeric_only=True).round(1).to_dict()
+    {'raf': 3.0, 'mek': -5.8}
     """
     check_choice("noise", noise, _NOISES)
     if not 0 < noise_scale < math.inf:
         raise ValueError(f"noise_scale must be positive and finite; received {noise_scale}")
-    matrix, names, rng = _prepare(dag, n_rows, random_seed)
+    simulation = _Simulation(dag, n_rows, random_seed, interventions, experiment_rows)
+    rng, matrix = simulation.rng, simulation.matrix
     weights = np.where(matrix, signed_uniform(rng, matrix.shape, weight_range), 0.0)
-    errors = noise_scale * _standard_noise(rng, noise, (n_rows, len(names)))
-    return _generate(matrix, names, errors, lambda child, pa, x: x @ weights[pa, child], weights)
+    return simulation.table(
+        lambda shape: noise_scale * _standard_noise(rng, noise, shape),
+        lambda child, parents, x: x @ weights[parents, child],
+        weights,
+    )
 
 
 def _standard_noise(rng: np.random.Generator, noise: str, shape: tuple[int, int]) -> Floats:
@@ -71,7 +98,15 @@ def _standard_noise(rng: np.random.Generator, noise: str, shape: tuple[int, int]
     return rng.standard_exponential(shape) if noise == "exponential" else rng.gumbel(size=shape)
 
 
-def fourier(dag: Any, n_rows: int, lam: float, random_seed: Seed = None) -> pd.DataFrame:
+def fourier(
+    dag: Any,
+    n_rows: int,
+    lam: float,
+    random_seed: Seed = None,
+    *,
+    interventions: Mapping[Any, Any] | None = None,
+    experiment_rows: int | Mapping[Any, int] | None = None,
+) -> pd.DataFrame:
     """Return data with smooth non-linear relations: a random Fourier series for every edge.
 
     Each edge j -> i adds beta {w_0 x_j + sum_k [v_k sin(k x_j) + w_k cos(k x_j)]} with k = 1..6 to x_i, and
@@ -83,11 +118,13 @@ def fourier(dag: Any, n_rows: int, lam: float, random_seed: Seed = None) -> pd.D
     dag : networkx.DiGraph, DataFrame or array
         The DAG; the nodes of an array are named v1, v2, ….
     n_rows : int
-        Number of rows.
+        Number of rows; with interventions, of observed rows.
     lam : float
         Degree of non-linearity; 0 is linear.
     random_seed : int, SeedSequence or Generator, optional
         Source of randomness.
+    interventions, experiment_rows : optional
+        Experiments whose rows follow the observed ones, as in `linear`.
 
     Returns
     -------
@@ -97,21 +134,24 @@ def fourier(dag: Any, n_rows: int, lam: float, random_seed: Seed = None) -> pd.D
     Examples
     --------
     >>> from gpn_bayes.simulate import random_dag
-    >>> fourier(random_dag(5, p=0.5, random_seed=1), n_rows=100, lam=1.0, random_seed=1).shape
+    >>> dag = random_dag(5, p=0.5, random_seed=1)
+    >>> fourier(dag, n_rows=100, lam=1.0, random_seed=1).shape
     (100, 5)
+    >>> fourier(dag, n_rows=100, lam=1.0, random_seed=1, interventions={"v3": "shift"}).shape
+    (200, 6)
     """
     if not 0 <= lam < math.inf:
         raise ValueError(f"lam must be finite and not negative; received {lam}")
-    matrix, names, rng = _prepare(dag, n_rows, random_seed)
+    simulation = _Simulation(dag, n_rows, random_seed, interventions, experiment_rows)
+    rng, matrix = simulation.rng, simulation.matrix
     beta = np.where(matrix, signed_uniform(rng, matrix.shape, _WEIGHT_RANGE), 0.0)
     mixing = _fourier_weights(rng, matrix.shape, lam)
-    errors = rng.normal(size=(n_rows, len(names)))
 
     def effect(child: int, parents: Ints, x: Floats) -> Floats:
         total: Floats = np.einsum("rpk,pk,p->r", _fourier_basis(x), mixing[parents, child], beta[parents, child])
         return total
 
-    return _generate(matrix, names, errors, effect, beta)
+    return simulation.table(rng.standard_normal, effect, beta)
 
 
 def _fourier_weights(rng: np.random.Generator, shape: tuple[int, ...], lam: float) -> Floats:
@@ -134,7 +174,15 @@ def _fourier_basis(x: Floats) -> Floats:
     return basis
 
 
-def mlp(dag: Any, n_rows: int, hidden: int = 100, random_seed: Seed = None) -> pd.DataFrame:
+def mlp(
+    dag: Any,
+    n_rows: int,
+    hidden: int = 100,
+    random_seed: Seed = None,
+    *,
+    interventions: Mapping[Any, Any] | None = None,
+    experiment_rows: int | Mapping[Any, int] | None = None,
+) -> pd.DataFrame:
     """Return data where each variable is a random neural network of its parents plus standard normal noise.
 
     The network has one hidden layer of sigmoids; the magnitudes of its weights are uniform in (0.5, 2),
@@ -145,26 +193,37 @@ def mlp(dag: Any, n_rows: int, hidden: int = 100, random_seed: Seed = None) -> p
     dag : networkx.DiGraph, DataFrame or array
         The DAG; the nodes of an array are named v1, v2, ….
     n_rows : int
-        Number of rows.
+        Number of rows; with interventions, of observed rows.
     hidden : int
         Number of hidden units.
     random_seed : int, SeedSequence or Generator, optional
         Source of randomness.
+    interventions, experiment_rows : optional
+        Experiments whose rows follow the observed ones, as in `linear`.
 
     Examples
     --------
-    >>> mlp(nx.DiGraph([("raf", "mek")]), n_rows=100, random_seed=1).columns.tolist()
+    >>> dag = nx.DiGraph([("raf", "mek")])
+    >>> mlp(dag, n_rows=100, random_seed=1).columns.tolist()
     ['raf', 'mek']
+    >>> halved = {"raf": lambda values, rng: values / 2}
+    >>> mlp(dag, n_rows=100, random_seed=1, interventions=halved).columns.tolist()
+    ['raf', 'mek', 'target']
     """
     check_count("hidden", hidden, 1)
-    matrix, names, rng = _prepare(dag, n_rows, random_seed)
-    errors = rng.normal(size=(n_rows, len(names)))
+    simulation = _Simulation(dag, n_rows, random_seed, interventions, experiment_rows)
+    rng = simulation.rng
+
+    # Drawn for the observed rows, and the same ones in every experiment.
+    @cache
+    def weights(child: int, n_parents: int) -> tuple[Floats, Floats]:
+        return signed_uniform(rng, (n_parents, hidden), _WEIGHT_RANGE), signed_uniform(rng, (hidden,), _WEIGHT_RANGE)
 
     def effect(child: int, parents: Ints, x: Floats) -> Floats:
-        inner = signed_uniform(rng, (len(parents), hidden), _WEIGHT_RANGE)
-        return expit(x @ inner) @ signed_uniform(rng, (hidden,), _WEIGHT_RANGE)
+        inner, outer = weights(child, len(parents))
+        return expit(x @ inner) @ outer
 
-    return _generate(matrix, names, errors, effect)
+    return simulation.table(rng.standard_normal, effect)
 
 
 def random_network(
@@ -216,6 +275,9 @@ def discrete(
     levels: int | Mapping[Hashable, int] = 2,
     concentration: float = 1.0,
     random_seed: Seed = None,
+    *,
+    interventions: Mapping[Any, Any] | None = None,
+    experiment_rows: int | Mapping[Any, int] | None = None,
 ) -> pd.DataFrame:
     """Return data of discrete variables with random conditional probabilities; see `random_network`.
 
@@ -224,13 +286,15 @@ def discrete(
     dag : networkx.DiGraph, DataFrame or array
         The DAG; the nodes of an array are named v1, v2, ….
     n_rows : int
-        Number of rows.
+        Number of rows; with interventions, of observed rows.
     levels : int or mapping of names to int
         How many levels a variable has, two or more; 2 where a mapping doesn't say. They are named s1, s2, ….
     concentration : float
         Concentration of the Dirichlet distribution of the probabilities.
     random_seed : int, SeedSequence or Generator, optional
         Source of randomness.
+    interventions, experiment_rows : optional
+        Experiments whose rows follow the observed ones, as in `DiscreteNetwork.sample`.
 
     Returns
     -------
@@ -239,38 +303,65 @@ def discrete(
 
     Examples
     --------
-    >>> df = discrete(nx.DiGraph([("raf", "mek")]), n_rows=100, levels=3, random_seed=1)
+    >>> dag = nx.DiGraph([("raf", "mek")])
+    >>> df = discrete(dag, n_rows=100, levels=3, random_seed=1)
     >>> df.shape, df["mek"].cat.categories.tolist()
     ((100, 2), ['s1', 's2', 's3'])
+    >>> df = discrete(dag, n_rows=100, levels=3, random_seed=1, interventions={"raf": "s3"}, experiment_rows=20)
+    >>> df[df["target"] == "raf"]["raf"].value_counts().to_dict()
+    {'s3': 20, 's1': 0, 's2': 0}
     """
     rng = np.random.default_rng(random_seed)
-    return random_network(dag, levels, concentration, rng).sample(n_rows, rng)
+    network = random_network(dag, levels, concentration, rng)
+    return network.sample(n_rows, rng, interventions=interventions, experiment_rows=experiment_rows)
 
 
-def _prepare(dag: Any, n_rows: int, random_seed: Seed) -> tuple[Adjacency, list[Hashable], np.random.Generator]:
-    """Return the adjacency matrix, the names and the generator that every simulator of numbers needs."""
-    check_count("n_rows", n_rows, 1)
-    return *read_dag(dag), np.random.default_rng(random_seed)
+class _Simulation:
+    """What every simulator of numbers needs: the DAG, the experiments and the source of randomness."""
 
+    def __init__(
+        self,
+        dag: Any,
+        n_rows: int,
+        random_seed: Seed,
+        interventions: Mapping[Any, Any] | None,
+        experiment_rows: int | Mapping[Any, int] | None,
+    ) -> None:
+        self.matrix, self.names = read_dag(dag)
+        self.rng = np.random.default_rng(random_seed)
+        self.n_rows = n_rows
+        self.experiments = read_experiments(
+            self.names,
+            n_rows,
+            interventions,
+            experiment_rows,
+            lambda place, done: number_change(self.names[place], n_rows, done),
+        )
 
-def _generate(
-    matrix: Adjacency,
-    names: list[Hashable],
-    errors: Floats,
-    effect: Callable[[int, Ints, Floats], Floats],
-    weights: Floats | None = None,
-) -> pd.DataFrame:
-    """Add to the errors, parents first, what `effect(child, parents, their values)` gives."""
-    values = errors.copy()
-    for child in graphs.topological_order(matrix).tolist():
-        parents = np.flatnonzero(matrix[:, child])
-        if len(parents):
-            values[:, child] += effect(child, parents, values[:, parents])
-    frame = pd.DataFrame(values, columns=pd.Index(names))
-    if weights is not None:
-        # Plain lists: pandas compares attrs with == when frames are joined, which arrays don't survive.
-        frame.attrs["weights"] = weights.tolist()
-    return frame
+    def table(
+        self,
+        errors: Callable[[tuple[int, int]], Floats],
+        effect: Callable[[int, Ints, Floats], Floats],
+        weights: Floats | None = None,
+    ) -> pd.DataFrame:
+        """Add to errors of a shape, parents first, what `effect(child, parents, their values)` gives."""
+        order = graphs.topological_order(self.matrix).tolist()
+
+        def draw(rows: int, changed: Callable[[int, Values], Values]) -> Floats:
+            values = errors((rows, len(self.names)))
+            for child in order:
+                parents = np.flatnonzero(self.matrix[:, child])
+                if len(parents):
+                    values[:, child] += effect(child, parents, values[:, parents])
+                values[:, child] = changed(child, values[:, child])
+            return values
+
+        values = draw_rows(draw, self.n_rows, self.experiments, self.rng)
+        frame = add_targets(pd.DataFrame(values, columns=pd.Index(self.names)), self.n_rows, self.experiments)
+        if weights is not None:
+            # Plain lists: pandas compares attrs with == when frames are joined, which arrays don't survive.
+            frame.attrs["weights"] = weights.tolist()
+        return frame
 
 
 def signed_uniform(
