@@ -45,24 +45,24 @@ def check_mechanism(rows, weights, child, intercept=0.0):
 @pytest.mark.parametrize("name", SIMULATORS)
 def test_experiments_follow_the_observed_rows_and_leave_them_as_they_were(name):
     done = {"b": "s2" if name == "discrete" else 2.0, "a;c": "noise", "d": lambda values, rng: values}
-    given = {"interventions": done, "experiment_rows": {"b": 5, "a;c": 7}}
-    table = SIMULATORS[name](DIAMOND, 20, random_seed=3, **given)
+    given = {"n_rows": {"": 20, "b": 5, "a;c": 7, "d": 20}, "interventions": done}
+    table = SIMULATORS[name](DIAMOND, random_seed=3, **given)
     assert table.columns.tolist() == ["d", "b", "a", "c", "target"]
     assert table["target"].tolist() == [""] * 20 + ["b"] * 5 + ["a;c"] * 7 + ["d"] * 20
     assert table.index.equals(pd.RangeIndex(52))
     alone = SIMULATORS[name](DIAMOND, 20, random_seed=3)
     pd.testing.assert_frame_equal(rows_of(table, ""), alone, check_exact=True)
     assert table.attrs == alone.attrs
-    pd.testing.assert_frame_equal(table, SIMULATORS[name](DIAMOND, 20, random_seed=3, **given), check_exact=True)
-    other = SIMULATORS[name](DIAMOND, 20, random_seed=4, **given)
+    pd.testing.assert_frame_equal(table, SIMULATORS[name](DIAMOND, random_seed=3, **given), check_exact=True)
+    other = SIMULATORS[name](DIAMOND, random_seed=4, **given)
     assert not other[20:].equals(table[20:])
     changed = Dataset.read(table, targets="target").interventions
     assert changed.target_sets() == [[0], [1], [2, 3]]
 
 
 def test_one_number_of_rows_holds_for_all_experiments():
-    table = simulate.linear(EDGE, 10, random_seed=1, interventions={"x": 1, "y": 2}, experiment_rows=3)
-    assert table["target"].tolist() == [""] * 10 + ["x"] * 3 + ["y"] * 3
+    table = simulate.linear(EDGE, 10, random_seed=1, interventions={"x": 1, "y": 2})
+    assert table["target"].tolist() == [""] * 10 + ["x"] * 10 + ["y"] * 10
 
 
 @pytest.mark.parametrize(
@@ -246,12 +246,12 @@ def test_all_levels_are_kept_and_given_as_text_or_as_they_were():
 # What is refused
 
 
-def linear_with(done, dag=EDGE, n_rows=5, **given):
-    return lambda: simulate.linear(dag, n_rows, random_seed=1, interventions=done, **given)
+def linear_with(done, dag=EDGE, n_rows=5):
+    return lambda: simulate.linear(dag, n_rows, random_seed=1, interventions=done)
 
 
-def discrete_with(done, **given):
-    return lambda: DiscreteNetwork(**COUGH).sample(5, random_seed=1, interventions=done, **given)
+def discrete_with(done, n_rows=5):
+    return lambda: DiscreteNetwork(**COUGH).sample(n_rows, random_seed=1, interventions=done)
 
 
 @pytest.mark.parametrize(
@@ -263,19 +263,23 @@ def discrete_with(done, **given):
         (linear_with({"x;x": 1}), r"the targets of an experiment must differ; received 'x;x'"),
         (linear_with({}), r"interventions must map one variable or more to what is done to it; received \{\}"),
         (linear_with("x"), r"interventions must map one variable or more to what is done to it; received 'x'"),
-        (linear_with(None, experiment_rows=5), r"experiment_rows needs interventions; received 5 without any"),
+        (linear_with(None, n_rows={"": 5}), r"n_rows must be a number where there are no interventions; received \{"),
         (
-            linear_with({"x": 1}, experiment_rows={"y": 5}),
-            r"experiment_rows must be those of interventions; received 'y', which isn't one",
+            linear_with({"x": 1}, n_rows={"x": 5}),
+            r"n_rows must hold the number of observed rows, under ''; received \{'x': 5\}",
+        ),
+        *(
+            (
+                linear_with({"x": 1}, n_rows=rows),
+                r"n_rows must be of '' and of all interventions, 'x'; received \{'': 9",
+            )
+            for rows in ({"": 9}, {"": 9, "y": 5}, {"": 9, "x": 3, "y": 5})
         ),
         (
-            linear_with({"x": 1}, experiment_rows={"x": 0}),
-            r"experiment_rows of 'x' must be a whole number, 1 or more; received 0",
+            linear_with({"x": 1}, n_rows={"": 9, "x": 0}),
+            r"n_rows of 'x' must be a whole number, 1 or more; received 0",
         ),
-        (
-            linear_with({"x": 1}, experiment_rows=2.5),
-            r"experiment_rows of 'x' must be a whole number, 1 or more; received 2\.5",
-        ),
+        (linear_with({"x": 1}, n_rows={"": 2.5, "x": 3}), r"n_rows must be a whole number, 1 or more; received 2\.5"),
         *(
             (
                 linear_with({"x": done}),
@@ -347,7 +351,7 @@ def discrete_with(done, **given):
             ]
         ),
         (discrete_with({"cold": "yes"}), r"interventions must be on variables; received 'cold', not one of 'smoke'"),
-        (discrete_with(None, experiment_rows={}), r"experiment_rows needs interventions; received \{\} without any"),
+        (discrete_with(None, n_rows={}), r"n_rows must be a number where there are no interventions; received \{\}"),
     ],
 )
 def test_bad_experiments_are_refused(call, message):

@@ -9,7 +9,15 @@ import pandas as pd
 
 from gpn_bayes import graphs
 from gpn_bayes._util.types import DiGraph, Floats, Ints
-from gpn_bayes.simulate.experiments import Change, Values, add_targets, draw_rows, level_change, read_experiments
+from gpn_bayes.simulate.experiments import (
+    Change,
+    Values,
+    add_targets,
+    draw_rows,
+    level_change,
+    observed_rows,
+    read_experiments,
+)
 
 # Tables written with two or three decimals may miss 1 by this much; what is missing is shared out.
 SUM_TOLERANCE = 0.01 + 1e-9
@@ -98,18 +106,18 @@ class DiscreteNetwork:
 
     def sample(
         self,
-        n_rows: int,
+        n_rows: int | Mapping[Any, int],
         random_seed: Any = None,
         *,
         interventions: Mapping[Any, Any] | None = None,
-        experiment_rows: int | Mapping[Any, int] | None = None,
     ) -> pd.DataFrame:
         """Draw rows by logic sampling: every variable given its parents, parents first.
 
         Parameters
         ----------
-        n_rows : int
-            Number of rows; with interventions, of observed rows.
+        n_rows : int or mapping of str to int
+            Number of rows; with interventions, of observed rows and of each experiment, or by the keys of
+            `interventions` and "" for observed rows.
         random_seed : int, SeedSequence or Generator, optional
             Source of randomness.
         interventions : mapping of str to level, "noise" or callable, optional
@@ -118,8 +126,6 @@ class DiscreteNetwork:
             probability, whatever its parents. A function ``f(values, rng)``: it becomes what the function returns,
             given the levels that it would have had in these rows (an array of str) and a numpy Generator. A level named
             "noise" is taken as the level. All other variables keep their tables.
-        experiment_rows : int or mapping of str to int, optional
-            Number of rows of each experiment, one for all or by the keys of `interventions`; `n_rows` where not given.
 
         Returns
         -------
@@ -135,7 +141,7 @@ class DiscreteNetwork:
         ...     tables={"smoke": [0.4, 0.6], "cough": [[0.6, 0.4], [0.1, 0.9]]},
         ... )
         >>> done = {"cough": "no", "smoke": "noise"}
-        >>> df = network.sample(100, random_seed=1, interventions=done, experiment_rows=50)
+        >>> df = network.sample({"": 100, "cough": 50, "smoke": 50}, random_seed=1, interventions=done)
         >>> df["target"].value_counts(sort=False).to_dict()
         {'': 100, 'cough': 50, 'smoke': 50}
         >>> df.groupby("target")["cough"].nunique().to_dict()
@@ -145,7 +151,8 @@ class DiscreteNetwork:
         def read_change(place: int, done: Any) -> Change:
             return level_change(self.names[place], self.levels[self.names[place]], done)
 
-        experiments = read_experiments(self.names, n_rows, interventions, experiment_rows, read_change)
+        observed = observed_rows(n_rows, interventions)
+        experiments = read_experiments(self.names, n_rows, interventions, read_change)
         rng = np.random.default_rng(random_seed)
         order = graphs.topological_order(self._adjacency).tolist()
 
@@ -165,12 +172,12 @@ class DiscreteNetwork:
                 values[:, place] = changed(place, drawn)
             return values
 
-        codes = draw_rows(draw, n_rows, experiments, rng)
+        codes = draw_rows(draw, observed, experiments, rng)
         columns = {
             name: pd.Categorical.from_codes(codes[:, place], pd.Index(self.levels[name]))
             for place, name in enumerate(self.names)
         }
-        return add_targets(pd.DataFrame(columns), n_rows, experiments)
+        return add_targets(pd.DataFrame(columns), observed, experiments)
 
     def log_likelihood(self, data: pd.DataFrame) -> float:
         """Return the natural log of the probability of the rows; minus infinity where one is impossible.

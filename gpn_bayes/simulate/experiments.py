@@ -14,6 +14,7 @@ from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data.interventions import SEPARATOR, names_of
 
 TARGET_COLUMN = "target"
+OBSERVED = ""
 _WORDS = ("shift", "noise")
 
 type Values = NDArray[Any]
@@ -43,11 +44,28 @@ class Experiment(NamedTuple):
     changes: dict[int, Change]
 
 
+def observed_rows(n_rows: int | Mapping[Any, int], interventions: Mapping[Any, Any] | None) -> int:
+    """Return the number of observed rows that a user asks for, checked.
+
+    Examples
+    --------
+    >>> observed_rows({"": 100, "mek": 20}, {"mek": 2})
+    100
+    """
+    if isinstance(n_rows, Mapping):
+        if interventions is None:
+            raise ValueError(f"n_rows must be a number where there are no interventions; received {n_rows!r}")
+        if OBSERVED not in n_rows:
+            raise ValueError(f"n_rows must hold the number of observed rows, under {OBSERVED!r}; received {n_rows!r}")
+        n_rows = n_rows[OBSERVED]
+    check_count("n_rows", n_rows, 1)
+    return n_rows
+
+
 def read_experiments(
     names: Sequence[Hashable],
-    n_rows: int,
+    n_rows: int | Mapping[Any, int],
     interventions: Mapping[Any, Any] | None,
-    experiment_rows: int | Mapping[Any, int] | None,
     read_change: Callable[[int, Any], Change],
 ) -> list[Experiment]:
     """Return the experiments that a user asks for, checked.
@@ -56,26 +74,21 @@ def read_experiments(
     ----------
     names : sequence
         The variables.
-    n_rows : int
-        Number of observed rows, and of those of an experiment where `experiment_rows` doesn't give it.
+    n_rows : int or mapping
+        Number of rows of each experiment, or of all of them.
     interventions : mapping, optional
         What is done, by target: a variable, or several joined by ";".
-    experiment_rows : int or mapping, optional
-        Number of rows of each experiment, or of those in the mapping.
     read_change : callable
         Checks what is to be done to the variable at a place, and returns it as a function.
 
     Examples
     --------
     >>> read_change = lambda place, done: number_change("mek", 9, done)
-    >>> (experiment,) = read_experiments(["raf", "mek"], 9, {"mek": 2}, None, read_change)
+    >>> (experiment,) = read_experiments(["raf", "mek"], 9, {"mek": 2}, read_change)
     >>> experiment.label, experiment.n_rows, list(experiment.changes)
     ('mek', 9, [1])
     """
-    check_count("n_rows", n_rows, 1)
     if interventions is None:
-        if experiment_rows is not None:
-            raise ValueError(f"experiment_rows needs interventions; received {experiment_rows!r} without any")
         return []
     if not isinstance(interventions, Mapping) or not interventions:
         raise ValueError(
@@ -85,17 +98,16 @@ def read_experiments(
         raise ValueError(
             f"interventions add a column {TARGET_COLUMN!r}, so no variable may have this name; received one that does"
         )
-    rows = experiment_rows if isinstance(experiment_rows, Mapping) else dict.fromkeys(interventions, experiment_rows)
-    if unknown := [key for key in rows if key not in interventions]:
-        raise ValueError(f"experiment_rows must be those of interventions; received {unknown[0]!r}, which isn't one")
+    targets = {key: _targets(key, names) for key in interventions}
+    rows = n_rows if isinstance(n_rows, Mapping) else dict.fromkeys(interventions, n_rows)
+    if rows.keys() - {OBSERVED} != interventions.keys():
+        keys = ", ".join(repr(key) for key in interventions)
+        raise ValueError(f"n_rows must be of {OBSERVED!r} and of all interventions, {keys}; received {n_rows!r}")
     experiments = []
     for key, done in interventions.items():
-        targets = _targets(key, names)
-        given_rows = rows.get(key)
-        own_rows = n_rows if given_rows is None else given_rows
-        check_count(f"experiment_rows of {key!r}", own_rows, 1)
-        label = SEPARATOR.join(str(names[place]) for place in targets)
-        experiments.append(Experiment(label, own_rows, {place: read_change(place, done) for place in targets}))
+        check_count(f"n_rows of {key!r}", rows[key], 1)
+        label = SEPARATOR.join(str(names[place]) for place in targets[key])
+        experiments.append(Experiment(label, rows[key], {place: read_change(place, done) for place in targets[key]}))
     return experiments
 
 
@@ -151,7 +163,7 @@ def add_targets(table: pd.DataFrame, n_rows: int, experiments: Sequence[Experime
     """Return the table with a last column that names the targets of every row, if there are experiments."""
     if not experiments:
         return table
-    labels = [""] * n_rows
+    labels = [OBSERVED] * n_rows
     for experiment in experiments:
         labels += [experiment.label] * experiment.n_rows
     return table.assign(**{TARGET_COLUMN: labels})

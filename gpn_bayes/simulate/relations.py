@@ -13,7 +13,14 @@ from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_choice, check_count
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.simulate.discrete_networks import DiscreteNetwork, check_table_size
-from gpn_bayes.simulate.experiments import Values, add_targets, draw_rows, number_change, read_experiments
+from gpn_bayes.simulate.experiments import (
+    Values,
+    add_targets,
+    draw_rows,
+    number_change,
+    observed_rows,
+    read_experiments,
+)
 from gpn_bayes.simulate.random_dags import Seed, read_dag
 
 _NOISES = ("gaussian", "exponential", "gumbel")
@@ -24,14 +31,13 @@ _WAVES = np.array([0, *np.repeat(np.arange(1, 7), 2)])
 
 def linear(
     dag: Any,
-    n_rows: int,
+    n_rows: int | Mapping[Any, int],
     noise: str = "gaussian",
     weight_range: tuple[float, float] = _WEIGHT_RANGE,
     noise_scale: float = 1.0,
     random_seed: Seed = None,
     *,
     interventions: Mapping[Any, Any] | None = None,
-    experiment_rows: int | Mapping[Any, int] | None = None,
 ) -> pd.DataFrame:
     """Return data where each variable is a weighted sum of its parents plus noise.
 
@@ -39,8 +45,9 @@ def linear(
     ----------
     dag : networkx.DiGraph, DataFrame or array
         The DAG; the nodes of an array are named v1, v2, ….
-    n_rows : int
-        Number of rows; with interventions, of observed rows.
+    n_rows : int or mapping of names to int
+        Number of rows; with interventions, of observed rows and of each experiment, or by the keys of `interventions`
+        and "" for observed rows.
     noise : {"gaussian", "exponential", "gumbel"}
         Distribution of the noise. The last two are not centred: their means are 1 and 0.577 times the scale.
     weight_range : pair of float
@@ -55,8 +62,6 @@ def linear(
         the standard deviation that it has in the observed rows. "shift": one such standard deviation is added to what
         its mechanism gives. A function ``f(values, rng)``: it becomes what the function returns, given the values that
         it would have had in these rows (an array) and a numpy Generator. All other variables keep their mechanisms.
-    experiment_rows : int or mapping of names to int, optional
-        Number of rows of each experiment, one for all or by the keys of `interventions`; `n_rows` where not given.
 
     Returns
     -------
@@ -73,7 +78,7 @@ def linear(
     >>> df.shape, round(df.attrs["weights"][0][1], 2)
     ((100, 2), -1.93)
     >>> done = {"raf": 3, "mek": "noise"}
-    >>> df = linear(dag, n_rows=100, random_seed=1, interventions=done, experiment_rows={"mek": 50})
+    >>> df = linear(dag, n_rows={"": 100, "raf": 100, "mek": 50}, random_seed=1, interventions=done)
     >>> df["target"].value_counts(sort=False).to_dict()
     {'': 100, 'raf': 100, 'mek': 50}
     >>> df[df["target"] == "raf"].mean(numeric_only=True).round(1).to_dict()
@@ -82,7 +87,7 @@ def linear(
     check_choice("noise", noise, _NOISES)
     if not 0 < noise_scale < math.inf:
         raise ValueError(f"noise_scale must be positive and finite; received {noise_scale}")
-    simulation = _Simulation(dag, n_rows, random_seed, interventions, experiment_rows)
+    simulation = _Simulation(dag, n_rows, random_seed, interventions)
     rng, matrix = simulation.rng, simulation.matrix
     weights = np.where(matrix, signed_uniform(rng, matrix.shape, weight_range), 0.0)
     return simulation.table(
@@ -100,12 +105,11 @@ def _standard_noise(rng: np.random.Generator, noise: str, shape: tuple[int, int]
 
 def fourier(
     dag: Any,
-    n_rows: int,
+    n_rows: int | Mapping[Any, int],
     lam: float,
     random_seed: Seed = None,
     *,
     interventions: Mapping[Any, Any] | None = None,
-    experiment_rows: int | Mapping[Any, int] | None = None,
 ) -> pd.DataFrame:
     """Return data with smooth non-linear relations: a random Fourier series for every edge.
 
@@ -117,13 +121,13 @@ def fourier(
     ----------
     dag : networkx.DiGraph, DataFrame or array
         The DAG; the nodes of an array are named v1, v2, ….
-    n_rows : int
-        Number of rows; with interventions, of observed rows.
+    n_rows : int or mapping of names to int
+        Number of rows; with interventions as in `linear`.
     lam : float
         Degree of non-linearity; 0 is linear.
     random_seed : int, SeedSequence or Generator, optional
         Source of randomness.
-    interventions, experiment_rows : optional
+    interventions : mapping, optional
         Experiments whose rows follow the observed ones, as in `linear`.
 
     Returns
@@ -142,7 +146,7 @@ def fourier(
     """
     if not 0 <= lam < math.inf:
         raise ValueError(f"lam must be finite and not negative; received {lam}")
-    simulation = _Simulation(dag, n_rows, random_seed, interventions, experiment_rows)
+    simulation = _Simulation(dag, n_rows, random_seed, interventions)
     rng, matrix = simulation.rng, simulation.matrix
     beta = np.where(matrix, signed_uniform(rng, matrix.shape, _WEIGHT_RANGE), 0.0)
     mixing = _fourier_weights(rng, matrix.shape, lam)
@@ -176,12 +180,11 @@ def _fourier_basis(x: Floats) -> Floats:
 
 def mlp(
     dag: Any,
-    n_rows: int,
+    n_rows: int | Mapping[Any, int],
     hidden: int = 100,
     random_seed: Seed = None,
     *,
     interventions: Mapping[Any, Any] | None = None,
-    experiment_rows: int | Mapping[Any, int] | None = None,
 ) -> pd.DataFrame:
     """Return data where each variable is a random neural network of its parents plus standard normal noise.
 
@@ -192,13 +195,13 @@ def mlp(
     ----------
     dag : networkx.DiGraph, DataFrame or array
         The DAG; the nodes of an array are named v1, v2, ….
-    n_rows : int
-        Number of rows; with interventions, of observed rows.
+    n_rows : int or mapping of names to int
+        Number of rows; with interventions as in `linear`.
     hidden : int
         Number of hidden units.
     random_seed : int, SeedSequence or Generator, optional
         Source of randomness.
-    interventions, experiment_rows : optional
+    interventions : mapping, optional
         Experiments whose rows follow the observed ones, as in `linear`.
 
     Examples
@@ -211,7 +214,7 @@ def mlp(
     ['raf', 'mek', 'target']
     """
     check_count("hidden", hidden, 1)
-    simulation = _Simulation(dag, n_rows, random_seed, interventions, experiment_rows)
+    simulation = _Simulation(dag, n_rows, random_seed, interventions)
     rng = simulation.rng
 
     # Drawn for the observed rows, and the same ones in every experiment.
@@ -271,13 +274,12 @@ def random_network(
 
 def discrete(
     dag: Any,
-    n_rows: int,
+    n_rows: int | Mapping[Any, int],
     levels: int | Mapping[Hashable, int] = 2,
     concentration: float = 1.0,
     random_seed: Seed = None,
     *,
     interventions: Mapping[Any, Any] | None = None,
-    experiment_rows: int | Mapping[Any, int] | None = None,
 ) -> pd.DataFrame:
     """Return data of discrete variables with random conditional probabilities; see `random_network`.
 
@@ -285,15 +287,15 @@ def discrete(
     ----------
     dag : networkx.DiGraph, DataFrame or array
         The DAG; the nodes of an array are named v1, v2, ….
-    n_rows : int
-        Number of rows; with interventions, of observed rows.
+    n_rows : int or mapping of names to int
+        Number of rows; with interventions as in `linear`.
     levels : int or mapping of names to int
         How many levels a variable has, two or more; 2 where a mapping doesn't say. They are named s1, s2, ….
     concentration : float
         Concentration of the Dirichlet distribution of the probabilities.
     random_seed : int, SeedSequence or Generator, optional
         Source of randomness.
-    interventions, experiment_rows : optional
+    interventions : mapping, optional
         Experiments whose rows follow the observed ones, as in `DiscreteNetwork.sample`.
 
     Returns
@@ -307,13 +309,13 @@ def discrete(
     >>> df = discrete(dag, n_rows=100, levels=3, random_seed=1)
     >>> df.shape, df["mek"].cat.categories.tolist()
     ((100, 2), ['s1', 's2', 's3'])
-    >>> df = discrete(dag, n_rows=100, levels=3, random_seed=1, interventions={"raf": "s3"}, experiment_rows=20)
+    >>> df = discrete(dag, n_rows={"": 100, "raf": 20}, levels=3, random_seed=1, interventions={"raf": "s3"})
     >>> df[df["target"] == "raf"]["raf"].value_counts().to_dict()
     {'s3': 20, 's1': 0, 's2': 0}
     """
     rng = np.random.default_rng(random_seed)
     network = random_network(dag, levels, concentration, rng)
-    return network.sample(n_rows, rng, interventions=interventions, experiment_rows=experiment_rows)
+    return network.sample(n_rows, rng, interventions=interventions)
 
 
 class _Simulation:
@@ -322,20 +324,18 @@ class _Simulation:
     def __init__(
         self,
         dag: Any,
-        n_rows: int,
+        n_rows: int | Mapping[Any, int],
         random_seed: Seed,
         interventions: Mapping[Any, Any] | None,
-        experiment_rows: int | Mapping[Any, int] | None,
     ) -> None:
         self.matrix, self.names = read_dag(dag)
         self.rng = np.random.default_rng(random_seed)
-        self.n_rows = n_rows
+        self.n_rows = observed_rows(n_rows, interventions)
         self.experiments = read_experiments(
             self.names,
             n_rows,
             interventions,
-            experiment_rows,
-            lambda place, done: number_change(self.names[place], n_rows, done),
+            lambda place, done: number_change(self.names[place], self.n_rows, done),
         )
 
     def table(
