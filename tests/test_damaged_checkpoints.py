@@ -217,6 +217,7 @@ def test_a_crafted_file_ends_in_one_message(statement, tmp_path, monkeypatch):
         "value = 'text'",
         "value = x'00'",
         "value = 9e999",
+        "value = -9223372036854775808.0",
         "error = 'text'",
         "status = x'ff'",
         "parents = 5",
@@ -235,6 +236,16 @@ def test_scores_that_cannot_be_are_refused(change, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="^a score file must be intact; '.*run.sqlite' is damaged: ") as error:
         gpn.sample(DATA, "bge", cache=path, **SETTINGS | KINDS["order"])
     assert type(error.value) is ValueError
+
+
+@pytest.mark.parametrize("value", ["-1e12", "-1e12 * (length(parents) % 2)", "-1e6", "-9e999"])
+@pytest.mark.parametrize("kind", ["partition", "tempered"])
+def test_extreme_scores_do_not_end_the_process(kind, value, tmp_path, monkeypatch):
+    path = tmp_path / "run.sqlite"
+    half_done(path, kind, monkeypatch)
+    with closing(sqlite.open_store(path)) as connection, sqlite.transaction(connection):
+        connection.execute(f"UPDATE scores SET value = {value}")
+    assert resumed(path, kind).startswith(("(2, 60)", "ValueError"))
 
 
 @pytest.mark.parametrize("value", ["5", "'' ", "x'ff'", "replace(hex(zeroblob(100000)), '00', '[')"])

@@ -237,16 +237,17 @@ class TemperedChain(MarkovChain):
         del expected["layouts"]
         check_arrays(_without_outside(state), expected, "the state of a chain")
         require(_OUTSIDE in state and state[_OUTSIDE].shape == (copies, n), "parents from outside")
-        layouts = []
+        layouts, positions = [], []
         for t in range(copies):
             tables = own_copy(self.tables)
             _set_outside(tables, {_OUTSIDE: state[_OUTSIDE][t]})
-            checked_partition(tables, {"ints": state["ints"][t], "score": state["scores"][t]})
+            positions.append(checked_partition(tables, {"ints": state["ints"][t], "score": state["scores"][t]}))
             layouts.append(tables.layout)
         betas, progress, exchanges = state["betas"], state["progress"], state["exchanges"]
         require(bool(betas[0] == 1.0 and (betas > 0).all() and (np.diff(betas) <= 0).all()), "powers of the score")
         require(bool(progress[0] in (0, 1) and progress[1] >= 0 and (exchanges >= 0).all()), "exchanges of a chain")
-        self.ladder = Ladder(layouts=np.stack(layouts), **_without_outside(state))
+        ints, scores = (np.stack(column) for column in zip(*positions, strict=True))
+        self.ladder = Ladder(np.stack(layouts), ints, scores, betas, exchanges, progress)
 
     def info(self) -> ChainInfo:
         """Return what the chain has counted, and its temperatures."""

@@ -36,6 +36,8 @@ MIN_BATCHES = 256
 # The target score, and the proposal score that DAGs are drawn under.
 TABLES = ("scores", "proposal_scores")
 
+# Of larger scores, differences that matter would be lost to rounding: compiled samplers rely on them.
+_LARGEST = 1e12
 _SHOWN = 80  # characters of what a file says
 _SCHEMA = """CREATE TABLE IF NOT EXISTS {table} (
     node TEXT, parents TEXT, value REAL NOT NULL, error REAL, k_hat REAL, status TEXT NOT NULL,
@@ -336,7 +338,7 @@ class ScoreCache:
                     parents = sets[text] = tuple(sorted(index[name] for name in json.loads(text)))
                 # SQLite stores nan as NULL, and takes a text or bytes for a number if it is given them.
                 numbers = (value, math.nan if error is None else error, math.nan if k_hat is None else k_hat)
-                if not (all(type(number) is float for number in numbers) and value < math.inf):
+                if not (all(type(number) is float for number in numbers) and _is_possible(value)):
                     raise ValueError(f"the score of {node!r} given {text}")
                 self._records[index[node]][self._key(index[node], parents)] = ScoreRecord(*numbers, sys.intern(status))
         except (sqlite3.DatabaseError, KeyError, ValueError, TypeError, RecursionError) as problem:
@@ -378,6 +380,11 @@ def _summary(meta: dict[str, str]) -> str:
     return f"{label} on {variables} (data {str(meta.get('data_fingerprint'))[:8]})"
 
 
+def _is_possible(score: float) -> bool:
+    """Tell whether a sampler can work with a score; it can't with NaN, nor where rounding swallows differences."""
+    return abs(score) <= _LARGEST or score == -math.inf
+
+
 def _checked_records(
     names: Sequence[str], node: int, sets: Sequence[ParentSet], scores: "ScoreBatch"
 ) -> list[ScoreRecord]:
@@ -390,9 +397,9 @@ def _checked_records(
     values, errors, k_hats = (np.asarray(column, np.float64).tolist() for column in scores[:3])
     records = list(map(ScoreRecord, values, errors, k_hats, map(str, scores[3])))
     for parents, record in zip(sets, records, strict=True):
-        if not record.value < math.inf:  # also catches nan
+        if not _is_possible(record.value):
             raise ValueError(
-                f"every score must be a number or minus infinity; {describe(names, Batch(node, (parents,)))} "
-                f"scored {record.value} ({record.status})"
+                f"every score must be a number, of magnitude {_LARGEST:.0e} at most, or minus infinity; "
+                f"{describe(names, Batch(node, (parents,)))} scored {record.value} ({record.status})"
             )
     return records
