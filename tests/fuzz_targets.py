@@ -96,15 +96,16 @@ def _npy(array: np.ndarray, shape: tuple[int, ...] | None = None, descr: str | N
 
 def statistics(folder: Path) -> Target:
     """Read statistics from an .npz file."""
-    from gpn_bayes.data import SufficientStatistics
+    from gpn_bayes.data import Dataset, SufficientStatistics
 
     rows = np.random.default_rng(1).normal(size=(30, 4)) @ (np.eye(4) + 0.3)
-    whole = SufficientStatistics.of(rows)
-    whole.save(folder / "whole.npz")
-    parts = {"n": np.array(30), "mean": whole.mean, "cov": whole.cov, "names": np.array(whole.names)}
+    tables = (rows, Dataset.read(rows, targets=["", "v2"] * 15), Dataset.read(rows, contexts=["", "x"] * 15))
+    wholes = [SufficientStatistics.of(table) for table in tables]
+    wholes[0].save(folder / "whole.npz")
 
     @st.composite
     def changed(draw: Any) -> bytes:
+        parts = draw(st.sampled_from(wholes)).to_arrays()
         members = {name: _npy(array) for name, array in parts.items()}
         for name in draw(st.lists(st.sampled_from(sorted(parts)), min_size=1, max_size=2)):
             how = draw(st.sampled_from(["array", "shape", "type", "gone", "scaled", "bytes"]))
@@ -132,7 +133,7 @@ def statistics(folder: Path) -> Target:
         return file.getvalue()
 
     bomb = io.BytesIO()
-    np.savez_compressed(bomb, **parts | {"mean": np.zeros(15 << 20)})
+    np.savez_compressed(bomb, **wholes[0].to_arrays() | {"mean": np.zeros(15 << 20)})
     structured = st.one_of(changed(), changed(), changed(), st.just(bomb.getvalue()))
     valid = [(folder / "whole.npz").read_bytes()]
     return Target(valid, in_file("case.npz", SufficientStatistics.load), structured)
@@ -311,12 +312,23 @@ def posterior(folder: Path) -> Target:
     """Read a posterior from a netCDF file."""
     import h5py
 
+    from gpn_bayes.data import Dataset, SufficientStatistics
     from gpn_bayes.posterior import load
     from tests.draws import drawn_posterior, exact_posterior, quick
 
     data = np.random.default_rng(1).normal(size=(60, 6)).cumsum(axis=1)
     valid = []
-    for post in (drawn_posterior(True)[0], exact_posterior()[1], quick(data, score="bge", sampler="partition")):
+    experiments = {"contexts": ["", "x", "y"] * 20}
+    told = quick(data, score="bge", targets=["", "v2", "v3;v4"] * 20)
+    of_statistics = quick(SufficientStatistics.of(Dataset.read(data, **experiments)), score="bge")
+    for post in (
+        drawn_posterior(True)[0],
+        exact_posterior()[1],
+        quick(data, score="bge", sampler="partition"),
+        quick(data, score="bge", **experiments),
+        told,
+        of_statistics,
+    ):
         post.save(folder / "whole.nc", overwrite=True)
         valid.append((folder / "whole.nc").read_bytes())
 

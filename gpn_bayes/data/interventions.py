@@ -345,6 +345,8 @@ def interventions_of(arrays: Mapping[str, NDArray[Any]], shape: tuple[int, ...])
         targets, kind = arrays["target"], arrays.get("intervention", np.array(""))
         if targets.shape != shape or targets.dtype.kind not in "biu" or kind.shape != ():
             raise ValueError("targets must be truth values for each row and variable; received others")
+        if targets.all(axis=0).any():
+            raise ValueError("a variable must not be a target in every row; received one that is")
         return KnownTargets(targets.astype(bool), str(kind))
     if "context" not in arrays:
         return None

@@ -172,8 +172,9 @@ class SufficientStatistics:
     def __post_init__(self) -> None:
         """Check the statistics and compute the fingerprint."""
         object.__setattr__(self, "names", tuple(str(name) for name in self.names))
-        object.__setattr__(self, "mean", np.array(self.mean, dtype=float))
-        object.__setattr__(self, "cov", np.array(self.cov, dtype=float))
+        with np.errstate(invalid="ignore"):  # NaN of a file may not survive the cast; they are refused below
+            object.__setattr__(self, "mean", np.array(self.mean, dtype=float))
+            object.__setattr__(self, "cov", np.array(self.cov, dtype=float))
         check_names(self.names)
         d = len(self.names)
         if isinstance(self.n, bool) or not isinstance(self.n, int | np.integer):
@@ -203,6 +204,8 @@ class SufficientStatistics:
             further = [self.noise.epsilon, self.noise.delta, self.noise.sd]
         if self.experiments is not None:
             own = self.experiments
+            if own.n.sum() != self.n or not (np.isfinite(own.mean).all() and np.isfinite(own.scatter).all()):
+                raise ValueError("moments of experiments must be numbers, and of all n rows; received others")
             further += [own.n, own.mean, own.scatter, *own.interventions.parts()]
         object.__setattr__(self, "fingerprint", fingerprint_of(self.n, list(self.names), self.mean, self.cov, *further))
 
