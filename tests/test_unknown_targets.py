@@ -238,4 +238,4 @@ def test_the_command_line_takes_a_column_of_contexts(tmp_path, capsys):
     assert post.names == tuple("abcd")
     given = ("--contexts", "run", "--target-probability", "2", "--out", tmp_path / "other")
     code, _, errors = call(capsys, "run", tmp_path / "rows.csv", *given)
-    assert code != 0 and "target_probability must lie between 0 and 1; received 2.0" in errors
+    assert code != 0 and "--target-probability must lie between 0 and 1; received 2.0" in errors

@@ -11,8 +11,9 @@ _RENAMED = {"random_seed": "--seed", "random_state": "--seed"}
 _OPTIONS = {
     name: _RENAMED.get(name, f"--{name.replace('_', '-')}")
     for name in (
-        "candidates", "chains", "cores", "draws", "expand", "max_parents", "missing", "order_bias", "plus_one", "prior",
-        "random_seed", "random_state", "reweight", "sampler", "score", "temperatures", "thin", "tune", "until",
+        "candidates", "chains", "contexts", "cores", "draws", "expand", "intervention", "max_parents", "missing",
+        "order_bias", "plus_one", "prior", "random_seed", "random_state", "reweight", "sampler", "score",
+        "target_penalty", "target_probability", "targets", "temperatures", "thin", "tune", "until",
     )
 }  # fmt: skip
 _NAMES = "|".join(_OPTIONS)
@@ -68,7 +69,8 @@ def _option(found: re.Match[str]) -> str:
     if found["setting"] is None:
         return ""
     value = ast.literal_eval(found["value"])
-    return f"--{found['setting']} {shlex.quote(_joined(value) if isinstance(value, list) else str(value))}"
+    option = found["setting"].replace("_", "-")
+    return f"--{option} {shlex.quote(_joined(value) if isinstance(value, list) else str(value))}"
 
 
 def _joined(values: list[str]) -> str:

@@ -67,6 +67,7 @@ _TABLE_OPTIONS = {
     "intervention": _of_table("What it did: perfect (set it, the default) or soft (changed how it depends on others)."),
     "contexts": _of_table("The column that names the experiment of each row where it isn't known what was changed."),
     "target_probability": _of_table("Prior probability that one of them changed a variable, 0.1 by default.", float),
+    "target_penalty": _of_table("Instead, what each change costs: subtracted from the log score.", float),
     "missing": _of_table("error: refuse missing values (the default). drop: drop rows that have any."),
     "na": _of_table("Further values that mean missing, n.d.,-99."),
     "sep": _of_table("Field separator of a text file, ';' or tab; recognised by default."),
