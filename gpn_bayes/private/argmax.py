@@ -16,7 +16,7 @@ def best_candidates(session: Session, shares: np.ndarray, bits: int) -> np.ndarr
 
     In K2 the first row holds a node's score as it is, and the others, in the order of the columns of the data, what it
     would be with one parent more. Place 0 then means to stop: no parent improves the score. That is the rule of
-    `gpn_bayes.estimators.K2`, ties included.
+    `gpn_bayes.estimators.K2`, which also takes scores for equal that differ by rounding.
 
     Parameters
     ----------
