@@ -216,6 +216,20 @@ def test_contexts_are_kept_in_files(tmp_path):
         assert set(fitted_curves(loaded, "d").points["y"]) < set(table["d"])
 
 
+def test_reports_say_what_experiments_changed(tmp_path):
+    table, context = contexts_of()
+    post = gpn.sample(table, "bge", contexts=context, **SETTINGS)
+    page = post.report(tmp_path / "report.html").read_text()
+    assert "y probably changed how these depend on their parents: c, d." in page
+    assert "z probably changed nothing." in page
+    assert "contexts=contexts,\n    target_probability=0.1,\n)" in page
+    assert "unknown targets of x (30 rows), y (30 rows), z (30 rows); reference without a name (30 rows)" in page
+    told = gpn.sample(table, "bge", targets=np.where(context == "x", "b", "").tolist(), **SETTINGS)
+    page = told.report(tmp_path / "told.html").read_text()
+    assert "targets=targets,\n    intervention=&#x27;perfect&#x27;,\n)" in page or "intervention='perfect'" in page
+    assert "perfect, of b (30 rows)" in page and "probably changed" not in page
+
+
 def test_targets_need_unknown_ones():
     table, context = contexts_of(rows=40)
     post = gpn.sample(table, "bge", draws=10, **SETTINGS)

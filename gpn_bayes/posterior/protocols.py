@@ -78,5 +78,8 @@ class DrawnPosterior(GraphCollection, Protocol):
         """Return the parent sets of a variable by decreasing probability."""
 
     @abstractmethod
+    def target_probabilities(self) -> pd.DataFrame:
+        """Return the probability that each context changed each variable."""
+
     def summary(self) -> pd.DataFrame:
         """Return a tidy table of all edges by decreasing probability."""

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from gpn_bayes import graphs
-from gpn_bayes.data import check_known, read_data
+from gpn_bayes.data import UnknownTargets, check_known, read_data
 from gpn_bayes.posterior.estimate import Moments
 from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.posterior.score_noise import drawn_sets
@@ -62,11 +62,19 @@ def content_of(post: DrawnPosterior, data: Any = None, curves: int = 24, command
         "curves": functions_of(post, data, curves),
         "title": wording.title(post),
         "subtitle": wording.subtitle(post, data),
-        "answers": wording.answers(probabilities, post.names, post.settings),
+        "answers": wording.answers(probabilities, post.names, post.settings) + _changes(post),
         "questions": wording.questions(probabilities, post.names),
         "trust": trust.trust_of(post),
         "origin": {**origin.origin_of(post), "command": command},
     }
+
+
+def _changes(post: DrawnPosterior) -> list[dict[str, Any]]:
+    """Return what experiments of unknown targets changed; nothing where the data to tell it weren't saved."""
+    done = post.settings.get("interventions") or {}
+    if done.get("kind") != UnknownTargets.kind or post.data is None:
+        return []
+    return wording.changes(post.target_probabilities())
 
 
 def _edges(post: DrawnPosterior) -> dict[str, Any]:

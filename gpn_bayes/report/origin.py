@@ -5,6 +5,7 @@ from importlib.metadata import version
 from typing import Any
 
 import gpn_bayes
+from gpn_bayes.data import UnknownTargets
 from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.posterior.score_setting import score_of, score_text
 
@@ -47,11 +48,26 @@ def _text(name: str, value: Any, names: tuple[str, ...]) -> str:
         return score_text({"score": value})
     if name == "prior" and isinstance(value, dict):
         return _prior_text(value, names)
+    if name == "interventions" and isinstance(value, dict):
+        return _experiments_text(value)
     if name == "missing" and isinstance(value, dict):
         return f"{value['dropped']} of {value['rows']} rows dropped"
     if isinstance(value, dict):
         return ", ".join(f"{key} {_plain(own)}" for key, own in value.items()) or "none"
     return _plain(value)
+
+
+def _experiments_text(done: dict[str, Any]) -> str:
+    """Return in words what experiments changed, or may have changed."""
+    if done["kind"] == UnknownTargets.kind:
+        listed = ", ".join(f"{own['context']} ({own['rows']} rows)" for own in done["contexts"])
+        reference = done["reference"]
+        chosen = next(name for name in ("target_penalty", "target_probability") if name in done)
+        prior = f"{chosen.replace('_', ' ')} {done[chosen]:.4g}"
+        name = reference["context"] or "without a name"
+        return f"unknown targets of {listed}; reference {name} ({reference['rows']} rows); {prior}"
+    listed = ", ".join(f"{' and '.join(own['targets'])} ({own['rows']} rows)" for own in done["experiments"])
+    return f"{done['kind']}, of {listed}"
 
 
 def _plain(value: Any) -> str:
@@ -108,8 +124,19 @@ def _call(settings: dict[str, Any], names: tuple[str, ...]) -> str | None:
     given |= {} if settings.get("reweight") or not score.startswith("GP(") else {"reweight": None}
     given |= {"missing": "drop"} if settings.get("missing") else {}
     given |= {"order_bias": ORDER_BIAS[settings["order_bias"]]} if settings.get("order_bias") else {}
-    lines = ",\n    ".join([f"score=gpn.scores.{score}", *(f"{name}={value!r}" for name, value in given.items())])
-    return f"import gpn_bayes as gpn\n\npost = gpn.sample(\n    df,\n    {lines},\n)"
+    lines = [f"score=gpn.scores.{score}", *(f"{name}={value!r}" for name, value in given.items())]
+    joined = ",\n    ".join(lines + _experiments(settings.get("interventions")))
+    return f"import gpn_bayes as gpn\n\npost = gpn.sample(\n    df,\n    {joined},\n)"
+
+
+def _experiments(done: dict[str, Any] | None) -> list[str]:
+    """Return the arguments that tell what experiments did to each row; the labels of rows aren't among the settings."""
+    if done is None:
+        return []
+    if done["kind"] == UnknownTargets.kind:
+        prior = [f"{name}={done[name]!r}" for name in ("target_probability", "target_penalty") if name in done]
+        return ["contexts=contexts", *prior]
+    return ["targets=targets", f"intervention={done['kind']!r}"]
 
 
 def _score(settings: dict[str, Any]) -> str | None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from gpn_bayes.plots.links import Link, links
 from gpn_bayes.posterior.protocols import DrawnPosterior
@@ -31,6 +32,31 @@ def subtitle(post: DrawnPosterior, data: Any = None) -> str:
         f"{chains} × {draws:,} networks drawn",
     ]
     return " · ".join(text for text in known if text)
+
+
+def changes(probabilities: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return what experiments of unknown targets changed, as sentences like those of `answers`.
+
+    Parameters
+    ----------
+    probabilities : DataFrame
+        Rows are contexts and columns variables; see `GraphPosterior.target_probabilities`.
+
+    Examples
+    --------
+    >>> found = pd.DataFrame({"a": [0.99, 0.2], "b": [0.95, 0.1]}, index=["drug", "heat"])
+    >>> [change["text"] for change in changes(found)]
+    ['drug probably changed how these depend on their parents: a, b.', 'heat probably changed nothing.']
+    """
+    sentences = []
+    for context, row in probabilities.iterrows():
+        changed = [str(name) for name, value in row.items() if value >= JOINED]
+        if changed:
+            text = f"{context} probably changed how these depend on their parents: {', '.join(changed)}."
+        else:
+            text = f"{context} probably changed nothing."
+        sentences.append({"text": text, "links": [], "more": 0})
+    return sentences
 
 
 def answers(
