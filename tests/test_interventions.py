@@ -102,6 +102,19 @@ STATEMENTS = {
 }
 
 
+def check_tables(scorer):
+    """Check that whole tables of four variables hold the scores of single sets."""
+    for node in range(4):
+        others = [p for p in range(4) if p != node]
+        table_of = scorer.table(node, others)
+        one_by_one = [scorer.local(node, [p for b, p in enumerate(others) if m >> b & 1]) for m in range(8)]
+        np.testing.assert_allclose(table_of, one_by_one, atol=1e-9)
+        np.testing.assert_allclose(scorer.table_with(node, others[:2], others[2], 3), table_of[4:], atol=1e-9)
+        sets, values_of = scorer.scores_up_to(node, others, 2)
+        for own, value in zip(sets, values_of, strict=True):
+            assert value == pytest.approx(scorer.local(node, [int(p) for p in own if p >= 0]), abs=1e-9)
+
+
 def all_families():
     return [
         (node, parents)
@@ -130,15 +143,7 @@ def test_a_score_is_the_sum_over_groups(name, kind):
         groups = [values[~changed]] + ([values[changed]] if kind == "soft" and changed.any() else [])
         expected = sum(formula(rows, node, list(parents)) for rows in groups)
         assert scorer.local(node, parents) == pytest.approx(expected, abs=1e-8), (node, parents)
-    for node in range(4):
-        others = [p for p in range(4) if p != node]
-        table_of = scorer.table(node, others)
-        one_by_one = [scorer.local(node, [p for b, p in enumerate(others) if m >> b & 1]) for m in range(8)]
-        np.testing.assert_allclose(table_of, one_by_one, atol=1e-9)
-        np.testing.assert_allclose(scorer.table_with(node, others[:2], others[2], 3), table_of[4:], atol=1e-9)
-        sets, values_of = scorer.scores_up_to(node, others, 2)
-        for own, value in zip(sets, values_of, strict=True):
-            assert value == pytest.approx(scorer.local(node, [int(p) for p in own if p >= 0]), abs=1e-9)
+    check_tables(scorer)
 
 
 @pytest.mark.parametrize("estimator", ["laplace", "importance"])

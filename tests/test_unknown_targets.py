@@ -1,5 +1,6 @@
 """Experiments of unknown targets: every set of contexts that may have changed a variable is summed over."""
 
+import pickle
 from itertools import combinations
 
 import numpy as np
@@ -12,7 +13,7 @@ from gpn_bayes import Dataset, graphs, scores
 from gpn_bayes.posterior.curves import fitted_curves
 from gpn_bayes.scores import base
 from tests.command_line import call
-from tests.test_interventions import STATEMENTS, all_families, levels_of
+from tests.test_interventions import STATEMENTS, all_families, check_tables, levels_of
 
 SETTINGS = {"random_seed": 1, "progressbar": False}
 
@@ -71,15 +72,7 @@ def test_a_score_is_the_sum_over_all_sets_of_contexts(name, prior):
             share = np.exp(logsumexp([value for own, value in summands.items() if one in own]) - expected)
             assert changed[place] == pytest.approx(share, abs=1e-8)
         assert changed[0] == 0
-    for node in range(4):
-        others = [p for p in range(4) if p != node]
-        table_of = scorer.table(node, others)
-        one_by_one = [scorer.local(node, [p for b, p in enumerate(others) if m >> b & 1]) for m in range(8)]
-        np.testing.assert_allclose(table_of, one_by_one, atol=1e-9)
-        np.testing.assert_allclose(scorer.table_with(node, others[:2], others[2], 3), table_of[4:], atol=1e-9)
-        sets, found = scorer.scores_up_to(node, others, 2)
-        for own, value in zip(sets, found, strict=True):
-            assert value == pytest.approx(scorer.local(node, [int(p) for p in own if p >= 0]), abs=1e-9)
+    check_tables(scorer)
 
 
 def test_gp_is_the_sum_over_all_sets_of_contexts():
@@ -123,6 +116,46 @@ def test_errors_of_groups_count_by_the_weight_of_their_sets():
     expected = np.sqrt(((1 - share) * errors[0, 1]) ** 2 + (share * errors[(0,)]) ** 2 + (share * errors[(1,)]) ** 2)
     assert batch.errors[0] == pytest.approx(expected)
     assert batch.statuses == ["ok"]
+
+
+class Unsure(scores.Score):
+    """Scores that are bad of all rows together, in which b depends on a in two ways."""
+
+    name, parameters = "unsure", {}
+
+    def _bind(self, data):
+        return UnsureScorer(self, data)
+
+
+class UnsureScorer(scores.Scorer):
+    def __init__(self, score, data):
+        super().__init__(score, data.names, data.fingerprint)
+        self.whole = len(data.values) == 80
+
+    def score_sets(self, node, parent_sets):
+        k = len(parent_sets)
+        value, error, status = (-90.0, np.nan, "no mode") if self.whole else (-10.0, 0.2, "ok")
+        return scores.ScoreBatch(np.full(k, value), np.full(k, error), np.full(k, 0.3), [status] * k)
+
+
+def test_groups_that_do_not_count_do_not_tell_how_good_a_score_is():
+    table, context = contexts_of(rows=80)
+    scorer = Unsure().bind(table, contexts=np.where(context == "x", "x", ""))
+    batch = scorer.score_sets(1, [(0,), ()])
+    assert batch.values == pytest.approx([-20 + np.log(0.1)] * 2)
+    assert batch.errors == pytest.approx([np.hypot(0.2, 0.2)] * 2)
+    assert batch.statuses == ["ok", "ok"]
+
+
+def test_other_processes_get_the_table_and_not_its_groups():
+    table, context = contexts_of(rows=80)
+    scorer = scores.GP(estimator="laplace").bind(table, contexts=context)
+    alone = len(pickle.dumps(scorer))
+    expected = scorer.local(1, (0,))
+    sent = pickle.loads(pickle.dumps(scorer))
+    assert sent.cost(2) == scorer.cost(2)
+    assert sent.local(1, (0,)) == pytest.approx(expected, abs=1e-9)
+    assert len(pickle.dumps(scorer)) == alone
 
 
 def posterior_by_enumeration(scorer, names):

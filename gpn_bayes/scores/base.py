@@ -609,7 +609,7 @@ class GroupedScorer(Scorer):
 
     def cost(self, size: int) -> float:
         """Return roughly how long a score of this many parents takes."""
-        return next(iter(self._parts.values())).cost(size)
+        return self.part(self.interventions.terms(0)[0].groups[0]).cost(size)
 
     def table_with(self, node: int, candidates: Sequence[int], other: int, max_parents: int) -> Floats:
         """Return the scores of all subsets of the candidates with one further parent; see `Scorer.table_with`."""
@@ -670,17 +670,16 @@ def _combined(terms: Sequence[Term], batches: Mapping[Group, ScoreBatch]) -> Sco
     """
     if len(batches) == 1:
         return next(iter(batches.values()))
-    values = np.array([_value(term, batches) for term in terms])
-    totals = logsumexp(values, axis=0)
-    weights = np.exp(values - totals)
-    squares = np.zeros(len(totals))
-    k_hats = np.full(len(totals), np.nan)
-    statuses = [batch.statuses for batch in batches.values()][0].copy()
+    totals = logsumexp([_value(term, batches) for term in terms], axis=0)
+    weights = _weights(terms, batches)
+    squares, k_hats = np.zeros(len(totals)), np.full(len(totals), np.nan)
+    statuses = ["exact"] * len(totals)
     for group, batch in batches.items():
         share = np.sum([own for term, own in zip(terms, weights, strict=True) if group in term.groups], axis=0)
-        squares += (share * batch.errors) ** 2
-        k_hats = np.where(share > _COUNTS, np.fmax(k_hats, batch.k_hats), k_hats)
-        for place, status in enumerate(batch.statuses):
-            if share[place] > _COUNTS and status not in ("exact", "ok") and statuses[place] in ("exact", "ok"):
-                statuses[place] = status
+        counts = share > _COUNTS
+        squares += np.where(counts, share * batch.errors, 0.0) ** 2
+        k_hats = np.where(counts, np.fmax(k_hats, batch.k_hats), k_hats)
+        for place in np.flatnonzero(counts):
+            if statuses[place] in ("exact", "ok") and batch.statuses[place] != "exact":
+                statuses[place] = batch.statuses[place]
     return ScoreBatch(totals, np.sqrt(squares), k_hats, statuses)
