@@ -38,9 +38,14 @@ def sachs(rows: str = "observational", transform: str | None = None) -> pd.DataF
     """
     if rows not in _ROWS:
         raise ValueError(f"rows must be 'observational' or 'all'; received {rows!r}")
+    return _abundances(_ROWS[rows], transform)
+
+
+def _abundances(file: str, transform: str | None) -> pd.DataFrame:
+    """Return the cells of a file, transformed."""
     if transform not in (None, "log2"):
         raise ValueError(f"transform must be None or 'log2'; received {transform!r}")
-    frame = _read(_ROWS[rows])
+    frame = _read(file)
     return frame if transform is None else frame.add(0.5).apply(np.log2)
 
 
@@ -65,7 +70,7 @@ def sachs_interventional(transform: str | None = None) -> pd.DataFrame:
     >>> cells.shape, int(cells["target"].eq("mek").sum())
     ((7466, 13), 799)
     """
-    frame = sachs("all", transform)
+    frame = _abundances(_ROWS["all"], transform)
     experiments = _read("sachs_experiments.csv").fillna("")
     for column in ("condition", "target"):
         frame[column] = np.repeat(experiments[column].to_numpy(dtype=object), experiments["cells"])
