@@ -40,7 +40,7 @@ def chromium(width: int = 1400, height: int = 900) -> Iterator[Any]:
 
 
 def resize(browser: Any, width: int, height: int = 900) -> None:
-    """Give the page a size, a phone's below 600 pixels, and wait until it has been told and drawn."""
+    """Give the page a size, a phone's below 600 pixels, and wait until its handlers have run."""
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     # Events of a new size are sent with the next frame; at the second one, they have been.

@@ -102,6 +102,17 @@ STATEMENTS = {
 }
 
 
+def as_taken(name, table):
+    """Return a table for the score of a statement, and the values that its formula takes."""
+    if name in ("bdeu", "k2", "discrete bic"):
+        levels = levels_of(table)
+        return levels, levels.apply(lambda column: pd.Categorical(column).codes).to_numpy(dtype=np.int64)
+    values = table.to_numpy()
+    if name != "bge, as they are":
+        values = (values - values.mean(axis=0)) / values.std(axis=0, ddof=1)
+    return table, values
+
+
 def check_tables(scorer):
     """Check that whole tables of four variables hold the scores of single sets."""
     for node in range(4):
@@ -130,13 +141,7 @@ def test_a_score_is_the_sum_over_groups(name, kind):
     """Against each formula as it is printed, for every family of four variables."""
     score, formula = STATEMENTS[name]
     table, targets = experiments(rows=120)
-    if name in ("bdeu", "k2", "discrete bic"):
-        table = levels_of(table)
-        values = table.apply(lambda column: pd.Categorical(column).codes).to_numpy(dtype=np.int64)
-    else:
-        values = table.to_numpy()
-        if name != "bge, as they are":
-            values = (values - values.mean(axis=0)) / values.std(axis=0, ddof=1)
+    table, values = as_taken(name, table)
     scorer = score.bind(table, targets=targets, intervention=kind)
     for node, parents in all_families():
         changed = np.array([NAMES[node] in target.split(";") for target in targets])

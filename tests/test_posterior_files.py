@@ -393,6 +393,17 @@ def test_files_that_somebody_has_changed_are_refused(damage, tmp_path):
     assert "\n" not in str(refusal.value)
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_a_file_cannot_call_its_values_missing(several, drawn, tmp_path):
+    """Xarray would make NaN of them, with a warning if the file names more than one."""
+    drawn[0].save(tmp_path / "run.nc")
+    with h5py.File(tmp_path / "run.nc", "r+") as file:
+        values = file["sample_stats/lp"]
+        marked = values[0, :2] if several else values[0, 0]
+        values.attrs["_FillValue"] = marked
+    assert_same(load(tmp_path / "run.nc"), drawn[0])
+
+
 def test_a_file_in_which_hdf5_never_ends_is_refused(tmp_path, monkeypatch):
     """A free object of size 0 in a heap of texts: HDF5 looks for the next one at the same place, forever."""
     monkeypatch.setattr("gpn_bayes.posterior.file_probe._SECONDS", 1)

@@ -56,6 +56,7 @@ def test_a_first_run_of_mcmc_leaves_most_of_it_to_another_process(tmp_path):
 
 @pytest.mark.parametrize("part", rehearsal.PARTS)
 def test_every_part_can_be_rehearsed(part):
+    """A part that calls a compiled function with other arguments than before raises."""
     rehearsal.rehearse(part)
 
 

@@ -336,5 +336,6 @@ def test_a_call_that_fails_is_made_again(credentials):
                 impatient.accept()[0].close()
             impatient.close()
             listener = Listener(("127.0.0.1", port), here)
-            with closing(listener), listener.accept(20.0, 5.0), calling.result():
-                pass
+            with closing(listener), listener.accept(20.0, 5.0) as theirs, calling.result() as ours:
+                ours.send("hello again", b"x")
+                assert theirs.receive("hello again") == b"x"

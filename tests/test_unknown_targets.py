@@ -13,7 +13,7 @@ from gpn_bayes import Dataset, graphs, scores
 from gpn_bayes.posterior.curves import fitted_curves
 from gpn_bayes.scores import base
 from tests.command_line import call
-from tests.test_interventions import STATEMENTS, all_families, check_tables, levels_of
+from tests.test_interventions import STATEMENTS, all_families, as_taken, check_tables
 
 SETTINGS = {"random_seed": 1, "progressbar": False}
 
@@ -56,13 +56,7 @@ def test_a_score_is_the_sum_over_all_sets_of_contexts(name, prior):
     score, formula = STATEMENTS[name]
     settings, log_prior = PRIORS[prior]
     table, context = contexts_of()
-    if name in ("bdeu", "k2", "discrete bic"):
-        table = levels_of(table)
-        values = table.apply(lambda column: pd.Categorical(column).codes).to_numpy(dtype=np.int64)
-    else:
-        values = table.to_numpy()
-        if name != "bge, as they are":
-            values = (values - values.mean(axis=0)) / values.std(axis=0, ddof=1)
+    table, values = as_taken(name, table)
     scorer = score.bind(table, contexts=context, **settings)
     for node, parents in all_families():
         expected, summands = stated(formula, values, context, node, parents, log_prior)

@@ -60,9 +60,9 @@ def meek_closure(pdag: NDArray[Any]) -> Closure:
 def interventional_cpdag(adjacency: Any, targets: Collection[Collection[int]]) -> Adjacency:
     """Return the interventional essential graph of a DAG, or of each of a stack (..., n, n).
 
-    An experiment that changes one end of an edge and not the other tells its direction, and with it maybe those of
-    others (Hauser & Bühlmann 2012). That is so whether targets were set or their mechanism changed, provided that each
-    variable was only observed in some rows.
+    An experiment that changes one end of an edge and not the other determines its direction, and with it maybe those
+    of others (Hauser & Bühlmann 2012). That is so whether targets were set or their mechanism changed, provided that
+    each variable was only observed in some rows.
 
     Parameters
     ----------
@@ -86,11 +86,11 @@ def interventional_cpdag(adjacency: Any, targets: Collection[Collection[int]]) -
     """
     stack = as_dags(adjacency)
     n = stack.shape[-1]
-    told = np.zeros((n, n), dtype=bool)
+    determined = np.zeros((n, n), dtype=bool)
     for experiment in targets:
         changed = np.isin(np.arange(n), list(experiment))
-        told |= changed[:, None] != changed[None, :]
-    known: Adjacency = np.where(told, stack, cpdag(stack))
+        determined |= changed[:, None] != changed[None, :]
+    known: Adjacency = np.where(determined, stack, cpdag(stack))
     flat = known.reshape(-1, n, n)
     closed = [meek_closure(graph).pdag for graph in flat]
     return np.array(closed, dtype=np.int8).reshape(stack.shape)

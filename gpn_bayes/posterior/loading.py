@@ -61,7 +61,8 @@ def load(path: str | os.PathLike[str]) -> GraphPosterior:
         raise ValueError(f"the posterior's file must exist; {str(source)!r} is not a file")
     try:
         file_probe.check_file(source)
-        with xr.open_datatree(source, engine="h5netcdf", phony_dims="sort") as tree:
+        # Values as they are stored: a file must not say by which ones it means missing.
+        with xr.open_datatree(source, engine="h5netcdf", phony_dims="sort", mask_and_scale=False) as tree:
             tree.load()
     except _UNREADABLE as error:
         raise ValueError(f"{source.name!r} can't be read as a netCDF file: {error}".splitlines()[0]) from None

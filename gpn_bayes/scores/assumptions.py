@@ -11,8 +11,9 @@ EQUIVALENCE = (
     "pairs and have the same colliders (a -> c <- b, with a and b not joined) have the same score.",
 )
 EQUIVALENCE_OF_EXPERIMENTS = (
-    "Directions within an interventional equivalence class are not identifiable from the data: an edge's direction is "
-    "told by an experiment that changed one of its ends and not the other, or follows from colliders and such edges.",
+    "Directions within an interventional equivalence class are not identifiable from the data: an experiment "
+    "determines the direction of an edge if it changed one end and not the other; others follow from these and from "
+    "colliders.",
 )
 EXPERIMENTS = {
     "perfect": "Experiments set their targets and nothing else: in those rows a target doesn't depend on its parents.",

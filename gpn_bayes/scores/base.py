@@ -21,7 +21,7 @@ Node = str | int
 
 # Scores of ways in which mechanisms may have been changed that are kept at a time.
 _CHUNK = 4_000_000
-# Slow scores are computed for so many ways, and beyond that for those that a search finds.
+# Up to this many ways, slow scores are computed for all of them; beyond, for those that a search finds.
 _MAX_SLOW_TERMS = 16
 # Ways whose log probability is lower than the highest by this much lead to no others.
 _NEGLIGIBLE = 20.0
@@ -474,10 +474,10 @@ class GroupedScorer(Scorer):
         self.closed_form = whole.closed_form
         self.discrete = whole.discrete
         self.default_max_parents = whole.default_max_parents
-        told = [text for text in whole.assumptions if text not in EQUIVALENCE]
-        if len(told) < len(whole.assumptions):
-            told += EQUIVALENCE_OF_EXPERIMENTS
-        self.assumptions = (*told, EXPERIMENTS[self.interventions.kind])
+        stated = [text for text in whole.assumptions if text not in EQUIVALENCE]
+        if len(stated) < len(whole.assumptions):
+            stated += EQUIVALENCE_OF_EXPERIMENTS
+        self.assumptions = (*stated, EXPERIMENTS[self.interventions.kind])
         groups = [
             len({g for term in self.interventions.terms(node) for g in term.groups}) for node in range(len(data.names))
         ]
