@@ -35,8 +35,9 @@ def test_experiments_bring_the_posterior_nearer_to_the_truth(score):
             )
             names = list(truth.nodes)
             settings = {"score": score, "prior": "fair", "random_seed": 1, "progressbar": False}
-            readings = {
-                "observed rows": (table[table["target"] == ""][names], {}),
+            # the observed rows are the same, whatever the experiments did: one posterior serves both
+            observed = {"observed rows": (table[table["target"] == ""][names], {})} if done == "noise" else {}
+            readings = observed | {
                 "all rows, pooled": (table[names], {}),
                 "known targets": (table, {"targets": "target", "intervention": kind}),
                 "unknown targets": (table, {"contexts": "target"}),
@@ -58,6 +59,6 @@ def test_experiments_bring_the_posterior_nearer_to_the_truth(score):
     print(results.groupby(["done", "rows"])[["shd", "auroc", "cpu"]].agg(["mean", "sem"]).round(3).to_string())
     shd = results.pivot_table(index=["done", "seed"], columns="rows", values="shd")
     for done in ("noise", "shift"):
-        gain = shd.loc[done, "observed rows"] - shd.loc[done, "known targets"]
+        gain = shd.loc["noise", "observed rows"] - shd.loc[done, "known targets"]
         assert gain.mean() > 2 * gain.sem()
     assert results["auroc"].mean() > 0.9
