@@ -126,6 +126,10 @@ class Score(ABC):
         assert data.interventions is not None
         return self._bind(data.rows(data.interventions.rows_of(group)))
 
+    def _bind_groups(self, data: Data) -> "GroupedScorer":
+        """Return the scorer of a table of which some rows come from experiments."""
+        return GroupedScorer(self, data)
+
     def _proposal(self) -> "Score | None":
         """Return a quicker score to draw DAGs under, whose draws are then weighted; None where none is needed."""
         return None
@@ -149,7 +153,7 @@ class Score(ABC):
         """
         table = read_data(data, **reading)
         if table.interventions is not None:
-            return GroupedScorer(self, table)
+            return self._bind_groups(table)
         return self._bind(table)
 
     @property
@@ -595,7 +599,7 @@ class GroupedScorer(Scorer):
     def proposal(self) -> "GroupedScorer | None":
         """Return the scorer whose groups are scored by their proposals."""
         quicker = self.score._proposal()
-        return None if quicker is None else GroupedScorer(quicker, self._data)
+        return None if quicker is None else quicker._bind_groups(self._data)
 
     def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats | None:
         """Return the residuals in the rows in which the node wasn't a target, and NaN in the others."""

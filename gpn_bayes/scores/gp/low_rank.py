@@ -66,13 +66,9 @@ class LowRankPosterior:
 
     def find_modes(self) -> Modes:
         """Return all modes that a search from fixed starts finds, but for those that hold nothing of the posterior."""
-        starts = within_bounds(starts_of_search(len(self.moments.cells)), self.priors)
+        starts, roughest = self.starts()
         ends = [self._first_climb(start) for start in starts]
         best = max(end.height for end in ends)
-        # From these no climb may lead to a relation as rough as can be, of little noise.
-        roughest = np.repeat(starts[:1], starts.shape[1] - 1, axis=0)
-        roughest[:, 0] = math.log(_LITTLE_NOISE)
-        np.fill_diagonal(roughest[:, 1:], math.log(_ROUGHEST))
         values = log_posteriors(roughest, self._rough, self.priors)
         ends += [self._first_climb(start) for start in roughest[values > best]]
         best = max(end.height for end in ends)
@@ -95,6 +91,17 @@ class LowRankPosterior:
             np.array(heights)[order],
             np.array(hessians).reshape(-1, size, size)[order],
         )
+
+    def starts(self) -> tuple[Floats, Floats]:
+        """Return the usual starts of a search, and others for relations as rough as can be, of little noise.
+
+        From the usual ones no climb may lead to these.
+        """
+        usual = within_bounds(starts_of_search(len(self.moments.cells)), self.priors)
+        roughest = np.repeat(usual[:1], usual.shape[1] - 1, axis=0)
+        roughest[:, 0] = math.log(_LITTLE_NOISE)
+        np.fill_diagonal(roughest[:, 1:], math.log(_ROUGHEST))
+        return usual, roughest
 
     def _first_climb(self, start: Floats) -> _End:
         """Climb almost to a mode, on the rougher likelihood, which is quicker."""

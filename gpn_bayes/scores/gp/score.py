@@ -17,7 +17,7 @@ from gpn_bayes.data.interventions import Group
 from gpn_bayes.kernels.gp import LOWEST_THETA
 from gpn_bayes.kernels.gp_modes import LOWEST_LOG_THETA
 from gpn_bayes.scores.assumptions import ADDITIVE, CURVED, EVEN_NOISE, PAIRWISE, SMOOTH
-from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
+from gpn_bayes.scores.base import GroupedScorer, Score, ScoreBatch, Scorer
 from gpn_bayes.scores.gp.basis import MANY_ROWS, Basis, PartOfBasis
 from gpn_bayes.scores.gp.bridge import bridge_estimate
 from gpn_bayes.scores.gp.components import noise
@@ -27,10 +27,12 @@ from gpn_bayes.scores.gp.laplace import laplace_estimate
 from gpn_bayes.scores.gp.low_rank import LowRankPosterior
 from gpn_bayes.scores.gp.modes import HyperPosterior, Modes
 from gpn_bayes.scores.gp.priors import KERNELS, HyperPriors
+from gpn_bayes.scores.gp.shared_scales import SharedScalesPosterior
 from gpn_bayes.scores.gp.without_parents import log_evidence_without_parents
 
 ESTIMATORS = ("importance", "bridge", "laplace")
 POSTERIORS = ("independence", "nuts")
+LENGTH_SCALES = ("own", "shared")
 # A mode this close to the shortest length scale of the low-rank form, in e-folds, was stopped by it; one this many nats
 # below the best is negligible.
 _EDGE, _NEGLIGIBLE = 0.02, 15.0
@@ -84,6 +86,9 @@ class GP(Score):
         order in which scores are computed.
     standardise : bool, default True
         Whether to centre and scale the columns; otherwise they are taken as they are.
+    length_scales : {"own", "shared"}
+        Where experiments changed a mechanism (``intervention="soft"``), whether the rows before and after the change
+        have length scales of their own, or the same; the functions and the noise differ in any case.
 
     Examples
     --------
@@ -109,11 +114,13 @@ class GP(Score):
         dense: bool = False,
         seed: int = 0,
         standardise: bool = True,
+        length_scales: str = "own",
     ) -> None:
         for setting, value, allowed in (
             ("kernel", kernel, KERNELS),
             ("estimator", estimator, ESTIMATORS),
             ("posterior", posterior, POSTERIORS),
+            ("length_scales", length_scales, LENGTH_SCALES),
         ):
             check_choice(setting, value, allowed)
         if not target_error > 0:
@@ -126,6 +133,7 @@ class GP(Score):
         self.dense = check_flag("dense", dense)
         self.seed = seed
         self.standardise = check_flag("standardise", standardise)
+        self.length_scales = length_scales
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -144,7 +152,11 @@ class GP(Score):
             settings |= {"target_error": self.target_error, "seed": self.seed}
         if self.estimator == "bridge":
             settings["posterior"] = self.posterior
-        return settings if self.standardise else settings | {"standardise": False}
+        if not self.standardise:
+            settings["standardise"] = False
+        if self.length_scales != "own":
+            settings["length_scales"] = self.length_scales
+        return settings
 
     def _of_groups(self, data: Data) -> "tuple[GP, Data]":
         """Return the score of a group of rows as they are, and the whole table as this score takes it."""
@@ -171,6 +183,14 @@ class GP(Score):
         if isinstance(data, Dataset) and isinstance(data.interventions, UnknownTargets):
             return GPScorer(self, data.rows(data.interventions.rows_of(group)), PartOfTable(data, group))
         return super()._bind_group(data, group)
+
+    def _bind_groups(self, data: Data) -> GroupedScorer:
+        """Return the scorer of a table of experiments, whose groups may share length scales."""
+        if self.length_scales == "own":
+            return super()._bind_groups(data)
+        if isinstance(data.interventions, UnknownTargets):
+            raise ValueError('length_scales="shared" needs known targets; received contexts, whose targets are unknown')
+        return SharedScalesScorer(self, data)
 
     def _bind(self, data: Dataset | SufficientStatistics) -> "GPScorer":
         if not isinstance(data, Dataset):
@@ -236,10 +256,10 @@ class GPScorer(Scorer):
         self.score = score
         self.values = score._values(data)
         self._part = part
-        self._dense = score.dense or score.kernel == "interaction"
+        self.only_dense = score.dense or score.kernel == "interaction"
         if score.priors.probability_below("theta", LOWEST_THETA) > _LARGEST_LOSS:
-            self._dense = True
-        if self._dense:
+            self.only_dense = True
+        if self.only_dense:
             self._refuse_many_rows("interactions, dense=True and priors of very short length scales take")
         self._share_basis()
 
@@ -290,59 +310,42 @@ class GPScorer(Scorer):
 
     def score_sets(self, node: int, parent_sets: Sequence[tuple[int, ...]]) -> ScoreBatch:
         """Score several parent sets of one node, given by index."""
-        rows = [self._score(node, tuple(sorted(parents))) for parents in parent_sets]
-        values, errors, k_hats, statuses = zip(*rows, strict=True) if rows else ((), (), (), ())
-        return ScoreBatch(np.array(values), np.array(errors), np.array(k_hats), list(statuses))
+        return _batch([self._score(node, tuple(sorted(parents))) for parents in parent_sets])
 
     def hyper_posterior(self, node: int, parents: tuple[int, ...]) -> tuple[HyperPosterior, Modes]:
         """Return the posterior of the hyperparameters of a node given its parents, and its modes."""
-        if not self._dense:
-            low_rank = LowRankPosterior(
-                self.basis.moments(node, parents),
-                self.score.priors.for_parents(len(parents)),
-                self._rough.moments(node, parents),
-            )
+        if not self.only_dense:
+            low_rank = self.low_rank_posterior(node, parents)
             modes = low_rank.find_modes()
             if not _stopped_at_edge(modes):
                 return low_rank, modes
-            self._refuse_many_rows(f"length scales below {LOWEST_THETA}, which {self.names[node]!r} asks for, take")
-        dense = DensePosterior(
+        dense = self.dense_posterior(node, parents)
+        return dense, dense.find_modes()
+
+    def low_rank_posterior(self, node: int, parents: tuple[int, ...]) -> LowRankPosterior:
+        """Return the posterior of the hyperparameters by low-rank algebra."""
+        return LowRankPosterior(
+            self.basis.moments(node, parents),
+            self.score.priors.for_parents(len(parents)),
+            self._rough.moments(node, parents),
+        )
+
+    def dense_posterior(self, node: int, parents: tuple[int, ...]) -> DensePosterior:
+        """Return the posterior of the hyperparameters with the covariance matrix written out."""
+        self._refuse_many_rows(f"length scales below {LOWEST_THETA}, which {self.names[node]!r} asks for, take")
+        return DensePosterior(
             self.values[:, node] - self.score.priors.mu[0],
             self.values[:, list(parents)],
             self.score.priors.for_parents(len(parents), self.score.kernel),
             self.score.kernel,
             self.score.priors.mu[1],
         )
-        return dense, dense.find_modes()
 
     def _score(self, node: int, parents: tuple[int, ...]) -> Row:
         if not parents:
             value = log_evidence_without_parents(self.values[:, node], self.score.priors)
             return value, 0.0, float("nan"), "exact"
-        posterior, modes = self.hyper_posterior(node, parents)
-        if self.score.estimator == "laplace":
-            value, status = laplace_estimate(modes)
-            # Where no mode has a normal approximation, an estimate that needs none stands in; its status tells.
-            if np.isfinite(value):
-                return value, float("nan"), float("nan"), status
-        rng = np.random.default_rng([self.score.seed, node, *(p + 1 for p in parents)])
-        if self.score.estimator == "bridge":
-            return self._bridge(posterior, modes, rng)
-        estimate = importance_estimate(posterior, modes, rng, target_error=self.score.target_error)
-        status = "no mode: importance" if self.score.estimator == "laplace" else estimate.status
-        return estimate.value, estimate.error, estimate.k_hat, status
-
-    def _bridge(self, posterior: HyperPosterior, modes: Modes, rng: np.random.Generator) -> Row:
-        draws = None
-        if self.score.posterior == "nuts":
-            # PyMC takes seconds to load.
-            from gpn_bayes.scores.gp.nuts import nuts_draws
-
-            def draws(count: int, rng: np.random.Generator) -> Floats:
-                return nuts_draws(posterior, modes, count, rng)
-
-        estimate = bridge_estimate(posterior, modes, rng, target_error=self.score.target_error, posterior_draws=draws)
-        return estimate.value, estimate.error, float("nan"), estimate.status
+        return _estimated(self.score, *self.hyper_posterior(node, parents), node, parents)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what was prepared, which takes hundreds of times the room of the table it is made of."""
@@ -358,6 +361,73 @@ class GPScorer(Scorer):
             raise ValueError(f"{what} at most {LARGEST_DENSE} rows; received {len(self.values)}")
 
 
+class SharedScalesScorer(GroupedScorer):
+    """Gaussian-process scores of a table of experiments, the rows of a changed mechanism sharing its length scales.
+
+    Parameters
+    ----------
+    score : GP
+        The settings.
+    data : Dataset
+        The whole table.
+    """
+
+    score: GP
+
+    def score_sets(self, node: int, parent_sets: Sequence[tuple[int, ...]]) -> ScoreBatch:
+        """Score several parent sets of one node, given by index."""
+        ((_, groups),) = self.interventions.terms(node)
+        if len(groups) == 1:
+            return super().score_sets(node, parent_sets)
+        parts = [part for part in map(self.part, groups) if isinstance(part, GPScorer)]
+        return _batch([self._score(parts, node, tuple(sorted(parents))) for parents in parent_sets])
+
+    def _score(self, parts: Sequence[GPScorer], node: int, parents: tuple[int, ...]) -> Row:
+        if not parents:  # nothing is shared
+            values = [log_evidence_without_parents(part.values[:, node], self.score.priors) for part in parts]
+            return float(np.sum(values)), 0.0, float("nan"), "exact"
+        if not parts[0].only_dense:
+            posterior = SharedScalesPosterior([part.low_rank_posterior(node, parents) for part in parts])
+            modes = posterior.find_modes()
+            if not _stopped_at_edge(modes, posterior.shared):
+                return _estimated(self.score, posterior, modes, node, parents)
+        posterior = SharedScalesPosterior([part.dense_posterior(node, parents) for part in parts])
+        return _estimated(self.score, posterior, posterior.find_modes(), node, parents)
+
+
+def _batch(rows: Sequence[Row]) -> ScoreBatch:
+    values, errors, k_hats, statuses = zip(*rows, strict=True) if rows else ((), (), (), ())
+    return ScoreBatch(np.array(values), np.array(errors), np.array(k_hats), list(statuses))
+
+
+def _estimated(score: GP, posterior: HyperPosterior, modes: Modes, node: int, parents: tuple[int, ...]) -> Row:
+    """Return the log of the integral over the hyperparameters, as a score's settings ask for it."""
+    if score.estimator == "laplace":
+        value, status = laplace_estimate(modes)
+        # Where no mode has a normal approximation, an estimate that needs none stands in; its status tells.
+        if np.isfinite(value):
+            return value, float("nan"), float("nan"), status
+    rng = np.random.default_rng([score.seed, node, *(p + 1 for p in parents)])
+    if score.estimator == "bridge":
+        return _bridged(score, posterior, modes, rng)
+    estimate = importance_estimate(posterior, modes, rng, target_error=score.target_error)
+    status = "no mode: importance" if score.estimator == "laplace" else estimate.status
+    return estimate.value, estimate.error, estimate.k_hat, status
+
+
+def _bridged(score: GP, posterior: HyperPosterior, modes: Modes, rng: np.random.Generator) -> Row:
+    draws = None
+    if score.posterior == "nuts":
+        # PyMC takes seconds to load.
+        from gpn_bayes.scores.gp.nuts import nuts_draws
+
+        def draws(count: int, rng: np.random.Generator) -> Floats:
+            return nuts_draws(posterior, modes, count, rng)
+
+    estimate = bridge_estimate(posterior, modes, rng, target_error=score.target_error, posterior_draws=draws)
+    return estimate.value, estimate.error, float("nan"), estimate.status
+
+
 def _shared_bases(fresh: Basis, fingerprint: str) -> tuple[Basis, Basis]:
     """Return the basis of a table, or the one that others have prepared already, and a rougher one."""
     basis = _prepared.setdefault((fingerprint, fresh.mu, fresh.tolerance), fresh)
@@ -365,7 +435,7 @@ def _shared_bases(fresh: Basis, fingerprint: str) -> tuple[Basis, Basis]:
     return basis, _prepared.setdefault((fingerprint, rough.mu, rough.tolerance), rough)
 
 
-def _stopped_at_edge(modes: Modes) -> bool:
+def _stopped_at_edge(modes: Modes, thetas: slice = slice(1, None)) -> bool:
     """Tell whether a mode that counts leans on the shortest length scale of the low-rank form."""
     counts = modes.heights > modes.heights.max(initial=-np.inf) - _NEGLIGIBLE
-    return bool((modes.points[counts, 1:] < LOWEST_LOG_THETA + _EDGE).any())
+    return bool((modes.points[counts, thetas] < LOWEST_LOG_THETA + _EDGE).any())

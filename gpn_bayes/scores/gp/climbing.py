@@ -1,0 +1,148 @@
+"""A search for the modes of any posterior of hyperparameters that has a gradient."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from gpn_bayes._util.blas_threads import one_blas_thread
+from gpn_bayes._util.types import Floats
+from gpn_bayes.kernels.gp_modes import update_inverse
+from gpn_bayes.kernels.priors import Priors, log_prior
+from gpn_bayes.scores.gp.modes import Modes, first_inverse, is_known
+
+# A climb goes in stages, (promised gain at which it ends, distance within which a known mode is where it leads to), the
+# distance in e-folds of the hyperparameters: most climbs lead to modes that are known, and needn't be finished.
+_STAGES = ((0.05, 0.25), (1e-3, 0.1), (1e-10, 0.05))
+_LARGEST_POLISH = 0.05
+_MOST_STEPS = 200
+
+
+class ClimbedPosterior(ABC):
+    """A posterior of hyperparameters whose modes are found by BFGS climbs from several starts.
+
+    A subclass states the density and its gradient, and where to start.
+
+    Attributes
+    ----------
+    priors : Priors
+        The priors of the coordinates.
+    size : int
+        Their number.
+    n_rows : int
+        The number of rows, by which the first step of a climb is chosen.
+    hessian_step : float
+        The steps that second derivatives are taken by.
+    """
+
+    priors: Priors
+    size: int
+    n_rows: int
+    hessian_step = 1e-4
+
+    @abstractmethod
+    def log_density(self, phi: Floats) -> float:
+        """Return the log density; minus infinity where it can't be computed."""
+
+    @abstractmethod
+    def log_density_and_gradient(self, phi: Floats) -> tuple[float, Floats]:
+        """Return the log density and its gradient; minus infinity and NaN where they can't be computed."""
+
+    @abstractmethod
+    def starts(self) -> Floats:
+        """Return the points that climbs start from, one per row."""
+
+    @one_blas_thread
+    def find_modes(self) -> Modes:
+        """Return all modes that a search from fixed starts finds."""
+        modes: list[tuple[float, Floats, Floats]] = []
+        possible = [start for start in self.starts() if np.isfinite(log_prior(start, self.priors))]
+        for start in possible or [self._prior_medians()]:
+            phi = self._new_mode(start, [point for _, point, _ in modes])
+            if phi is not None:
+                phi, hessian = self._polish(phi)
+                modes.append((self.log_density(phi), phi, hessian))
+        modes.sort(key=lambda mode: -mode[0])
+        heights, points, hessians = zip(*modes, strict=True) if modes else ((), (), ())
+        return Modes(
+            np.array(points).reshape(-1, self.size),
+            np.array(heights, dtype=np.float64),
+            np.array(hessians).reshape(-1, self.size, self.size),
+        )
+
+    def _new_mode(self, start: Floats, known: list[Floats]) -> Floats | None:
+        """Return the mode that a climb leads to, or None if it is known or there is no density to climb."""
+        if self.log_density(start) == -np.inf:
+            return None
+        phi, inverse = start, first_inverse(self.size, self.n_rows)
+        for tolerance, distance in _STAGES:
+            phi, inverse = self._climb(phi, inverse, tolerance)
+            if is_known(phi, known, distance):
+                return None
+        return phi
+
+    def _climb(self, phi: Floats, inverse: Floats, tolerance: float) -> tuple[Floats, Floats]:
+        """Climb by BFGS until the next step promises to gain no more than a tolerance.
+
+        Returns where the climb ends, and the inverse of minus the Hessian as far as it is known.
+        """
+        value, gradient = self.log_density_and_gradient(phi)
+        fresh = False
+        for _ in range(_MOST_STEPS):
+            direction = inverse @ gradient
+            promise = float(direction @ gradient)
+            if not promise > tolerance:
+                break
+            moved = self._step(phi, value, direction, promise)
+            if moved is None:
+                if fresh:
+                    break
+                # What was learnt of the Hessian elsewhere can mislead here.
+                inverse, fresh = first_inverse(self.size, self.n_rows), True
+                continue
+            new_phi, value, new_gradient = moved
+            update_inverse(inverse, phi, new_phi, gradient, new_gradient)
+            fresh = False
+            phi, gradient = new_phi, new_gradient
+        return phi, inverse
+
+    def _step(
+        self, phi: Floats, value: float, direction: Floats, promise: float
+    ) -> tuple[Floats, float, Floats] | None:
+        """Go so far along a direction that a fair part of the promised gain is made; None where nothing is gained."""
+        # No coordinate moves by more than one e-fold in a step.
+        length = min(1.0, 1.0 / np.abs(direction).max())
+        for _ in range(12):
+            new_phi = phi + length * direction
+            new_value, new_gradient = self.log_density_and_gradient(new_phi)
+            if new_value >= value + 1e-4 * length * promise:
+                return new_phi, new_value, new_gradient
+            length *= 0.3
+        return None
+
+    def _polish(self, phi: Floats) -> tuple[Floats, Floats]:
+        """Return a mode, exact by Newton's steps where values are too coarse to climb by, and minus its Hessian."""
+        hessian = self._hessian(phi)
+        if not np.isfinite(hessian).all() or np.linalg.eigvalsh(hessian)[0] <= 0:
+            return phi, hessian
+        _, gradient = self.log_density_and_gradient(phi)
+        for _ in range(3):
+            new_phi = phi + np.linalg.solve(hessian, gradient)
+            _, new_gradient = self.log_density_and_gradient(new_phi)
+            if not np.abs(new_gradient).max() < np.abs(gradient).max() or np.abs(new_phi - phi).max() > _LARGEST_POLISH:
+                break
+            phi, gradient = new_phi, new_gradient
+        return phi, hessian
+
+    def _hessian(self, phi: Floats) -> Floats:
+        """Return minus the second derivatives of the log density, by central differences; NaN at the box's edge."""
+        rows = []
+        for step in self.hessian_step * np.eye(self.size):
+            above, below = (self.log_density_and_gradient(phi + sign * step)[1] for sign in (1, -1))
+            rows.append((below - above) / (2 * self.hessian_step))
+        hessian = np.array(rows)
+        return 0.5 * (hessian + hessian.T)
+
+    def _prior_medians(self) -> Floats:
+        """Return where to start if the priors rule out all usual starts."""
+        cells = [np.searchsorted(self.priors.cumulative[kind], 0.5) for kind in self.priors.kinds]
+        return self.priors.lowest + self.priors.step * np.array(cells, dtype=np.float64)
