@@ -208,6 +208,14 @@ def test_outliers():
     assert kinds_of(clean().assign(cluster=two_clusters)) == []
 
 
+def test_slow_scores_of_long_tails_are_announced():
+    table = clean(rows=60)[["a", "b"]].assign(skewed=np.random.default_rng(1).lognormal(0, 1.5, 60))
+    settings = {"draws": 20, "progressbar": False, "random_seed": 1}
+    with pytest.warns(UserWarning, match=r"^skewed: .* by logarithms\. Their scores may take many times as long\.$"):
+        gpn.sample(table, score=GP(estimator="laplace"), **settings)
+    gpn.sample(table, score="bge", **settings)  # a closed form takes no longer; warnings are errors here
+
+
 def test_an_outlier_behind_sentinels_is_told_by_its_own_row():
     table = replaced("c", -999, [0, 1])
     table.loc[100, "c"] = 80.0

@@ -207,6 +207,10 @@ def sample(
     if any(given is not None for given in experiments.values()):
         data = Dataset.read(data, missing=missing, **experiments)
     run = prepare(data, options)
+    # In time to stop and transform the table, not after an hour.
+    for flag in () if run.scorer.closed_form else run.data_flags or ():
+        if flag.kind == "outliers":
+            warnings.warn(f"{flag.message} Their scores may take many times as long.", UserWarning, stacklevel=2)
     post = draw(run, cache=cache, executor=executor, progressbar=progressbar)
     for text in run_warnings(post, draws):
         warnings.warn(text, UserWarning, stacklevel=2)
