@@ -99,6 +99,18 @@ def test_a_search_finds_the_sets_of_contexts_that_count(monkeypatch):
     assert len(scored) <= 8
 
 
+def test_groups_that_hardly_count_keep_the_score_of_the_proposal(monkeypatch):
+    table, context = contexts_of(rows=80)
+    families = [(1, (0,)), (2, (1,)), (3, (2,))]
+    scorer = scores.GP().bind(table, contexts=context)
+    values = [scorer.local(*family) for family in families]
+    monkeypatch.setattr(base, "_LEAST_TO_ESTIMATE", 0.0)
+    everything = scores.GP().bind(table, contexts=context)
+    assert values == pytest.approx([everything.local(*family) for family in families], abs=1e-4)
+    # Some groups are scored by Laplace's approximation alone.
+    assert len(scorer._parts) < len(everything._parts)
+
+
 def test_errors_of_groups_count_by_the_weight_of_their_sets():
     table, context = contexts_of(rows=80)
     scorer = scores.GP(target_error=0.1).bind(table, contexts=np.where(context == "x", "x", ""))

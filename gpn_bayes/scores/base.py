@@ -24,7 +24,9 @@ _CHUNK = 4_000_000
 # Up to this many ways, slow scores are computed for all of them; beyond, for those that a search finds.
 _MAX_SLOW_TERMS = 16
 # Ways whose log probability is lower than the highest by this much lead to no others.
-_NEGLIGIBLE = 20.0
+_NEGLIGIBLE = 12.0
+# Ways whose probability is below this by a proposal score, all taken together, keep that score.
+_LEAST_TO_ESTIMATE = 1e-5
 # Groups of rows that count for less don't tell how good a score is.
 _COUNTS = 0.001
 
@@ -474,6 +476,7 @@ class GroupedScorer(Scorer):
         self._data = data
         self._of_rows, self._taken = score._of_groups(data)
         self._parts: dict[Group, Scorer] = {}
+        self._quicker = self.proposal() if isinstance(self.interventions, UnknownTargets) else None
         whole = self.part(tuple(range(int(self.interventions.experiment.max()) + 1)))
         self.closed_form = whole.closed_form
         self.discrete = whole.discrete
@@ -546,7 +549,7 @@ class GroupedScorer(Scorer):
     ) -> Iterator[tuple[list[int], list[Term], dict[Group, ScoreBatch]]]:
         """Yield the places of some parent sets, the ways that count for them, and the scores of their groups."""
         size = max(1, _CHUNK // len(self.interventions.terms(node)))
-        if self._searches(node):
+        if self._searches(node) or self._quicker is not None:
             size = 1  # other ways may count for other sets
         for start in range(0, len(parent_sets), size):
             chosen = parent_sets[start : start + size]
@@ -562,14 +565,16 @@ class GroupedScorer(Scorer):
         """Return the ways in which a node may have been changed, and the scores of their groups.
 
         Where there are many and scores are slow, a search adds and takes away single contexts, for a single parent set:
-        it scores all neighbours of every way that isn't negligible, from that without changes on.
+        it scores all neighbours of every way that isn't negligible, from that without changes on. Groups of ways that
+        hardly count keep the score of the proposal, where there is one.
         """
-        batches: dict[Group, ScoreBatch] = {}
+        if self._quicker is not None:
+            terms, batches = self._quicker._terms_that_count(node, parent_sets)
+            return terms, batches | self._scored(node, parent_sets, _groups_that_count(terms, batches))
+        batches = {}
 
         def value_of(term: Term) -> float:
-            for group in term.groups:
-                if group not in batches:
-                    batches[group] = self.part(group).score_sets(node, parent_sets)
+            batches.update(self._scored(node, parent_sets, set(term.groups) - set(batches)))
             return float(_value(term, batches)[0])
 
         if not self._searches(node):
@@ -595,6 +600,11 @@ class GroupedScorer(Scorer):
                     values[neighbour] = value_of(known[neighbour])
                     open_ways.add(neighbour)
         return list(known.values()), batches
+
+    def _scored(
+        self, node: int, parent_sets: Sequence[tuple[int, ...]], groups: Collection[Group]
+    ) -> dict[Group, ScoreBatch]:
+        return {group: self.part(group).score_sets(node, parent_sets) for group in groups}
 
     def proposal(self) -> "GroupedScorer | None":
         """Return the scorer whose groups are scored by their proposals."""
@@ -665,6 +675,15 @@ def _weights(terms: Sequence[Term], batches: Mapping[Group, ScoreBatch]) -> Floa
     values = np.array([_value(term, batches) for term in terms])
     weights: Floats = np.exp(values - logsumexp(values, axis=0))
     return weights
+
+
+def _groups_that_count(terms: Sequence[Term], batches: Mapping[Group, ScoreBatch]) -> list[Group]:
+    """Return the groups of the ways that hold all but a negligible part of the probability, the best way first."""
+    shares = _weights(terms, batches).max(axis=1)
+    order = np.argsort(-shares, kind="stable")
+    left = np.cumsum(shares[order][::-1])[::-1]
+    counting = [terms[place] for place in order[left > _LEAST_TO_ESTIMATE]]
+    return list(dict.fromkeys(group for term in counting for group in term.groups))
 
 
 def _combined(terms: Sequence[Term], batches: Mapping[Group, ScoreBatch]) -> ScoreBatch:
