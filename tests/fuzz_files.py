@@ -8,6 +8,7 @@ import resource
 import signal
 import warnings
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -16,7 +17,7 @@ import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
-from gpn_bayes.posterior import file_probe
+from gpn_bayes.posterior import file_reading
 from tests.fuzz_parts import DIMENSIONS, HUGE, JSON, NUMBERS, TEXTS, arrays, changed_sql, deep, in_file
 from tests.fuzzing import Target, damaged, fault_of
 
@@ -320,32 +321,30 @@ def posterior(folder: Path) -> Target:
         check = in_file("case.nc", load)
         if content and content[-1] % 10 == 0:
             return check(content, folder)
-        with mock.patch.object(file_probe, "check_file", _probe_in_copy):
+        with mock.patch.object(file_reading, "read_file", _read_in_copy):
             return check(content, folder)
 
     return Target(valid, read, changed())
 
 
-def _probe_in_copy(path: Path) -> None:
-    """Do what `file_probe.check_file` does in a copy of this process."""
+def _read_in_copy(path: Path) -> dict[str, file_reading.StoredGroup]:
+    """Do what `file_reading.read_file` does in a copy of this process."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         resource.setrlimit(resource.RLIMIT_CPU, (2, 2))
         signal.alarm(30)  # a copy of a process with threads may wait for one of them
-        reason = None
-        try:
-            file_probe.probe(path)
-        except ValueError as error:
-            reason = str(error)
-        os.write(writing, json.dumps(reason).encode())
-        os._exit(0)
+        status = 1
+        with suppress(Exception), os.fdopen(writing, "wb") as out:
+            file_reading.write_content(path, out)
+            status = 0
+        os._exit(status)
     os.close(writing)
     with os.fdopen(reading, "rb") as answer:
         said = answer.read()
-    os.waitpid(child, 0)
-    if said != b"null":
-        raise ValueError(json.loads(said or '"its parts have no end"'))
+    if os.waitpid(child, 0)[1]:
+        raise ValueError("its parts have no end, or end the program that reads them")
+    return file_reading.unpack(said)
 
 
 def checkpoints(folder: Path) -> Target:

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -406,7 +407,7 @@ def test_a_file_cannot_call_its_values_missing(several, drawn, tmp_path):
 
 def test_a_file_in_which_hdf5_never_ends_is_refused(tmp_path, monkeypatch):
     """A free object of size 0 in a heap of texts: HDF5 looks for the next one at the same place, forever."""
-    monkeypatch.setattr("gpn_bayes.posterior.file_probe._SECONDS", 1)
+    monkeypatch.setattr("gpn_bayes.posterior.file_reading._SECONDS", 1)
     quick(table_for("bge")).save(tmp_path / "run.nc")
     content = bytearray((tmp_path / "run.nc").read_bytes())
     heap = content.index(b"GCOL")
@@ -414,6 +415,23 @@ def test_a_file_in_which_hdf5_never_ends_is_refused(tmp_path, monkeypatch):
     (tmp_path / "run.nc").write_bytes(content)
     with pytest.raises(ValueError, match="^'run.nc' can't be read as a netCDF file: its parts have no end"):
         load(tmp_path / "run.nc")
+
+
+def test_a_file_that_ends_its_reader_is_refused(tmp_path, monkeypatch):
+    make([[0, 1], [2, 3]]).save(tmp_path / "run.nc")
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
+    with pytest.raises(ValueError, match="^'run.nc' can't be read .*: its parts .* end the program that reads them$"):
+        load(tmp_path / "run.nc")
+
+
+def test_files_are_opened_by_another_process_only(tmp_path):
+    """HDF5 may write where it should not, given a damaged file."""
+    make([[0, 1], [2, 3]]).save(tmp_path / "run.nc")
+    program = "import sys, gpn_bayes; print(gpn_bayes.load(sys.argv[1]).log_score.shape, 'h5py' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program, tmp_path / "run.nc"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "(2, 2) False\n"
 
 
 def huge(file):
@@ -469,8 +487,8 @@ def test_files_that_would_do_harm_are_refused_before_they_are_read(harm, tmp_pat
     make([[0, 1], [2, 3]]).save(tmp_path / "run.nc")
     with h5py.File(tmp_path / "run.nc", "r+") as file:
         change(file)
-    # Nothing but the probe looks at the file.
-    monkeypatch.setattr(xr, "open_datatree", None)
+    # This process doesn't open the file.
+    monkeypatch.setattr(h5py, "File", None)
     with pytest.raises(ValueError, match=f"^'run.nc' can't be read as a netCDF file: {reason}") as refusal:
         load(tmp_path / "run.nc")
     assert "\n" not in str(refusal.value)
@@ -494,9 +512,7 @@ def test_complex_data_are_refused(tmp_path):
         values = file["observed_data/value"][()]
         del file["observed_data/value"]
         file["observed_data/value"] = values + 0j
-    with pytest.raises(
-        ValueError, match="^'run.nc' must be as .* wrote it; it isn't: its data are no table of numbers$"
-    ):
+    with pytest.raises(ValueError, match="^'run.nc' can't be read as .*: an array holds neither numbers nor texts$"):
         load(tmp_path / "run.nc")
 
 

@@ -2,19 +2,20 @@
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from gpn_bayes import graphs
 from gpn_bayes._util.types import Words
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.data.reading import check_names
-from gpn_bayes.posterior import file_probe, stored_data
+from gpn_bayes.posterior import file_reading, stored_data
 from gpn_bayes.posterior.exact import ExactAnswers
 from gpn_bayes.posterior.export import FORMAT
+from gpn_bayes.posterior.file_reading import StoredGroup
 from gpn_bayes.posterior.graph_posterior import GraphPosterior
 from gpn_bayes.posterior.score_setting import score_of
 from gpn_bayes.scores.dag_scorer import DagScorer
@@ -60,16 +61,13 @@ def load(path: str | os.PathLike[str]) -> GraphPosterior:
     if not source.is_file():
         raise ValueError(f"the posterior's file must exist; {str(source)!r} is not a file")
     try:
-        file_probe.check_file(source)
-        # Values as they are stored: a file must not say by which ones it means missing.
-        with xr.open_datatree(source, engine="h5netcdf", phony_dims="sort", mask_and_scale=False) as tree:
-            tree.load()
+        groups = file_reading.read_file(source)
     except _UNREADABLE as error:
         raise ValueError(f"{source.name!r} can't be read as a netCDF file: {error}".splitlines()[0]) from None
-    if "posterior" not in tree or tree["posterior"].attrs.get("format") != FORMAT:
+    if "posterior" not in groups or groups["posterior"].attrs.get("format") != FORMAT:
         raise ValueError(f"{source.name!r} must be a posterior written by GraphPosterior.save; it isn't")
     try:
-        post = _read_posterior(tree)
+        post = _read_posterior(groups)
         _check(post)
     except _UNREADABLE as error:
         reason = str(error).splitlines()[0] if isinstance(error, ValueError) and str(error) else "parts are missing"
@@ -77,29 +75,34 @@ def load(path: str | os.PathLike[str]) -> GraphPosterior:
     return post
 
 
-def _read_posterior(tree: xr.DataTree) -> GraphPosterior:
-    edge = tree["posterior"]["edge"]
-    stats = {str(name): values.to_numpy() for name, values in tree["sample_stats"].data_vars.items()}
-    names = tuple(str(name) for name in edge.coords["parent"].to_numpy())
-    if names != tuple(str(name) for name in edge.coords["child"].to_numpy()):
+def _read_posterior(groups: Mapping[str, StoredGroup]) -> GraphPosterior:
+    drawn = groups["posterior"]
+    # Copies: what was read goes as soon as nothing refers to it.
+    stats = {name: values.copy() for name, values in groups["sample_stats"].variables.items()}
+    names = tuple(str(name) for name in drawn.coordinates["parent"])
+    if names != tuple(str(name) for name in drawn.coordinates["child"]):
         raise ValueError("parents and children have different names")
     check_names(names)
-    settings = json.loads(tree["posterior"].attrs["settings"])
+    settings = json.loads(drawn.attrs["settings"])
     if not isinstance(settings, dict):
         raise ValueError("its settings are no JSON object")
-    data = stored_data.from_tree(tree, names, settings.get("data_fingerprint"))
+    data = stored_data.from_groups(groups, names, settings.get("data_fingerprint"))
     return GraphPosterior(
         names=names,
-        parents=np.stack([_packed(chain) for chain in edge.to_numpy()]),
+        parents=np.stack([_packed(chain) for chain in drawn.variables["edge"]]),
         log_score=stats.pop("lp"),
-        log_weights=tree["log_weights"]["log_weight"].to_numpy() if "log_weights" in tree else None,
+        log_weights=_optional(groups, "log_weights", "log_weight"),
         stats=stats,
         settings=settings,
-        exact=_read_exact(tree["exact"]) if "exact" in tree else None,
-        scorer=_read_scorer(tree["posterior"].attrs.get("score"), settings, names, data),
-        score_errors=tree["score_errors"]["score_error"].to_numpy() if "score_errors" in tree else None,
+        exact=_read_exact(groups["exact"]) if "exact" in groups else None,
+        scorer=_read_scorer(drawn.attrs.get("score"), settings, names, data),
+        score_errors=_optional(groups, "score_errors", "score_error"),
         data=data,
     )
+
+
+def _optional(groups: Mapping[str, StoredGroup], group: str, variable: str) -> np.ndarray | None:
+    return groups[group].variables[variable].copy() if group in groups else None
 
 
 def _packed(dags: np.ndarray) -> Words:
@@ -147,13 +150,13 @@ def _read_scorer(
         return None
 
 
-def _read_exact(group: Any) -> ExactAnswers:
+def _read_exact(group: StoredGroup) -> ExactAnswers:
     candidates = json.loads(group.attrs["candidates"])
     cuts = np.cumsum([1 << len(chosen) for chosen in candidates])[:-1]
     return ExactAnswers(
-        edges=group["edge_probability"].to_numpy(),
+        edges=group.variables["edge_probability"].copy(),
         log_z=float(group.attrs["log_z"]),
         candidates=candidates,
-        log_scores=np.split(group["set_log_score"].to_numpy(), cuts),
-        parent_sets=np.split(group["set_probability"].to_numpy(), cuts),
+        log_scores=np.split(group.variables["set_log_score"].copy(), cuts),
+        parent_sets=np.split(group.variables["set_probability"].copy(), cuts),
     )

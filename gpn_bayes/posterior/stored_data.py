@@ -9,6 +9,7 @@ import xarray as xr
 
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.data.interventions import interventions_of
+from gpn_bayes.posterior.file_reading import StoredGroup
 
 # ArviZ's name for what a posterior is given; statistics are no observations.
 _ROWS, _STATISTICS = "observed_data", "sufficient_statistics"
@@ -34,14 +35,14 @@ def to_xarray(data: Dataset | SufficientStatistics) -> tuple[str, xr.Dataset]:
     return _ROWS, xr.Dataset(rows, coords={"variable": names}, attrs=described)
 
 
-def from_tree(
-    tree: xr.DataTree, names: tuple[str, ...], fingerprint: str | None
+def from_groups(
+    groups: Mapping[str, StoredGroup], names: tuple[str, ...], fingerprint: str | None
 ) -> Dataset | SufficientStatistics | None:
     """Return the data that a file holds; None where it was saved without them.
 
     Parameters
     ----------
-    tree : DataTree
+    groups : mapping of str to StoredGroup
         The file's content.
     names : tuple of str
         The posterior's variables.
@@ -54,15 +55,15 @@ def from_tree(
         If the data aren't those that the posterior was drawn from.
     """
     data: Dataset | SufficientStatistics
-    if _STATISTICS in tree:
-        group = tree[_STATISTICS]
+    if _STATISTICS in groups:
+        group = groups[_STATISTICS]
         arrays = _arrays(group) | {"n": np.array(group.attrs["n"]), "names": np.array(names, dtype=str)}
         # Files of version 0.1 have these as attributes.
         arrays |= {name: np.array(group.attrs[name]) for name in ("epsilon", "delta") if name in group.attrs}
         data = SufficientStatistics.from_arrays(arrays)
-    elif _ROWS in tree:
-        group = tree[_ROWS]
-        values = group["value"].to_numpy()
+    elif _ROWS in groups:
+        group = groups[_ROWS]
+        values = group.variables["value"].copy()
         if values.dtype.kind not in "biuf" or values.ndim != 2:
             raise ValueError("its data are no table of numbers")
         values.setflags(write=False)
@@ -82,10 +83,8 @@ def _named(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
     return {name: (_DIMENSIONS.get(name, ()), array) for name, array in arrays.items()}
 
 
-def _arrays(group: Any) -> dict[str, np.ndarray]:
-    """Return the variables of a group as arrays; texts come back as objects."""
-    arrays = {str(name): variable.to_numpy() for name, variable in group.data_vars.items()}
-    return {name: array.astype(str) if array.dtype.kind in "OT" else array for name, array in arrays.items()}
+def _arrays(group: StoredGroup) -> dict[str, np.ndarray]:
+    return {name: array.copy() for name, array in group.variables.items()}
 
 
 def _plain(level: Any) -> Any:
