@@ -9,6 +9,7 @@ Examples
 """
 
 from gpn_bayes.graphs.adjacency import as_adjacency, as_stack, graph_names, node_index, to_networkx
+from gpn_bayes.graphs.adjustment import is_back_door_set, minimal_back_door_sets
 from gpn_bayes.graphs.counting import (
     count_linear_extensions,
     enumerate_dags,
@@ -37,8 +38,10 @@ __all__ = [
     "graph_names",
     "interventional_cpdag",
     "is_acyclic",
+    "is_back_door_set",
     "log_linear_extensions",
     "markov_blankets",
+    "minimal_back_door_sets",
     "node_index",
     "pack",
     "parents_of",

@@ -19,6 +19,7 @@ from gpn_bayes._util.lazy import lazily
 if TYPE_CHECKING:
     from gpn_bayes.plots.chains import plot_rank, plot_running, plot_trace
     from gpn_bayes.plots.comparing import plot_comparison, plot_runs
+    from gpn_bayes.plots.effects import plot_effect, plot_effects
     from gpn_bayes.plots.functions import plot_curves
     from gpn_bayes.plots.matrices import plot_edges, plot_parent_counts
     from gpn_bayes.plots.network import plot_network
@@ -27,6 +28,8 @@ __all__ = [
     "plot_comparison",
     "plot_curves",
     "plot_edges",
+    "plot_effect",
+    "plot_effects",
     "plot_network",
     "plot_parent_counts",
     "plot_rank",
@@ -40,6 +43,8 @@ _HOMES = {
     "plot_comparison": "gpn_bayes.plots.comparing",
     "plot_curves": "gpn_bayes.plots.functions",
     "plot_edges": "gpn_bayes.plots.matrices",
+    "plot_effect": "gpn_bayes.plots.effects",
+    "plot_effects": "gpn_bayes.plots.effects",
     "plot_network": "gpn_bayes.plots.network",
     "plot_parent_counts": "gpn_bayes.plots.matrices",
     "plot_rank": "gpn_bayes.plots.chains",

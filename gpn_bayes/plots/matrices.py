@@ -1,10 +1,11 @@
 """Tables of probabilities as heat maps: of every edge, and of how many parents each variable has."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgba
+from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from matplotlib.image import AxesImage
 from matplotlib.patches import Patch, Rectangle
 
@@ -46,23 +47,56 @@ def plot_edges(post: GraphCollection, truth: Any = None, ax: Axes | None = None)
     >>> len([frame for frame in ax.patches if frame.get_gid() == "truth"])
     17
     """
-    n = len(post.names)
     values = post.edge_probabilities().to_numpy().copy()
     np.fill_diagonal(values, np.nan)
     known = None if truth is None else graphs.as_adjacency(truth, post.names, acyclic=False)
-    names = _labels(post.names)
-    cell, size = _cell(names)
-    long = max(lettering.size_of(name, size)[0] for name in names)
-    room = cell if ax is None else ax.get_window_extent().width / ax.figure.dpi / n
-    ax = frames.axes_of(ax, max(n * cell + long + 1.6, 3.4), n * cell + long + (0.9 if known is not None else 0.7))
-    image = _draw_cells(ax, values, numbered=n <= _MOST_NUMBERED)
-    style = lettering.style(size)
-    ax.set_xticks(range(n), names, rotation=90 if long > 0.9 * room else 0, **style)
-    ax.set_yticks(range(n), names, **style)
-    ax.set(xlabel="child", ylabel="parent")
-    _add_scale(ax, image, f"edge {post.quantity}", n * cell)
+    room_above = 0.2 if known is not None else 0.0
+    ax = draw_matrix(post.names, values, ("parent", "child"), f"edge {post.quantity}", None, ax, room_above)
     if known is not None:
         _frame_truth(ax, known)
+    return ax
+
+
+def draw_matrix(
+    names: tuple[str, ...],
+    values: np.ndarray,
+    axes: tuple[str, str],
+    quantity: str,
+    two_sided: Callable[[Axes], LinearSegmentedColormap] | None = None,
+    ax: Axes | None = None,
+    room_above: float = 0.0,
+) -> Axes:
+    """Draw a number for every pair of variables as a heat map.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The variables.
+    values : ndarray of shape (variables, variables)
+        The numbers; NaN where there are none.
+    axes : pair of str
+        What rows and columns are.
+    quantity : str
+        What the numbers are.
+    two_sided : callable, optional
+        The colours of numbers on both sides of zero, given the axes; by default numbers are probabilities.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+    room_above : float, default 0
+        Inches for what stands above.
+    """
+    n = len(names)
+    labels = _labels(names)
+    cell, size = _cell(labels)
+    long = max(lettering.size_of(name, size)[0] for name in labels)
+    room = cell if ax is None else ax.get_window_extent().width / ax.figure.dpi / n
+    ax = frames.axes_of(ax, max(n * cell + long + 1.6, 3.4), n * cell + long + 0.7 + room_above)
+    image = _draw_cells(ax, values, n <= _MOST_NUMBERED, None if two_sided is None else two_sided(ax))
+    style = lettering.style(size)
+    ax.set_xticks(range(n), labels, rotation=90 if long > 0.9 * room else 0, **style)
+    ax.set_yticks(range(n), labels, **style)
+    ax.set(xlabel=axes[1], ylabel=axes[0])
+    _add_scale(ax, image, quantity, n * cell)
     return ax
 
 
@@ -121,19 +155,30 @@ def _cell(names: list[str]) -> tuple[float, float]:
     return max(0.4, 1.6 / n, highest + 0.06), frames.FONT
 
 
-def _draw_cells(ax: Axes, values: np.ndarray, numbered: bool) -> AxesImage:
-    shades = palette.shades(ax).with_extremes(bad=to_rgba(palette.GREY, 0.15))
-    image = ax.imshow(np.ma.masked_invalid(values), cmap=shades, vmin=0.0, vmax=1.0)
+def _draw_cells(
+    ax: Axes, values: np.ndarray, numbered: bool, two_sided: LinearSegmentedColormap | None = None
+) -> AxesImage:
+    shades = (two_sided or palette.shades(ax)).with_extremes(bad=to_rgba(palette.GREY, 0.15))
+    highest = 1.0 if two_sided is None else max(float(np.nanmax(np.abs(values), initial=0.0)), 1e-9)
+    lowest = 0.0 if two_sided is None else -highest
+    image = ax.imshow(np.ma.masked_invalid(values), cmap=shades, vmin=lowest, vmax=highest)
     if numbered:
         for (i, j), value in np.ndenumerate(values):
-            if value > 0:
-                colour = palette.readable_on(shades(value))
-                ax.text(j, i, frames.short(value), ha="center", va="center", fontsize=frames.SMALL, color=colour)
+            text = _cell_text(value, two_sided is not None)
+            colour = palette.readable_on(shades((value - lowest) / (highest - lowest)))
+            ax.text(j, i, text, ha="center", va="center", fontsize=frames.SMALL, color=colour)
     ax.set_xticks(np.arange(values.shape[1]) - 0.5, minor=True)
     ax.set_yticks(np.arange(values.shape[0]) - 0.5, minor=True)
     ax.grid(which="minor", color=palette.GREY, alpha=0.25, linewidth=0.5)
     ax.tick_params(which="both", length=0)
     return image
+
+
+def _cell_text(value: float, signed: bool) -> str:
+    """Return a cell's number; none where it is zero, or would be rounded to that."""
+    if signed:
+        return f"{value:.2f}".replace("0.", ".") if abs(value) >= 0.005 else ""
+    return frames.short(value) if value > 0 else ""
 
 
 def _add_scale(ax: Axes, image: AxesImage, label: str, height: float) -> None:

@@ -1,8 +1,9 @@
 """GraphPosterior: weighted draws of DAGs, the questions they answer, and how far to trust them."""
 
 from gpn_bayes.posterior.diagnostics import Diagnostics
+from gpn_bayes.posterior.effect import Effect
 from gpn_bayes.posterior.estimate import Estimate
 from gpn_bayes.posterior.graph_posterior import GraphPosterior
 from gpn_bayes.posterior.loading import load
 
-__all__ = ["Diagnostics", "Estimate", "GraphPosterior", "load"]
+__all__ = ["Diagnostics", "Effect", "Estimate", "GraphPosterior", "load"]

@@ -12,8 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gpn_bayes import graphs
-from gpn_bayes._util.types import Adjacency, DiGraph, Floats, Words
+from gpn_bayes._util.types import Adjacency, DiGraph, Floats, Ints, Words
 from gpn_bayes.data import UnknownTargets
+from gpn_bayes.posterior.causal import CausalQueries
 from gpn_bayes.posterior.diagnostics import Diagnostics, diagnose, edge_r_hats, weight_ess
 from gpn_bayes.posterior.estimate import Estimate, Moments, ess_of, exact_moments, weighted_moments
 from gpn_bayes.posterior.exact import ExactAnswers
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class GraphPosterior(GraphQueries, DrawPictures):
+class GraphPosterior(GraphQueries, CausalQueries, DrawPictures):
     """Draws of DAGs from a posterior, and everything one can ask of them.
 
     Made by `gpn_bayes.sample` and `gpn_bayes.load`.
@@ -141,6 +142,29 @@ class GraphPosterior(GraphQueries, DrawPictures):
         )
         if self._noise is None:
             return moments
+        return moments._replace(mcse=np.hypot(moments.mcse, self._noise.errors_of(features)))
+
+    def _drawn_moments(self, values: Floats, places: Ints, weights: Floats) -> Moments:
+        """Return the posterior means of numbers that were drawn with some of the DAGs: (draw, feature).
+
+        Parameters
+        ----------
+        values : ndarray of shape (draws, features)
+            The numbers.
+        places : ndarray of int
+            Which draws they are of, counted through all chains.
+        weights : ndarray of shape (chain, draw)
+            The weights of these draws.
+        """
+        which = np.arange(len(values)).reshape(weights.shape)
+        moments = weighted_moments(values, which, weights, self._ess_of_log_score)
+        if self._noise is None:
+            return moments
+        # DAGs that are not among these count as the average.
+        distinct, _, inverse = self._distinct
+        own = np.bincount(inverse[places], weights.ravel(), len(distinct))
+        sums = [np.bincount(inverse[places], weights.ravel() * column, len(distinct)) for column in values.T]
+        features = np.where(own > 0, np.array(sums) / np.where(own > 0, own, 1.0), moments.value[:, None]).T
         return moments._replace(mcse=np.hypot(moments.mcse, self._noise.errors_of(features)))
 
     def _exactly(self, value: np.ndarray, features_of: Callable[[np.ndarray], np.ndarray]) -> Moments:

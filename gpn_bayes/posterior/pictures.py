@@ -261,6 +261,53 @@ class DrawPictures(DrawnPosterior):
 
         return fitted_curves(self, node, data, score, **settings).lines
 
+    def plot_effect(self, cause: Hashable, outcome: Hashable, ax: "Axes | None" = None, **settings: Any) -> "Axes":
+        """Draw the effect of setting one variable on another; see `gpn_bayes.plots.plot_effect`.
+
+        Parameters
+        ----------
+        cause, outcome : str or int
+            The variable that is set, and the one that is looked at.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        **settings
+            Those of `GraphPosterior.effect`.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> post = gpn.sample(data, score="bge", draws=500, random_seed=1, progressbar=False)
+        >>> post.plot_effect("erk", "akt", to=6.0, versus=4.0).get_xlabel()
+        'effect of erk on akt, from 4 to 6'
+        """
+        from gpn_bayes.plots import plot_effect
+        from gpn_bayes.posterior.effects import effect
+
+        return plot_effect(effect(self, cause, outcome, **settings), ax)
+
+    def plot_effects(self, ax: "Axes | None" = None, **settings: Any) -> "Axes":
+        """Draw the mean effects of all variables on all others as a matrix; see `gpn_bayes.plots.plot_effects`.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        **settings
+            `draws`, `random_seed` and `progressbar` of `GraphPosterior.effects`.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> post = gpn.sample(data, score="bge", draws=500, random_seed=1, progressbar=False)
+        >>> post.plot_effects().get_xlabel()
+        'outcome'
+        """
+        from gpn_bayes.plots import plot_effects
+
+        return plot_effects(self, ax, **settings)
+
     def plot_curves(
         self,
         node: Hashable,

@@ -70,6 +70,10 @@ class DrawnPosterior(GraphCollection, Protocol):
         """Return the posterior means of features of a stack of DAGs, as arrays over the features."""
 
     @abstractmethod
+    def _drawn_moments(self, values: np.ndarray, places: np.ndarray, weights: np.ndarray) -> Moments:
+        """Return the posterior means of numbers that were drawn with some of the DAGs."""
+
+    @abstractmethod
     def _joined_moments(self, i: Sequence[int] | np.ndarray, j: Sequence[int] | np.ndarray) -> Moments:
         """Return the estimates that nodes i and j are joined, either way."""
 

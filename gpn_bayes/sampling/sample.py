@@ -48,6 +48,8 @@ from gpn_bayes.scores.workers import check_executor
 # that are known by then.
 _EVEN_SHARE = 0.8
 _MAX_ATTEMPTS = 2
+# Standard deviations from the mean beyond which an outlier makes a long tail.
+_LONG_TAIL = 10.0
 
 
 def sample(
@@ -207,14 +209,30 @@ def sample(
     if any(given is not None for given in experiments.values()):
         data = Dataset.read(data, missing=missing, **experiments)
     run = prepare(data, options)
-    # In time to stop and transform the table, not after an hour.
-    for flag in () if run.scorer.closed_form else run.data_flags or ():
-        if flag.kind == "outliers":
-            warnings.warn(f"{flag.message} Their scores may take many times as long.", UserWarning, stacklevel=2)
+    if long := _long_tails(run):
+        # In time to stop and transform the table, not after an hour.
+        warnings.warn(
+            f"columns with long tails make scores take many times as long; consider logarithms of {', '.join(long)}",
+            UserWarning,
+            stacklevel=2,
+        )
     post = draw(run, cache=cache, executor=executor, progressbar=progressbar)
     for text in run_warnings(post, draws):
         warnings.warn(text, UserWarning, stacklevel=2)
     return post
+
+
+def _long_tails(run: PreparedRun) -> list[str]:
+    """Return the columns whose farthest outliers leave all else within a small part of their range."""
+    if run.scorer.closed_form or not isinstance(run.data, Dataset):
+        return []
+    flagged = {name for flag in run.data_flags or () if flag.kind == "outliers" for name in flag.columns}
+    columns = zip(run.data.names, run.data.values.T, strict=True)
+    return [
+        name
+        for name, column in columns
+        if name in flagged and np.abs(column - column.mean()).max() > _LONG_TAIL * column.std()
+    ]
 
 
 def draw(

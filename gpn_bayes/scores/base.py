@@ -16,6 +16,7 @@ from gpn_bayes.data import Data, Dataset, read_data
 from gpn_bayes.data.interventions import Group, KnownTargets, Term, UnknownTargets
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES, members_of
 from gpn_bayes.scores.assumptions import EQUIVALENCE, EQUIVALENCE_OF_EXPERIMENTS, EXPERIMENTS
+from gpn_bayes.scores.equations import Equation, TableEquation
 
 Node = str | int
 
@@ -252,6 +253,30 @@ class Scorer(ABC):
     def proposal(self) -> "Scorer | None":
         """Return the proposal scorer, a faster one for the same data to draw DAGs under; None where none is needed."""
         return None
+
+    def equation(self, node: int, parents: tuple[int, ...]) -> Equation | TableEquation:
+        """Return the posterior of the parameters of a node's equation, given its parents.
+
+        Parameters
+        ----------
+        node : int
+            The variable's index.
+        parents : tuple of int
+            Those of its parents, ascending.
+
+        Raises
+        ------
+        ValueError
+            For a score that has no such equations.
+
+        Examples
+        --------
+        >>> from gpn_bayes import datasets, scores
+        >>> scorer = scores.BGe().bind(datasets.sachs(transform="log2"))
+        >>> scorer.equation(1, (0,)).mean.round(3)
+        array([0.683])
+        """
+        raise ValueError(f"effects need a score with equations (GP, BGe, BIC, BDeu, K2); received {self.score!r}")
 
     def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats | None:
         """Return the residuals of a node given its parents, for scores that assume normal noise.
@@ -504,6 +529,10 @@ class GroupedScorer(Scorer):
         terms, batches = self._terms_that_count(node, [parents])
         best = max(terms, key=lambda term: float(_value(term, batches)[0]))
         return self.part(best.groups[0]), self.interventions.rows_of(best.groups[0])
+
+    def equation(self, node: int, parents: tuple[int, ...]) -> Equation | TableEquation:
+        """Return the posterior of the parameters where the mechanism wasn't changed; see `observed_part`."""
+        return self.observed_part(node, parents)[0].equation(node, parents)
 
     def change_probabilities(self, node: int, parent_sets: Sequence[tuple[int, ...]]) -> Floats:
         """Return the probability that each context changed a node, given each parent set.

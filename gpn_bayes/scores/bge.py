@@ -12,6 +12,7 @@ from gpn_bayes.data import Data, Dataset, RowMoments, SufficientStatistics, stan
 from gpn_bayes.kernels.bge import bge_sets, bge_table
 from gpn_bayes.scores.assumptions import EQUIVALENCE, LINEAR, linear_residuals
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, padded_sets
+from gpn_bayes.scores.equations import LinearEquation
 
 _PURPOSE = "the BGe score"
 
@@ -103,6 +104,8 @@ class BGeScorer(Scorer):
         # R of Kuipers et al. 2014, eq. 4. The prior mean is zero, and so is the mean of standardised data.
         self.matrix = t0 * np.eye(n) + scatter + big_n * alpha_mu / (big_n + alpha_mu) * np.outer(mean, mean)
         self.half_df = 0.5 * (big_n + alpha_w - n)
+        self._rows = big_n + alpha_mu
+        self._means = big_n / (big_n + alpha_mu) * mean
         sizes = np.arange(n)
         self.constants = (
             -0.5 * big_n * np.log(np.pi)
@@ -117,6 +120,11 @@ class BGeScorer(Scorer):
         padded, sizes = padded_sets(parent_sets)
         values = bge_sets(self.matrix, node, padded, sizes, self.constants, self.half_df)
         return ScoreBatch.exact(values)
+
+    def equation(self, node: int, parents: tuple[int, ...]) -> LinearEquation:
+        """Return the t posterior of a node's coefficients: Geiger & Heckerman (2002), with R as in the score."""
+        df = 2 * self.half_df + len(parents) + 1
+        return LinearEquation.of_moments(self.matrix, node, parents, df, self._means, self._rows)
 
     def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats:
         """Return the residuals of the linear regression on the parents."""

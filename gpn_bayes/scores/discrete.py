@@ -19,6 +19,7 @@ from gpn_bayes.kernels.subsets import MAX_CANDIDATES
 from gpn_bayes.scores.assumptions import CATEGORIES, EQUIVALENCE
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, padded_sets
 from gpn_bayes.scores.categories import check_cardinalities, read_categories
+from gpn_bayes.scores.equations import TableEquation
 
 # Values of a Dirichlet prior are kept for counts below this, and computed one by one from there on: there are few.
 _KEPT_COUNTS = 33
@@ -62,6 +63,15 @@ class DiscreteScorer(Scorer):
     @abstractmethod
     def _terms_of(self, levels: int) -> CountTerms:
         """Return what counts add to the score of a node with this many levels."""
+
+    def _imagined(self, cells: int) -> float:
+        """Return the rows that the prior imagines in each cell of a table of conditional probabilities."""
+        return 1.0
+
+    def equation(self, node: int, parents: tuple[int, ...]) -> TableEquation:
+        """Return the Dirichlet posteriors of a node's conditional probabilities; BIC, without a prior, takes K2's."""
+        cells = int(np.prod(self.cardinalities[[*parents, node]]))
+        return TableEquation.of_counts(*self.counted, node, parents, self._imagined(cells))
 
     def _terms(self, node: int) -> CountTerms:
         levels = int(self.cardinalities[node])
@@ -198,6 +208,9 @@ class BDeuScorer(DiscreteScorer):
     def __init__(self, score: BDeu, data: Dataset | SufficientStatistics) -> None:
         super().__init__(score, data, score.cardinalities)
         self.ess = score.ess
+
+    def _imagined(self, cells: int) -> float:
+        return self.ess / cells
 
     def _terms_of(self, levels: int) -> CountTerms:
         return CountTerms(np.zeros(_KEPT_COUNTS), np.zeros(_KEPT_COUNTS), 0.0, self.ess, _NO_PRIOR)

@@ -12,6 +12,7 @@ from gpn_bayes.kernels.bge import log_minors
 from gpn_bayes.kernels.gaussian_bic import log_residuals
 from gpn_bayes.scores.assumptions import EQUIVALENCE, LINEAR, linear_residuals
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, padded_sets
+from gpn_bayes.scores.equations import LinearEquation
 
 # Where variables determine each other, so much of each variance is taken as noise: scores stay finite.
 _NOISE = 1e-10
@@ -29,6 +30,7 @@ class GaussianBICScorer(Scorer):
             data = RowMoments.of(data.numeric("the Gaussian BIC score"), data.names, data.fingerprint)
         self.n_rows = data.n
         self.matrix = data.scatter / max(data.n - 1, 1)
+        self._means = np.zeros(len(self.names)) if standardise else data.mean
         if standardise:
             scale = np.sqrt(np.diag(self.matrix))
             self.matrix = self.matrix / np.outer(scale, scale)
@@ -40,6 +42,14 @@ class GaussianBICScorer(Scorer):
         padded, sizes = padded_sets(parent_sets)
         values = self._scores(log_residuals(self.matrix, node, padded, sizes), sizes)
         return ScoreBatch.exact(values)
+
+    def equation(self, node: int, parents: tuple[int, ...]) -> LinearEquation:
+        """Return the t posterior of a node's coefficients under flat priors of them and of log sigma."""
+        df = self.n_rows - len(parents) - 1
+        if df < 1:
+            raise ValueError(f"a regression needs more rows than coefficients; {self.n_rows} rows, {df} left over")
+        scatter = (self.n_rows - 1) * self.matrix
+        return LinearEquation.of_moments(scatter, node, parents, float(df), self._means, self.n_rows)
 
     def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats:
         """Return the residuals of the linear regression on the parents."""

@@ -306,11 +306,15 @@ class Basis:
         theta : float
             The length scale, `LOWEST_THETA` or more.
         """
-        with self._lock:
-            nodes, weights = self._rows.nodes(i)
+        nodes, weights = self.interpolation(i)
         values, vectors = np.linalg.eigh(_kernel(_squares(nodes, nodes), theta))
         kept = values > _RIDGE * len(nodes)
         return weights @ (vectors[:, kept] * np.sqrt(values[kept]))
+
+    def interpolation(self, i: int) -> tuple[Floats, Floats]:
+        """Return the nodes z of a variable and the weights W of all rows: a smooth function is W times f(z) there."""
+        with self._lock:
+            return self._rows.nodes(i)
 
     def _prepare(self, parents: tuple[int, ...]) -> None:
         pairs = [(i, j) for i in parents for j in parents if i < j and (i, j) not in self._grams]
@@ -405,3 +409,8 @@ class PartOfBasis:
     def factor(self, i: int, theta: float) -> Floats:
         """Return B with B B' = K_theta of a variable in these rows; see `Basis.factor`."""
         return self._whole.factor(i, theta)[self._whole.rows_of(self._group)]
+
+    def interpolation(self, i: int) -> tuple[Floats, Floats]:
+        """Return the nodes of a variable and the weights of these rows; see `Basis.interpolation`."""
+        nodes, weights = self._whole.interpolation(i)
+        return nodes, weights[self._whole.rows_of(self._group)]

@@ -18,9 +18,11 @@ from gpn_bayes.kernels.gp import LOWEST_THETA
 from gpn_bayes.kernels.gp_modes import LOWEST_LOG_THETA
 from gpn_bayes.scores.assumptions import ADDITIVE, CURVED, EVEN_NOISE, PAIRWISE, SMOOTH
 from gpn_bayes.scores.base import GroupedScorer, Score, ScoreBatch, Scorer
+from gpn_bayes.scores.equations import Equation
 from gpn_bayes.scores.gp.basis import MANY_ROWS, Basis, PartOfBasis
 from gpn_bayes.scores.gp.bridge import bridge_estimate
 from gpn_bayes.scores.gp.components import noise
+from gpn_bayes.scores.gp.curve_equation import CurveEquation, LevelEquation
 from gpn_bayes.scores.gp.dense import LARGEST_DENSE, DensePosterior
 from gpn_bayes.scores.gp.importance import importance_estimate
 from gpn_bayes.scores.gp.laplace import laplace_estimate
@@ -340,6 +342,15 @@ class GPScorer(Scorer):
             self.score.kernel,
             self.score.priors.mu[1],
         )
+
+    def equation(self, node: int, parents: tuple[int, ...]) -> Equation:
+        """Return the posterior of a node's functions and noise, given its parents."""
+        if not parents:
+            return LevelEquation(self.values[:, node], self.score.priors)
+        if self.score.kernel == "interaction":
+            raise ValueError("equations are drawn under the additive kernel only; received kernel='interaction'")
+        hyper = self.hyper_posterior(node, parents)
+        return CurveEquation(self.values[:, node], self.basis, parents, *hyper, self.score.priors)
 
     def _score(self, node: int, parents: tuple[int, ...]) -> Row:
         if not parents:

@@ -1,0 +1,149 @@
+"""Effects of setting a variable: one as a distribution, a curve or a table, and all of them as a matrix."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, to_hex
+
+from gpn_bayes.plots import frames, lettering, matrices, palette
+from gpn_bayes.posterior.effect import Effect
+from gpn_bayes.posterior.protocols import DrawnPosterior
+
+_BINS = 40
+
+
+def plot_effect(effect: Effect, ax: Axes | None = None) -> Axes:
+    """Draw the posterior of an effect.
+
+    A slope or a contrast is a histogram of the draws with an effect, and the probability of none a line at zero. A
+    curve has a band that holds its mean with 90% probability and a wider one for single outcomes. Probabilities of
+    levels are points with 90% intervals.
+
+    Parameters
+    ----------
+    effect : Effect
+        What `GraphPosterior.effect` returned.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+    >>> post = gpn.sample(data, score="bge", draws=500, random_seed=1, progressbar=False)
+    >>> plot_effect(post.effect("erk", "akt")).get_xlabel()
+    'effect of erk on akt, for each unit of erk'
+    """
+    ax = frames.axes_of(ax, 5.2, 3.4)
+    if effect.quantity == "curve":
+        _draw_curve(effect, ax)
+    elif effect.quantity in ("table", "change"):
+        _draw_levels(effect, ax)
+    else:
+        _draw_distribution(effect, ax)
+    return ax
+
+
+def _draw_distribution(effect: Effect, ax: Axes) -> None:
+    values, weights = effect.draws.to_numpy().ravel(), effect.weights.ravel() / effect.weights.sum()
+    some = values != 0
+    if some.any():
+        ax.hist(values[some], bins=_BINS, weights=weights[some], color=palette.BLUE, alpha=0.8)
+    if effect.probability < 1:
+        ax.axvline(0.0, color=palette.VERMILION, linewidth=2)
+    none = f"no effect: probability {frames.short(max(1 - effect.probability, 1e-9))}"
+    some_text = f"an effect: probability {frames.short(max(effect.probability, 1e-9))}"
+    handles = [
+        ax.plot([], [], color=palette.BLUE, linewidth=6, alpha=0.8, label=some_text)[0],
+        ax.plot([], [], color=palette.VERMILION, linewidth=2, label=none)[0],
+    ]
+    ax.legend(
+        handles=handles, frameon=False, fontsize=frames.LEGEND, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2
+    )
+    ax.set_xlabel(lettering.wrapped(lettering.drawable(effect.what), 60), **lettering.style(frames.FONT))
+    ax.set_ylabel("probability", fontsize=frames.FONT)
+
+
+def _legend_above(ax: Axes, **settings: Any) -> None:
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
+    ax.legend(frameon=False, fontsize=frames.LEGEND, **place, **settings)
+
+
+def _draw_curve(effect: Effect, ax: Axes) -> None:
+    x = effect.mean[effect.cause].to_numpy()
+    for band, alpha, label in (
+        (effect.outcome_interval(0.9), 0.15, "90% of outcomes"),
+        (effect.interval(0.9), 0.4, "90% for the mean"),
+    ):
+        lower, upper = (end.to_numpy() for end in band)
+        ax.fill_between(x, lower, upper, color=palette.BLUE, alpha=alpha, linewidth=0, label=label)
+    ax.plot(x, effect.mean, color=palette.BLUE, linewidth=2, label="mean")
+    _legend_above(ax, ncols=3)
+    ax.set_xlabel(f"{lettering.drawable(effect.cause)}, set to", **lettering.style(frames.FONT))
+    ax.set_ylabel(lettering.drawable(effect.outcome), **lettering.style(frames.FONT))
+
+
+def _draw_levels(effect: Effect, ax: Axes) -> None:
+    lower, upper = effect.interval(0.9)
+    mean = effect.mean if effect.mean.ndim == 2 else effect.mean.expand_dims({effect.cause: [effect.units]})
+    lower, upper = (end if end.ndim == 2 else end.expand_dims({effect.cause: [effect.units]}) for end in (lower, upper))
+    groups, levels = (mean[name].to_numpy() for name in (effect.cause, effect.outcome))
+    place = np.arange(len(groups))
+    for k, (level, colour) in enumerate(zip(levels, palette.series(len(levels)), strict=True)):
+        at = place + 0.6 * ((k + 0.5) / len(levels) - 0.5)
+        own: Any = {effect.outcome: k}
+        middle = mean.isel(own).to_numpy()
+        bars = [middle - lower.isel(own).to_numpy(), upper.isel(own).to_numpy() - middle]
+        ax.errorbar(
+            at, middle, np.maximum(bars, 0), fmt="o", color=colour, markersize=4, label=lettering.drawable(str(level))
+        )
+    ax.set_xticks(place, [lettering.drawable(str(group)) for group in groups], **lettering.style(frames.FONT))
+    ax.set_xlabel(f"{lettering.drawable(effect.cause)}, set", **lettering.style(frames.FONT))
+    what = "probability" if effect.quantity == "table" else "change of probability"
+    ax.set_ylabel(what, fontsize=frames.FONT)
+    if effect.quantity == "change":
+        ax.axhline(0.0, color=palette.GREY, linewidth=0.8)
+    frames.legend_beside(ax, title=lettering.drawable(effect.outcome))
+
+
+def plot_effects(post: DrawnPosterior, ax: Axes | None = None, **settings: Any) -> Axes:
+    """Draw the mean effects of all variables (rows) on all others (columns), in standard deviations of both.
+
+    Parameters
+    ----------
+    post : GraphPosterior
+        The draws.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure. Give your own ``layout="constrained"``.
+    **settings
+        Those of `GraphPosterior.effects`.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+    >>> post = gpn.sample(data, score="bge", draws=500, random_seed=1, progressbar=False)
+    >>> plot_effects(post).get_ylabel()
+    'cause'
+    """
+    from gpn_bayes.posterior.effects import standardised_means
+
+    values = standardised_means(post, **settings)
+    np.fill_diagonal(values, np.nan)
+    return matrices.draw_matrix(
+        post.names, values, ("cause", "outcome"), "mean effect, in standard deviations", _two_sided, ax
+    )
+
+
+def _two_sided(ax: Axes) -> LinearSegmentedColormap:
+    """Return colours from vermilion, for negative effects, by the background to blue."""
+    return LinearSegmentedColormap.from_list("effect", [palette.VERMILION, to_hex(ax.get_facecolor()), palette.BLUE])

@@ -1,0 +1,243 @@
+"""The answer to "what happens to Y if I set X?": weighted draws of an effect, and what they say."""
+
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from gpn_bayes._util.checks import check_share
+from gpn_bayes._util.types import Floats
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+
+
+@dataclass(eq=False, repr=False)
+class Effect:
+    """The posterior of the effect of one variable on another, averaged over DAGs and their parameters.
+
+    In DAGs without a directed path from the cause to the outcome there is no effect: a point mass at zero, which
+    `probability` leaves.
+
+    Attributes
+    ----------
+    cause, outcome : str
+        The variables.
+    quantity : str
+        What was drawn: "slope" (the change of the outcome for each unit of the cause), "contrast" (the change between
+        two values of the cause), "curve" (the expected outcome at values of the cause), "table" (the probability of
+        each level of the outcome, for each level of the cause) or "change" (of these probabilities between two levels).
+    draws : xarray.DataArray
+        Its draws, along ``chain`` and ``draw``, and the values or levels that `quantity` is over.
+    weights : ndarray of shape (chain, draw)
+        The weight of each draw, of mean one.
+    probability : float
+        The probability of any effect: of a directed path.
+    mcse : float or xarray.DataArray
+        The Monte Carlo standard error of the mean, with what the errors of the scores add to it.
+    outcomes : xarray.DataArray, optional
+        Of a curve: single outcomes, noise included.
+    slope : Effect, optional
+        Of a curve: its slope, averaged over the rows of the cause; of a linear contrast, that for each unit.
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+    >>> post = gpn.sample(data, score="bge", draws=500, random_seed=1, progressbar=False)
+    >>> effect = post.effect("erk", "akt")
+    >>> print(effect)
+    effect of erk on akt, for each unit of erk: 0.351 ± 0.008, 90% between 0.000 and 0.717; any effect with
+    probability 0.50
+    >>> effect.draws.dims, effect.what
+    (('chain', 'draw'), 'effect of erk on akt, for each unit of erk')
+    >>> print(f"{effect.mean:.2f} {effect.sd:.2f}")
+    0.35 0.35
+    """
+
+    cause: str
+    outcome: str
+    quantity: str
+    draws: "xr.DataArray"
+    weights: Floats
+    probability: float
+    mcse: Any
+    outcomes: "xr.DataArray | None" = None
+    slope: "Effect | None" = None
+    units: str = field(default="")
+
+    @property
+    def mean(self) -> Any:
+        """The posterior mean: a number, or a DataArray over what `quantity` is over."""
+        return self._plain(self._averaged(self.draws))
+
+    @property
+    def sd(self) -> Any:
+        """The posterior standard deviation."""
+        mean = self._averaged(self.draws)
+        return self._plain(self._averaged((self.draws - mean) ** 2) ** 0.5)
+
+    def interval(self, probability: float = 0.9) -> Any:
+        """Return the central interval that holds the effect with a probability: lower and upper end.
+
+        Parameters
+        ----------
+        probability : float, default 0.9
+            Between 0 and 1.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek"]]
+        >>> post = gpn.sample(data, score="bge", required=[("raf", "mek")], draws=500, random_seed=1, progressbar=False)
+        >>> lower, upper = post.effect("raf", "mek").interval(0.9)
+        >>> print(f"{lower:.2f} {upper:.2f}")
+        0.57 0.64
+        """
+        return self._interval(self.draws, probability)
+
+    def outcome_interval(self, probability: float = 0.9) -> Any:
+        """Return the central interval that holds a single outcome, noise included; of a curve only.
+
+        Parameters
+        ----------
+        probability : float, default 0.9
+            Between 0 and 1.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> x = np.random.default_rng(1).uniform(-3, 3, 60)
+        >>> table = pd.DataFrame({"x": x, "y": np.sin(x) + 0.2 * np.random.default_rng(2).normal(size=60)})
+        >>> post = gpn.sample(table, score="gp", draws=50, random_seed=1, progressbar=False)
+        >>> lower, upper = post.effect("x", "y", points=5, progressbar=False).outcome_interval(0.9)
+        >>> lower.shape, bool((lower < upper).all())
+        ((5,), True)
+        """
+        if self.outcomes is None:
+            raise ValueError(f"intervals of outcomes are those of a curve; this is a {self.quantity}")
+        return self._interval(self.outcomes, probability)
+
+    def table(self, probability: float = 0.9) -> pd.DataFrame:
+        """Return the effect as a tidy table: a row for each value or level that `quantity` is over.
+
+        Parameters
+        ----------
+        probability : float, default 0.9
+            That of the interval between `lower` and `upper`.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> post = gpn.sample(data, score="bge", draws=500, random_seed=1, progressbar=False)
+        >>> post.effect("erk", "akt").table().columns.tolist()
+        ['mean', 'sd', 'lower', 'upper', 'mcse']
+        """
+        import xarray as xr
+
+        lower, upper = self.interval(probability)
+        columns = {"mean": self.mean, "sd": self.sd, "lower": lower, "upper": upper, "mcse": self.mcse}
+        if self.draws.ndim == 2:
+            return pd.DataFrame([columns])
+        return xr.Dataset(columns).to_dataframe().reset_index()
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the effect; see `gpn_bayes.plots.plot_effect`.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> post = gpn.sample(data, score="bge", draws=500, random_seed=1, progressbar=False)
+        >>> post.effect("erk", "akt").plot().get_ylabel()
+        'probability'
+        """
+        from gpn_bayes.plots import plot_effect
+
+        return plot_effect(self, ax)
+
+    def _averaged(self, draws: "xr.DataArray") -> "xr.DataArray":
+        import xarray as xr
+
+        weights = xr.DataArray(self.weights / self.weights.sum(), dims=("chain", "draw"))
+        return (draws * weights).sum(("chain", "draw"))
+
+    def _interval(self, draws: "xr.DataArray", probability: float) -> Any:
+        check_share("probability", probability, ends=False)
+        tail = 0.5 * (1 - probability)
+        flat = draws.stack(all=("chain", "draw")).transpose("all", ...)
+        lower, upper = (
+            flat.isel(all=0, drop=True).copy(data=weighted_quantile(flat.to_numpy(), self.weights.ravel(), q))
+            for q in (tail, 1 - tail)
+        )
+        return self._plain(lower), self._plain(upper)
+
+    @staticmethod
+    def _plain(value: "xr.DataArray") -> Any:
+        return float(value) if value.ndim == 0 else value
+
+    @property
+    def what(self) -> str:
+        """What `mean` is, in words."""
+        if self.quantity == "slope":
+            return f"effect of {self.cause} on {self.outcome}, for each unit of {self.cause}"
+        if self.quantity in ("contrast", "change"):
+            return f"effect of {self.cause} on {self.outcome}, {self.units}"
+        return f"{self.outcome} if {self.cause} is set"
+
+    def __str__(self) -> str:
+        """Say in one line what the effect is."""
+        any_effect = f"any effect with probability {self.probability:.2f}"
+        if self.draws.ndim > 2:
+            shown = "" if self.slope is None else f"; average slope {self.slope._number()}"
+            return f"{self.what}: a {self.quantity}{shown}; {any_effect}"
+        return f"{self.what}: {self._number()}; {any_effect}"
+
+    def __repr__(self) -> str:
+        """Show what `str` says."""
+        return f"<Effect: {self}>"
+
+    def _number(self) -> str:
+        lower, upper = self.interval(0.9)
+        return f"{self.mean:.3f} ± {self.mcse:.3f}, 90% between {lower:.3f} and {upper:.3f}"
+
+    def _repr_html_(self) -> str:
+        if self.draws.ndim == 2:
+            return f"<p>{escape(str(self))}</p>"
+        # Names come from the table's columns, which may hold anything.
+        table = self.table().to_html(float_format="{:.3f}".format, index=False, escape=True, max_rows=40)
+        return f"<p>{escape(str(self))}</p>{table}"
+
+
+def weighted_quantile(values: Floats, weights: Floats, q: float) -> Floats:
+    """Return a quantile of weighted draws along the first axis.
+
+    Parameters
+    ----------
+    values : ndarray of shape (draws, …)
+        The draws.
+    weights : ndarray of shape (draws,)
+        Their weights, any scale.
+    q : float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> float(weighted_quantile(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 2.0]), 0.5))
+    2.0
+    """
+    order = np.argsort(values, axis=0, kind="stable")
+    ranked = np.take_along_axis(values, order, axis=0)
+    held = np.cumsum(weights[order], axis=0)
+    place = (held < q * weights.sum()).sum(axis=0)
+    found: Floats = np.take_along_axis(ranked, np.minimum(place, len(values) - 1)[None], axis=0)[0]
+    return found

@@ -1,0 +1,384 @@
+"""Effects of setting a variable, averaged over drawn DAGs and drawn parameters."""
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+
+from gpn_bayes import graphs
+from gpn_bayes._util.checks import check_count, check_share
+from gpn_bayes._util.progress import progress_bar
+from gpn_bayes._util.types import Floats, Ints
+from gpn_bayes.data import Dataset
+from gpn_bayes.posterior.effect import Effect, weighted_quantile
+from gpn_bayes.posterior.equations import DrawnEquations, Setting, spread_of
+from gpn_bayes.posterior.protocols import DrawnPosterior
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# DAGs that curves are averaged over by default, and repetitions of the noise in each: a power of two, for the
+# low-discrepancy points that they are.
+CURVE_DRAWS, _REPETITIONS = 500, 256
+# Entries of the largest stack of matrices that is inverted at a time.
+_CHUNK = 20_000_000
+# Points of the curves behind a table of all pairs, and repetitions.
+_POINTS_OF_PAIRS, _REPETITIONS_OF_PAIRS = 9, 64
+
+
+class Chosen(NamedTuple):
+    """The draws that an answer is averaged over: places among all, counted through the chains, and their weights."""
+
+    places: Ints
+    weights: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Chains and draws."""
+        chains, draws = self.weights.shape
+        return chains, draws
+
+
+def choose(post: DrawnPosterior, draws: int | None) -> Chosen:
+    """Return about so many draws, evenly spaced in each chain, with their weights; all by default."""
+    chains, length = post.log_score.shape
+    wanted = length
+    if draws is not None:
+        check_count("draws", draws, 1)
+        wanted = min(length, -(-draws // chains))
+    columns = np.unique(np.linspace(0, length - 1, wanted).round().astype(np.int64))
+    places = (np.arange(chains)[:, None] * length + columns).ravel()
+    weights = post.weights[:, columns]
+    return Chosen(places, weights / weights.mean())
+
+
+def effect(
+    post: DrawnPosterior,
+    cause: Hashable,
+    outcome: Hashable,
+    *,
+    to: Any = None,
+    versus: Any = None,
+    points: int = 25,
+    draws: int | None = None,
+    random_seed: int = 0,
+    progressbar: bool = True,
+) -> Effect:
+    """Return the effect of setting one variable on another; see `gpn_bayes.GraphPosterior.effect`."""
+    i, j = (graphs.node_index(name, post.names) for name in (cause, outcome))
+    if i == j:
+        raise ValueError(f"an effect is that of one variable on another; received {post.names[i]!r} twice")
+    if (to is None) != (versus is None):
+        raise ValueError("a contrast needs both values, to= and versus=; received one of them")
+    check_count("points", points, 2)
+    chosen, equations = _drawn(post, draws, random_seed)
+    question = _Question(post, i, j, to, versus, equations, chosen)
+    if equations.discrete:
+        return _table(question)
+    if equations.linear:
+        return _line(question)
+    return _curve(question, points, random_seed, progressbar)
+
+
+class _Question(NamedTuple):
+    """What is asked, and the draws that answer it."""
+
+    post: DrawnPosterior
+    cause: int
+    outcome: int
+    to: Any
+    versus: Any
+    equations: DrawnEquations
+    chosen: Chosen
+
+    def answer(self, quantity: str, values: Floats, over: dict[str, Any] | None = None, **more: Any) -> Effect:
+        """Return the effect that draws of it, of shape (draw, …), are."""
+        names = self.post.names
+        path = self.equations.ancestors[:, self.cause, self.outcome]
+        array = _named(values, self.chosen, over or {})
+        mcse = self.post._drawn_moments(values.reshape(len(values), -1), *self.chosen).mcse
+        shaped = array.isel(chain=0, draw=0, drop=True).copy(data=mcse.reshape(values.shape[1:]))
+        return Effect(
+            cause=names[self.cause],
+            outcome=names[self.outcome],
+            quantity=quantity,
+            draws=array,
+            weights=self.chosen.weights,
+            probability=float(np.average(path, weights=self.chosen.weights.ravel())),
+            mcse=Effect._plain(shaped),
+            **more,
+        )
+
+
+def _named(values: Floats, chosen: Chosen, over: dict[str, Any]) -> "xr.DataArray":
+    import xarray as xr
+
+    return xr.DataArray(
+        values.reshape(*chosen.shape, *values.shape[1:]), dims=("chain", "draw", *over), coords=dict(over)
+    )
+
+
+def _drawn(post: DrawnPosterior, draws: int | None, random_seed: int) -> tuple[Chosen, DrawnEquations]:
+    """Return the draws to average over, and their equations: all of them where that takes no time."""
+    chosen = choose(post, draws)
+    equations = DrawnEquations(post, chosen.places, random_seed)
+    if draws is None and not equations.discrete and not equations.linear:
+        chosen = choose(post, CURVE_DRAWS)
+        equations = DrawnEquations(post, chosen.places, random_seed)
+    return chosen, equations
+
+
+# Linear equations
+
+
+def total_effects(equations: DrawnEquations) -> Floats:
+    """Return the total effects of all variables on all, (I - B)^-1 of each DAG, in units of the table."""
+    n = len(equations.names)
+    step = max(1, _CHUNK // n**2)
+    b = equations.coefficients()
+    parts = [np.linalg.inv(np.eye(n) - b[k : k + step]) for k in range(0, len(b), step)]
+    totals: Floats = np.concatenate(parts) * (equations.scale / equations.scale[:, None])
+    # Rounding must not make an effect of none.
+    return np.where(equations.ancestors, totals, 0.0)
+
+
+def _line(question: _Question) -> Effect:
+    slopes = total_effects(question.equations)[:, question.cause, question.outcome]
+    slope = question.answer("slope", slopes)
+    if question.to is None:
+        return slope
+    to, versus = (_number(value) for value in (question.to, question.versus))
+    units = f"from {versus:g} to {to:g}"
+    return question.answer("contrast", (to - versus) * slopes, units=units, slope=slope)
+
+
+def _number(value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    if not np.isfinite(number):
+        raise ValueError(f"a variable of numbers is set to a finite number; received {value!r}")
+    return number
+
+
+# Curves
+
+
+def _curve(question: _Question, points: int, random_seed: int, progressbar: bool) -> Effect:
+    equations, i, j = question.equations, question.cause, question.outcome
+    data = question.post.data
+    assert isinstance(data, Dataset)
+    column = data.values[:, i]
+    if question.to is None:
+        grid = np.linspace(column.min(), column.max(), points)
+    else:
+        grid = np.array([_number(question.versus), _number(question.to)])
+    at = (grid - equations.centre[i]) / equations.scale[i]
+
+    def needed(k: int) -> list[int]:
+        return [int(v) for v in equations.orders[k] if v == j or equations.ancestors[k, v, j]]
+
+    means, singles = np.empty((len(equations), len(grid))), np.empty((len(equations), len(grid)))
+    noise = _normal_points(len(equations.names), _REPETITIONS)
+    shifts = np.random.default_rng([random_seed, i, j]).random((len(equations), len(equations.names), 1))
+    _prepare(equations, lambda k: [v for v in needed(k) if v != i], progressbar)
+    for k in range(len(equations)):
+        means[k], singles[k] = _outcomes(equations, k, needed(k), i, [j], at, noise.shifted(shifts[k]))[j]
+    means, singles = (equations.centre[j] + equations.scale[j] * values for values in (means, singles))
+    if question.to is not None:
+        return question.answer("contrast", means[:, 1] - means[:, 0], units=f"from {grid[0]:g} to {grid[1]:g}")
+    slopes = _average_slopes(means, grid, column)
+    over = {question.post.names[i]: grid}
+    return question.answer(
+        "curve",
+        means,
+        over,
+        outcomes=_named(singles, question.chosen, over),
+        slope=question.answer("slope", slopes),
+    )
+
+
+class _Noise:
+    """Points that fill the unit cube evenly, one a column, to be shifted at random and made normal."""
+
+    def __init__(self, cube: Floats) -> None:
+        self._cube = cube
+
+    def shifted(self, shift: Floats) -> Floats:
+        """Return standard normal noise: the cube's points moved by a shift, modulo one."""
+        least = 0.5 / self._cube.shape[1]
+        moved: Floats = ndtri(np.clip((self._cube + shift) % 1.0, least**2, 1 - least**2))
+        return moved
+
+
+@lru_cache(maxsize=4)
+def _normal_points(n: int, repetitions: int) -> _Noise:
+    """Return low-discrepancy points, so that few repetitions of the noise do."""
+    from scipy.stats import qmc
+
+    return _Noise(qmc.Sobol(n, scramble=False).random(repetitions).T)
+
+
+def _prepare(equations: DrawnEquations, nodes: Callable[[int], list[int]], progressbar: bool) -> None:
+    """Draw the equations that are needed, which takes most of the time."""
+    keys = equations.keys_of(nodes)
+    with progress_bar("Drawing equations", len(keys), progressbar) as advance:
+        for key in keys:
+            equations.prepare(key)
+            advance(1)
+
+
+def _outcomes(
+    equations: DrawnEquations,
+    k: int,
+    needed: Sequence[int],
+    cause: int,
+    outcomes: Sequence[int],
+    at: Floats,
+    noise: Floats,
+) -> dict[int, tuple[Floats, Floats]]:
+    """Return expected and single outcomes of one DAG with the cause set to some values, in standardised units."""
+    values = equations.run(k, needed, {cause: Setting(at[:, None])}, noise)
+    found = {}
+    for j in outcomes:
+        expected = np.broadcast_to(equations.expected(k, j, values), (len(at), noise.shape[1]))
+        found[j] = expected.mean(axis=1), np.broadcast_to(values[j], expected.shape)[:, -1]
+    return found
+
+
+def _average_slopes(means: Floats, grid: Floats, column: Floats) -> Floats:
+    """Return the slopes of curves, piecewise between points, averaged over rows."""
+    cell = np.clip(np.searchsorted(grid, column, side="right") - 1, 0, len(grid) - 2)
+    shares = np.bincount(cell, minlength=len(grid) - 1) / len(column)
+    slopes: Floats = (np.diff(means, axis=1) / np.diff(grid)) @ shares
+    return slopes
+
+
+# Tables
+
+
+def _table(question: _Question) -> Effect:
+    equations, names = question.equations, question.post.names
+    data = question.post.data
+    assert isinstance(data, Dataset)
+    levels_of = [equations.level_names(v, data) for v in (question.cause, question.outcome)]
+    tables = np.array(
+        [_intervened(equations, k, question.cause, question.outcome, len(levels_of[0])) for k in range(len(equations))]
+    )
+    if question.to is None:
+        over = {names[question.cause]: levels_of[0], names[question.outcome]: levels_of[1]}
+        return question.answer("table", tables, over)
+    to, versus = (equations.level_place(question.cause, value, data) for value in (question.to, question.versus))
+    units = f"from {question.versus} to {question.to}"
+    over = {names[question.outcome]: levels_of[1]}
+    return question.answer("change", tables[:, to] - tables[:, versus], over, units=units)
+
+
+def _intervened(equations: DrawnEquations, k: int, cause: int, outcome: int, levels: int) -> Floats:
+    """Return P(outcome | do(cause)) of a DAG, of shape (levels of the cause, levels of the outcome).
+
+    The truncated factorisation, summed over all other ancestors of the outcome.
+    """
+    relevant = [v for v in range(len(equations.names)) if v == outcome or equations.ancestors[k, v, outcome]]
+    label = {v: place for place, v in enumerate(relevant)}
+    operands: list[Any] = []
+    for v in relevant:
+        if v != cause:
+            operands += [equations.table(k, v), [label[u] for u in (*equations.parents(k, v), v)]]
+    if cause not in label:
+        (own,) = (np.einsum(*operands, [label[outcome]], optimize="greedy"),)
+        return np.broadcast_to(own, (levels, len(own)))
+    table: Floats = np.einsum(*operands, [label[cause], label[outcome]], optimize="greedy")
+    return table
+
+
+# All pairs
+
+
+def effects(
+    post: DrawnPosterior,
+    *,
+    probability: float = 0.9,
+    draws: int | None = None,
+    random_seed: int = 0,
+    progressbar: bool = True,
+) -> pd.DataFrame:
+    """Return the effects of all variables on all others; see `gpn_bayes.GraphPosterior.effects`."""
+    check_share("probability", probability, ends=False)
+    chosen, equations = _drawn(post, draws, random_seed)
+    if equations.discrete:
+        raise ValueError(
+            "a table of all effects needs numbers; received categories, of which effect() tells pair by pair"
+        )
+    totals = total_effects(equations) if equations.linear else _all_slopes(post, equations, random_seed, progressbar)
+    n = len(post.names)
+    i, j = np.nonzero(~np.eye(n, dtype=bool))
+    flat = totals[:, i, j]
+    weights = chosen.weights.ravel()
+    tail = 0.5 * (1 - probability)
+    moments = post._drawn_moments(flat, *chosen)
+    share = weights / weights.sum()
+    sign = np.where(moments.value < 0, -1.0, 1.0)
+    table = pd.DataFrame(
+        {
+            "cause": [post.names[v] for v in i],
+            "outcome": [post.names[v] for v in j],
+            "mean": moments.value,
+            "sd": np.sqrt(share @ (flat - moments.value) ** 2),
+            "lower": weighted_quantile(flat, weights, tail),
+            "upper": weighted_quantile(flat, weights, 1 - tail),
+            "probability": share @ (flat * sign > 0),
+            "path_probability": share @ equations.ancestors[:, i, j],
+            "mcse": moments.mcse,
+        }
+    )
+    size = table["mean"].abs() * spread_of(post.data)[i] / spread_of(post.data)[j]
+    return table.loc[size.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
+
+
+def standardised_means(
+    post: DrawnPosterior, *, draws: int | None = None, random_seed: int = 0, progressbar: bool = True
+) -> Floats:
+    """Return the mean effects of all variables (rows) on all (columns), in standard deviations of both."""
+    chosen, equations, totals = _all_effects(post, draws, random_seed, progressbar)
+    means: Floats = np.average(totals, axis=0, weights=chosen.weights.ravel())
+    return means * spread_of(post.data)[:, None] / spread_of(post.data)
+
+
+def _all_effects(
+    post: DrawnPosterior, draws: int | None, random_seed: int, progressbar: bool
+) -> tuple[Chosen, DrawnEquations, Floats]:
+    """Return the draws, their equations, and the effects of all pairs in units of the table."""
+    chosen, equations = _drawn(post, draws, random_seed)
+    if equations.discrete:
+        raise ValueError("a table of all effects needs numbers; received categories, of which effect() tells each pair")
+    totals = total_effects(equations) if equations.linear else _all_slopes(post, equations, random_seed, progressbar)
+    return chosen, equations, totals
+
+
+def _all_slopes(post: DrawnPosterior, equations: DrawnEquations, random_seed: int, progressbar: bool) -> Floats:
+    """Return the average slopes of all pairs, of shape (draw, cause, outcome), in units of the table."""
+    n = len(equations.names)
+    slopes = np.zeros((len(equations), n, n))
+    _prepare(equations, lambda _: list(range(n)), progressbar)
+    noise = _normal_points(n, _REPETITIONS_OF_PAIRS)
+    shifts = np.random.default_rng([random_seed, n]).random((len(equations), n, 1))
+    with progress_bar("Effects", n, progressbar) as advance:
+        for i in range(n):
+            column = post.data.values[:, i]
+            grid = np.linspace(column.min(), column.max(), _POINTS_OF_PAIRS)
+            at = (grid - equations.centre[i]) / equations.scale[i]
+            for k in range(len(equations)):
+                below = np.flatnonzero(equations.ancestors[k, i]).tolist()
+                if not below:
+                    continue
+                order = [int(v) for v in equations.orders[k]]
+                found = _outcomes(equations, k, order, i, below, at, noise.shifted(shifts[k]))
+                for j in below:
+                    slopes[k, i, j] = _average_slopes(found[j][0][None], grid, column)[0]
+            advance(1)
+    return slopes * equations.scale

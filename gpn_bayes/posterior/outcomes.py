@@ -1,0 +1,148 @@
+"""Draws of all variables under interventions, and of what a row would have been."""
+
+from collections.abc import Callable, Hashable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpn_bayes import graphs
+from gpn_bayes._util.checks import check_count
+from gpn_bayes._util.types import Floats, Ints
+from gpn_bayes.data import Dataset
+from gpn_bayes.posterior.equations import Changing, DrawnEquations, Interventions, Setting
+from gpn_bayes.posterior.protocols import DrawnPosterior
+
+SHIFT = "shift"
+_RULE = "an intervention is a number, ('shift', amount), a function of the values, or None; received {1!r} for {0!r}"
+
+
+def do(
+    post: DrawnPosterior, interventions: Mapping[Hashable, Any], *, draws: int = 1000, random_seed: int = 0
+) -> pd.DataFrame:
+    """Return draws of all variables under interventions; see `gpn_bayes.GraphPosterior.do`."""
+    check_count("draws", draws, 1)
+    equations = DrawnEquations(post, _resampled(post.weights, draws, random_seed), random_seed)
+    given = {graphs.node_index(name, post.names): value for name, value in dict(interventions).items()}
+    rng = np.random.default_rng([random_seed, draws])
+    if equations.discrete:
+        return _categories(post, equations, given, rng)
+    done = _read(given, equations)
+    noise = rng.standard_normal((draws, len(post.names), 1))
+    rows = [equations.run(k, equations.orders[k], done, noise[k]) for k in range(draws)]
+    return _in_units(rows, equations)
+
+
+def counterfactual(
+    post: DrawnPosterior,
+    row: Any,
+    interventions: Mapping[Hashable, Any],
+    *,
+    draws: int = 1000,
+    random_seed: int = 0,
+) -> pd.DataFrame:
+    """Return what a row would have been; see `gpn_bayes.GraphPosterior.counterfactual`."""
+    check_count("draws", draws, 1)
+    equations = DrawnEquations(post, _resampled(post.weights, draws, random_seed), random_seed)
+    if equations.discrete:
+        raise ValueError("counterfactuals need numbers, whose noise a row tells; received categories")
+    observed = (_row(row, post.names) - equations.centre) / equations.scale
+    done = _read({graphs.node_index(name, post.names): value for name, value in dict(interventions).items()}, equations)
+    known = {v: observed[v : v + 1] for v in range(len(post.names))}
+    rows = []
+    for k in range(draws):
+        noise = np.empty((len(post.names), 1))
+        for v in range(len(post.names)):
+            drawn, rank = equations.equation(k, v)
+            # Abduction: what the equation leaves of the row.
+            noise[v] = (known[v] - equations.expected(k, v, known)) / drawn.sigma[rank]
+        rows.append(equations.run(k, equations.orders[k], done, noise))
+    return _in_units(rows, equations)
+
+
+def _resampled(weights: Floats, draws: int, random_seed: int) -> Ints:
+    """Return which of the posterior's draws stand for all of them, by systematic resampling over all chains."""
+    below = np.cumsum(weights.ravel())
+    offset = np.random.default_rng(random_seed).random()
+    places: Ints = np.searchsorted(below, (np.arange(draws) + offset) / draws * below[-1], side="right")
+    return np.minimum(places, len(below) - 1)
+
+
+def _read(given: Mapping[int, Any], equations: DrawnEquations) -> Interventions:
+    """Return interventions in standardised units."""
+    done: dict[int, Setting | Changing] = {}
+    for v, value in given.items():
+        if value is None:
+            continue
+        centre, scale = float(equations.centre[v]), float(equations.scale[v])
+        if callable(value):
+            done[v] = Changing(_standardised(value, centre, scale))
+        elif isinstance(value, tuple):
+            if len(value) != 2 or value[0] != SHIFT or not _is_number(value[1]):
+                raise ValueError(_RULE.format(equations.names[v], value))
+            done[v] = Changing(partial(np.add, float(value[1]) / scale))
+        elif _is_number(value):
+            done[v] = Setting(np.array([(float(value) - centre) / scale]))
+        else:
+            raise ValueError(_RULE.format(equations.names[v], value))
+    return done
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
+def _standardised(function: Callable[[Floats], Any], centre: float, scale: float) -> Callable[[Floats], Floats]:
+    """Return a function of values in units of the table as one of standardised values."""
+
+    def changed(values: Floats) -> Floats:
+        found = np.asarray(function(centre + scale * values), dtype=float)
+        if found.shape not in ((), values.shape) or not np.isfinite(found).all():
+            raise ValueError("an intervention's function must return a finite number for every value")
+        standardised: Floats = (np.broadcast_to(found, values.shape) - centre) / scale
+        return standardised
+
+    return changed
+
+
+def _row(row: Any, names: tuple[str, ...]) -> Floats:
+    """Return a row's values in the order of the variables."""
+    values = dict(row) if isinstance(row, Mapping | pd.Series) else dict(zip(names, np.ravel(row), strict=False))
+    missing = [name for name in names if name not in values]
+    if missing:
+        raise ValueError(f"a row must have a value for every variable; {', '.join(map(repr, missing))} not given")
+    numbers = [values[name] for name in names]
+    if not all(_is_number(value) for value in numbers):
+        raise ValueError(f"a row's values must be finite numbers; received {numbers!r}")
+    return np.array(numbers, dtype=float)
+
+
+def _in_units(rows: list[dict[int, Floats]], equations: DrawnEquations) -> pd.DataFrame:
+    table = np.array([[float(values[v][0]) for v in range(len(equations.names))] for values in rows])
+    return pd.DataFrame(equations.centre + equations.scale * table, columns=list(equations.names))
+
+
+def _categories(
+    post: DrawnPosterior, equations: DrawnEquations, given: Mapping[int, Any], rng: np.random.Generator
+) -> pd.DataFrame:
+    """Return draws of categories, level by level down each DAG."""
+    data = post.data
+    assert isinstance(data, Dataset)
+    levels = [equations.level_names(v, data) for v in range(len(post.names))]
+    set_to = {}
+    for v, value in given.items():
+        if value is not None:
+            set_to[v] = equations.level_place(v, value, data)
+    chances = rng.random((len(equations), len(post.names)))
+    codes = np.empty((len(equations), len(post.names)), dtype=np.int64)
+    for k in range(len(equations)):
+        for v in equations.orders[k]:
+            if v in set_to:
+                codes[k, v] = set_to[v]
+                continue
+            own = equations.table(k, int(v))[tuple(codes[k, list(equations.parents(k, int(v)))])]
+            codes[k, v] = min(int(np.searchsorted(np.cumsum(own), chances[k, v])), len(own) - 1)
+    return pd.DataFrame(
+        {name: [levels[v][code] for code in codes[:, v]] for v, name in enumerate(post.names)}, columns=list(post.names)
+    )

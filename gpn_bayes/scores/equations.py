@@ -1,0 +1,210 @@
+"""The equation of a node given its parents, with the posterior of its parameters: what scores integrate out, drawn."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpn_bayes._util.types import Floats, Ints
+
+
+class DrawnEquation(ABC):
+    """Draws of the parameters of a node's equation, X = f(parents) + sigma times a standard normal variable.
+
+    Attributes
+    ----------
+    sigma : ndarray of shape (draws,)
+        The standard deviation of the noise, in the units in which the score takes the data.
+    """
+
+    sigma: Floats
+
+    @abstractmethod
+    def expected(self, draw: int, parents: Floats) -> Floats:
+        """Return f of one draw at some values of the parents.
+
+        Parameters
+        ----------
+        draw : int
+            Which draw.
+        parents : ndarray of shape (parents, …)
+            Values of the parents, in the units in which the score takes the data.
+        """
+
+
+class Equation(ABC):
+    """The posterior of the parameters of one node's equation, given its parents."""
+
+    @abstractmethod
+    def draw(self, count: int, rng: np.random.Generator) -> DrawnEquation:
+        """Draw the parameters this many times."""
+
+
+class DrawnLine(DrawnEquation):
+    """Draws of an intercept, coefficients and the noise.
+
+    Attributes
+    ----------
+    intercept : ndarray of shape (draws,)
+        The intercepts.
+    coefficients : ndarray of shape (draws, parents)
+        The coefficients.
+    """
+
+    def __init__(self, intercept: Floats, coefficients: Floats, sigma: Floats) -> None:
+        self.intercept = intercept
+        self.coefficients = coefficients
+        self.sigma = sigma
+
+    def expected(self, draw: int, parents: Floats) -> Floats:
+        """Return the intercept plus the coefficients times the parents, of one draw."""
+        values: Floats = self.intercept[draw] + np.tensordot(self.coefficients[draw], parents, axes=1)
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class LinearEquation(Equation):
+    """A linear regression with normal noise: coefficients have a multivariate t posterior.
+
+    sigma^2 is inverse gamma with shape df / 2 and scale `residual` / 2; given it, the coefficients are normal around
+    `mean` with covariance sigma^2 times `spread`, and the intercept is normal around the value that makes the line
+    pass through `centre` and `level`, with variance sigma^2 / rows.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (parents,)
+        The coefficients' posterior mean.
+    spread : ndarray of shape (parents, parents)
+        The inverse of the parents' matrix of squares and products.
+    residual : float
+        The sum of squares that the regression leaves, prior included.
+    df : float
+        Degrees of freedom.
+    level : float
+        The posterior mean of the node's mean.
+    centre : ndarray of shape (parents,)
+        That of the parents' means.
+    rows : float
+        How many rows the mean rests on, prior included.
+
+    Examples
+    --------
+    >>> from gpn_bayes import datasets, scores
+    >>> scorer = scores.BGe().bind(datasets.sachs(transform="log2"))
+    >>> line = scorer.equation(scorer.index("mek"), (scorer.index("raf"),))
+    >>> line.mean.round(2), line.scale.round(3), line.df
+    (array([0.68]), array([0.025]), 857.0)
+    >>> drawn = line.draw(1000, np.random.default_rng(1))
+    >>> float(drawn.coefficients.mean().round(2))
+    0.68
+    """
+
+    mean: Floats
+    spread: Floats
+    residual: float
+    df: float
+    level: float
+    centre: Floats
+    rows: float
+
+    @property
+    def scale(self) -> Floats:
+        """The scale of each coefficient's t distribution."""
+        scale: Floats = np.sqrt(self.residual / self.df * np.diag(self.spread))
+        return scale
+
+    def draw(self, count: int, rng: np.random.Generator) -> DrawnLine:
+        """Draw sigma, then the coefficients and the intercept given it."""
+        sigma = np.sqrt(self.residual / rng.chisquare(self.df, count))
+        root = np.linalg.cholesky(self.spread) if len(self.mean) else self.spread
+        normal = rng.standard_normal((count, len(self.mean)))
+        coefficients = self.mean + sigma[:, None] * (normal @ root.T)
+        through = self.level + sigma * rng.standard_normal(count) / np.sqrt(self.rows)
+        return DrawnLine(through - coefficients @ self.centre, coefficients, sigma)
+
+    @classmethod
+    def of_moments(
+        cls, matrix: Floats, node: int, parents: tuple[int, ...], df: float, means: Floats, rows: float
+    ) -> "LinearEquation":
+        """Return the regression of a node on its parents from the matrix of squares and products of all variables."""
+        own = list(parents)
+        spread = np.linalg.inv(matrix[np.ix_(own, own)]) if own else np.empty((0, 0))
+        with_node = matrix[own, node]
+        mean = spread @ with_node
+        residual = float(matrix[node, node] - mean @ with_node)
+        return cls(mean, spread, residual, df, float(means[node]), means[own], rows)
+
+
+class DrawnTable:
+    """Draws of a node's conditional probabilities.
+
+    Attributes
+    ----------
+    probabilities : ndarray of shape (draws, *levels of the parents, levels of the node)
+        The probability of each level of the node, for every configuration of its parents.
+    """
+
+    def __init__(self, probabilities: Floats) -> None:
+        self.probabilities = probabilities
+
+
+@dataclass(frozen=True, eq=False)
+class TableEquation:
+    """Conditional probabilities with independent Dirichlet posteriors, one for each configuration of the parents.
+
+    Parameters
+    ----------
+    concentrations : ndarray of shape (*levels of the parents, levels of the node)
+        Rows that were counted, plus those that the prior imagines.
+
+    Examples
+    --------
+    >>> equation = TableEquation(np.array([[8.0, 2.0], [1.0, 9.0]]))
+    >>> equation.draw(1000, np.random.default_rng(1)).probabilities.mean(axis=0).round(1)
+    array([[0.8, 0.2],
+           [0.1, 0.9]])
+    """
+
+    concentrations: Floats
+
+    def draw(self, count: int, rng: np.random.Generator) -> DrawnTable:
+        """Draw the probabilities of every configuration."""
+        parts = rng.standard_gamma(self.concentrations, (count, *self.concentrations.shape))
+        # Tiny concentrations can leave all parts at zero.
+        parts = np.maximum(parts, np.finfo(float).tiny)
+        return DrawnTable(parts / parts.sum(axis=-1, keepdims=True))
+
+    @classmethod
+    def of_counts(
+        cls,
+        codes: NDArray[Any],
+        weights: NDArray[Any],
+        cardinalities: Ints,
+        node: int,
+        parents: tuple[int, ...],
+        imagined: float,
+    ) -> "TableEquation":
+        """Return the posterior of a node's table from the rows' codes, with so many imagined rows in each cell.
+
+        Parameters
+        ----------
+        codes : ndarray of int, shape (variables, rows)
+            Distinct rows, one a column.
+        weights : ndarray of int, shape (rows,)
+            How often each occurs.
+        cardinalities : ndarray of int
+            The levels of every variable.
+        node : int
+            The variable.
+        parents : tuple of int
+            Its parents.
+        imagined : float
+            Imagined rows of a cell.
+        """
+        family = [*parents, node]
+        shape = tuple(int(levels) for levels in cardinalities[family])
+        cells = np.ravel_multi_index(tuple(codes[v].astype(np.int64) for v in family), shape)
+        counts = np.bincount(cells, weights, int(np.prod(shape))).reshape(shape)
+        return cls(counts + imagined)

@@ -1,0 +1,195 @@
+"""The equation of a node under a Gaussian process: hyperparameters, then functions and noise, drawn given the rows.
+
+With K_theta the kernel of the values f(z) at a variable's nodes, V and lambda its eigenvectors and eigenvalues, a
+function of length scale theta is f(x) = k(x, z) V lambda^-1/2 c with c standard normal; at the rows it is
+W V lambda^1/2 c, W being the weights of `Basis.interpolation`. So given the hyperparameters, all functions and the mean
+are one linear regression, on c.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+
+from gpn_bayes._util.blas_threads import one_blas_thread
+from gpn_bayes._util.types import Floats, Ints
+from gpn_bayes.kernels.gp import LOWEST_THETA
+from gpn_bayes.scores.equations import DrawnEquation, Equation
+from gpn_bayes.scores.gp.basis import Basis, PartOfBasis
+from gpn_bayes.scores.gp.modes import HyperPosterior, Modes
+from gpn_bayes.scores.gp.priors import HyperPriors
+from gpn_bayes.scores.gp.proposal import PILOT, Proposal
+from gpn_bayes.scores.gp.without_parents import draw_without_parents
+
+# Functions are tabulated at this many points, from beyond the rows on one side to beyond them on the other: by this
+# share of their range. Further out they are taken as constant.
+_POINTS, _BEYOND = 401, 0.5
+# Weighted draws of the hyperparameters, and how many of them at most are taken for one parent set.
+_WEIGHTED, _MOST_PHI = 400, 24
+# Eigenvalues of a kernel matrix below this share of the largest are rounding.
+_LEAST_EIGENVALUE = 1e-13
+
+
+class DrawnCurves(DrawnEquation):
+    """Draws of a function for each parent, tabulated, a mean and the noise.
+
+    Attributes
+    ----------
+    grids : ndarray of shape (parents, points)
+        Values of the parents.
+    values : ndarray of shape (draws, parents, points)
+        The functions there.
+    intercept : ndarray of shape (draws,)
+        The mean.
+    """
+
+    def __init__(self, grids: Floats, values: Floats, intercept: Floats, sigma: Floats) -> None:
+        self.grids = grids
+        self.values = values
+        self.intercept = intercept
+        self.sigma = sigma
+
+    def expected(self, draw: int, parents: Floats) -> Floats:
+        """Return the mean plus the functions of the parents, of one draw."""
+        total = np.full(parents.shape[1:], self.intercept[draw])
+        for at, grid, values in zip(parents, self.grids, self.values[draw], strict=True):
+            total += np.interp(at, grid, values)
+        return total
+
+
+class _Function(NamedTuple):
+    """One parent's function given its length scale: what c is multiplied by, at the nodes and on the grid."""
+
+    at_nodes: Floats
+    on_grid: Floats
+
+
+class CurveEquation(Equation):
+    """The posterior of an additive process: hyperparameters by importance sampling, the functions given them.
+
+    Parameters
+    ----------
+    y : ndarray of shape (rows,)
+        The node, as the score takes it.
+    basis : Basis or PartOfBasis
+        What was prepared of the rows.
+    parents : tuple of int
+        The parents.
+    posterior : HyperPosterior
+        The posterior of the hyperparameters.
+    modes : Modes
+        Its modes.
+    priors : HyperPriors
+        The priors.
+
+    Examples
+    --------
+    >>> from gpn_bayes.scores import GP
+    >>> x = np.random.default_rng(1).uniform(-2, 2, 200)
+    >>> table = np.column_stack([x, np.sin(2 * x) + 0.1 * np.random.default_rng(2).normal(size=200)])
+    >>> drawn = GP(standardise=False).bind(table).equation(1, (0,)).draw(50, np.random.default_rng(3))
+    >>> float(np.mean([drawn.expected(k, np.array([0.5])) for k in range(50)]).round(1))
+    0.8
+    """
+
+    def __init__(
+        self,
+        y: Floats,
+        basis: Basis | PartOfBasis,
+        parents: tuple[int, ...],
+        posterior: HyperPosterior,
+        modes: Modes,
+        priors: HyperPriors,
+    ) -> None:
+        self._posterior, self._modes, self._priors = posterior, modes, priors
+        self._nodes, weights = zip(*(basis.interpolation(p) for p in parents), strict=True)
+        self._y_squares = float((y - priors.mu[0]) @ (y - priors.mu[0]))
+        sizes = [len(nodes) for nodes in self._nodes]
+        self._parts = [slice(end - size, end) for end, size in zip(np.cumsum(sizes), sizes, strict=True)]
+        whole = np.hstack(weights)
+        # Of the rows, only these are needed, whatever the hyperparameters.
+        self._gram = whole.T @ whole
+        self._with_one = whole.sum(axis=0)
+        self._with_y = whole.T @ (y - priors.mu[0])
+        self._y_sum, self._n_rows = float((y - priors.mu[0]).sum()), len(y)
+        self.grids = np.array([_grid(nodes) for nodes in self._nodes])
+
+    @one_blas_thread
+    def draw(self, count: int, rng: np.random.Generator) -> DrawnCurves:
+        """Draw hyperparameters, a few dozen at most, and for each of them functions and the noise."""
+        phis = self._hyperparameters(min(count, _MOST_PHI), rng)
+        values = np.empty((count, len(self._nodes), _POINTS))
+        intercept, sigma = np.empty(count), np.empty(count)
+        for k, phi in enumerate(phis):
+            own = np.arange(k, count, len(phis))
+            sigma[own] = np.exp(phi[0])
+            thetas = np.maximum(np.exp(phi[1 : 1 + len(self._nodes)]), LOWEST_THETA)
+            values[own], intercept[own] = self._functions(thetas, float(np.exp(2 * phi[0])), own, rng)
+        return DrawnCurves(self.grids, values, intercept, sigma)
+
+    def _hyperparameters(self, count: int, rng: np.random.Generator) -> Floats:
+        """Draw hyperparameters by systematic resampling of weighted ones, in random order."""
+        proposal = Proposal(self._posterior, self._modes, rng)
+        proposal.draw(PILOT)
+        drawn = proposal.draw(_WEIGHTED)
+        weights = np.exp(drawn.log_weights - drawn.log_weights.max())
+        below = np.cumsum(weights) / weights.sum()
+        chosen = np.searchsorted(below, (np.arange(count) + rng.random()) / count)
+        points: Floats = drawn.points[rng.permutation(np.minimum(chosen, len(below) - 1))]
+        return points
+
+    def _functions(self, thetas: Floats, noise: float, own: Ints, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Draw functions, tabulated, and means, given the hyperparameters."""
+        functions = [_function(*known) for known in zip(self._nodes, self.grids, thetas, strict=True)]
+        ends = np.cumsum([function.at_nodes.shape[1] for function in functions])
+        spans = [slice(end - f.at_nodes.shape[1], end) for end, f in zip(ends, functions, strict=True)]
+        size, sd = int(ends[-1]) + 1, self._priors.mu[1]
+        system, with_y = np.empty((size, size)), np.empty(size)
+        for f, span, part in zip(functions, spans, self._parts, strict=True):
+            for g, other, column in zip(functions, spans, self._parts, strict=True):
+                system[span, other] = f.at_nodes.T @ self._gram[part, column] @ g.at_nodes
+            system[-1, span] = system[span, -1] = sd * (self._with_one[part] @ f.at_nodes)
+            with_y[span] = self._with_y[part] @ f.at_nodes
+        system[-1, -1], with_y[-1] = self._n_rows * sd**2, sd * self._y_sum
+        root, _ = cho_factor(system + noise * np.eye(size), lower=True)
+        centre = cho_solve((root, True), with_y)
+        normal = rng.standard_normal((size, len(own)))
+        c = centre[:, None] + np.sqrt(noise) * solve_triangular(root, normal, lower=True, trans="T")
+        tables = np.stack([(f.on_grid @ c[span]).T for f, span in zip(functions, spans, strict=True)], axis=1)
+        return tables, self._priors.mu[0] + sd * c[-1]
+
+
+class LevelEquation(Equation):
+    """A node without parents: a mean and the noise.
+
+    Parameters
+    ----------
+    y : ndarray of shape (rows,)
+        The node, as the score takes it.
+    priors : HyperPriors
+        The priors.
+    """
+
+    def __init__(self, y: Floats, priors: HyperPriors) -> None:
+        self._y, self._priors = y, priors
+
+    def draw(self, count: int, rng: np.random.Generator) -> DrawnCurves:
+        """Draw the mean and the noise."""
+        mu, sigma = draw_without_parents(self._y, self._priors, count, rng)
+        return DrawnCurves(np.empty((0, _POINTS)), np.empty((count, 0, _POINTS)), mu, sigma)
+
+
+def _grid(nodes: Sequence[float] | Floats) -> Floats:
+    """Return the points at which functions of a variable are tabulated, given its nodes, which reach as far as it."""
+    lowest, highest = float(np.min(nodes)), float(np.max(nodes))
+    beyond = _BEYOND * (highest - lowest)
+    return np.linspace(lowest - beyond, highest + beyond, _POINTS)
+
+
+def _function(nodes: Floats, grid: Floats, theta: float) -> _Function:
+    values, vectors = np.linalg.eigh(np.exp(-0.5 * ((nodes[:, None] - nodes) / theta) ** 2))
+    kept = values > _LEAST_EIGENVALUE * values[-1]
+    roots, own = np.sqrt(values[kept]), vectors[:, kept]
+    on_grid = np.exp(-0.5 * ((grid[:, None] - nodes) / theta) ** 2) @ (own / roots)
+    return _Function(own * roots, on_grid)
