@@ -7,13 +7,12 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, to_hex
 
 from gpn_bayes.plots import frames, lettering, matrices, palette
-from gpn_bayes.posterior.effect import Effect
-from gpn_bayes.posterior.protocols import DrawnPosterior
+from gpn_bayes.posterior.protocols import DrawnEffect, DrawnPosterior
 
 _BINS = 40
 
 
-def plot_effect(effect: Effect, ax: Axes | None = None) -> Axes:
+def plot_effect(effect: DrawnEffect, ax: Axes | None = None) -> Axes:
     """Draw the posterior of an effect.
 
     A slope or a contrast is a histogram of the draws with an effect, and the probability of none a line at zero. A
@@ -49,7 +48,7 @@ def plot_effect(effect: Effect, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _draw_distribution(effect: Effect, ax: Axes) -> None:
+def _draw_distribution(effect: DrawnEffect, ax: Axes) -> None:
     values, weights = effect.draws.to_numpy().ravel(), effect.weights.ravel() / effect.weights.sum()
     some = values != 0
     if some.any():
@@ -74,7 +73,7 @@ def _legend_above(ax: Axes, **settings: Any) -> None:
     ax.legend(frameon=False, fontsize=frames.LEGEND, **place, **settings)
 
 
-def _draw_curve(effect: Effect, ax: Axes) -> None:
+def _draw_curve(effect: DrawnEffect, ax: Axes) -> None:
     x = effect.mean[effect.cause].to_numpy()
     for band, alpha, label in (
         (effect.outcome_interval(0.9), 0.15, "90% of outcomes"),
@@ -88,7 +87,7 @@ def _draw_curve(effect: Effect, ax: Axes) -> None:
     ax.set_ylabel(lettering.drawable(effect.outcome), **lettering.style(frames.FONT))
 
 
-def _draw_levels(effect: Effect, ax: Axes) -> None:
+def _draw_levels(effect: DrawnEffect, ax: Axes) -> None:
     lower, upper = effect.interval(0.9)
     mean = effect.mean if effect.mean.ndim == 2 else effect.mean.expand_dims({effect.cause: [effect.units]})
     lower, upper = (end if end.ndim == 2 else end.expand_dims({effect.cause: [effect.units]}) for end in (lower, upper))
@@ -135,9 +134,11 @@ def plot_effects(post: DrawnPosterior, ax: Axes | None = None, **settings: Any) 
     >>> plot_effects(post).get_ylabel()
     'cause'
     """
-    from gpn_bayes.posterior.effects import standardised_means
-
-    values = standardised_means(post, **settings)
+    names = list(post.names)
+    table = post.effects(**settings)
+    values = (
+        table.pivot_table(index="cause", columns="outcome", values="standardised").loc[names, names].to_numpy(copy=True)
+    )
     np.fill_diagonal(values, np.nan)
     return matrices.draw_matrix(
         post.names, values, ("cause", "outcome"), "mean effect, in standard deviations", _two_sided, ax

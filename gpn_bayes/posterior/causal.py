@@ -101,7 +101,8 @@ class CausalQueries(DrawnPosterior):
         -------
         DataFrame
             Columns `cause`, `outcome`, `mean`, `sd`, `lower`, `upper`, `probability` (of an effect of the mean's sign),
-            `path_probability` (of any effect) and `mcse` (of the mean), in units of the table.
+            `path_probability` (of any effect) and `mcse` (of the mean), in units of the table; and `standardised`, the
+            mean in standard deviations of both.
 
         Examples
         --------

@@ -334,19 +334,10 @@ def effects(
             "probability": share @ (flat * sign > 0),
             "path_probability": share @ equations.ancestors[:, i, j],
             "mcse": moments.mcse,
+            "standardised": moments.value * spread_of(post.data)[i] / spread_of(post.data)[j],
         }
     )
-    size = table["mean"].abs() * spread_of(post.data)[i] / spread_of(post.data)[j]
-    return table.loc[size.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
-
-
-def standardised_means(
-    post: DrawnPosterior, *, draws: int | None = None, random_seed: int = 0, progressbar: bool = True
-) -> Floats:
-    """Return the mean effects of all variables (rows) on all (columns), in standard deviations of both."""
-    chosen, equations, totals = _all_effects(post, draws, random_seed, progressbar)
-    means: Floats = np.average(totals, axis=0, weights=chosen.weights.ravel())
-    return means * spread_of(post.data)[:, None] / spread_of(post.data)
+    return table.sort_values("standardised", key=abs, ascending=False, kind="stable", ignore_index=True)
 
 
 def _all_effects(

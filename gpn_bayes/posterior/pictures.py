@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gpn_bayes.posterior.protocols import DrawnPosterior, GraphCollection
+from gpn_bayes.posterior.protocols import DrawnEffect, DrawnPosterior, GraphCollection
 
 if TYPE_CHECKING:
     import numpy as np
@@ -282,9 +282,8 @@ class DrawPictures(DrawnPosterior):
         'effect of erk on akt, from 4 to 6'
         """
         from gpn_bayes.plots import plot_effect
-        from gpn_bayes.posterior.effects import effect
 
-        return plot_effect(effect(self, cause, outcome, **settings), ax)
+        return plot_effect(self.effect(cause, outcome, **settings), ax)
 
     def plot_effects(self, ax: "Axes | None" = None, **settings: Any) -> "Axes":
         """Draw the mean effects of all variables on all others as a matrix; see `gpn_bayes.plots.plot_effects`.
@@ -354,3 +353,27 @@ class DrawPictures(DrawnPosterior):
         from gpn_bayes.plots import plot_curves
 
         return plot_curves(self, node, data, score, dots, ax, **settings)
+
+
+class EffectPicture(DrawnEffect):
+    """The picture of an effect."""
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the effect; see `gpn_bayes.plots.plot_effect`.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> post = gpn.sample(data, score="bge", draws=500, random_seed=1, progressbar=False)
+        >>> post.effect("erk", "akt").plot().get_ylabel()
+        'probability'
+        """
+        from gpn_bayes.plots import plot_effect
+
+        return plot_effect(self, ax)

@@ -87,3 +87,41 @@ class DrawnPosterior(GraphCollection, Protocol):
 
     def summary(self) -> pd.DataFrame:
         """Return a tidy table of all edges by decreasing probability."""
+
+    @abstractmethod
+    def effect(self, *variables: Any, **settings: Any) -> "DrawnEffect":
+        """Return the effect of setting one variable on another."""
+
+    @abstractmethod
+    def effects(self, *none: Any, **settings: Any) -> pd.DataFrame:
+        """Return the effects of all variables on all others."""
+
+
+class DrawnEffect(Protocol):
+    """Weighted draws of an effect; the members are those of `gpn_bayes.posterior.Effect`, where they are explained."""
+
+    cause: str
+    outcome: str
+    quantity: str
+    draws: Any
+    weights: np.ndarray
+    probability: float
+    units: str
+
+    @property
+    @abstractmethod
+    def mean(self) -> Any:
+        """The posterior mean."""
+
+    @property
+    @abstractmethod
+    def what(self) -> str:
+        """What the mean is, in words."""
+
+    @abstractmethod
+    def interval(self, probability: float = 0.9) -> Any:
+        """Return the central interval that holds the effect with a probability."""
+
+    @abstractmethod
+    def outcome_interval(self, probability: float = 0.9) -> Any:
+        """Return the central interval that holds a single outcome."""
