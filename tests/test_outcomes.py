@@ -54,7 +54,9 @@ def test_categories_are_drawn_by_level():
 
 def test_a_row_that_nothing_is_done_to_stays_what_it_was(post):
     row = linear_table(rows=200).iloc[7]
-    np.testing.assert_allclose(post.counterfactual(row, {}, draws=50), np.tile(row, (50, 1)), atol=1e-9)
+    np.testing.assert_allclose(
+        post.counterfactual(row, {}, draws=50, progressbar=False), np.tile(row, (50, 1)), atol=1e-9
+    )
     curve = gpn.sample(curved(), score="gp", draws=50, **chain(["x", "y"]), **QUIET)
     row = curved().iloc[3].to_dict()
     same = curve.counterfactual(row, {"x": row["x"]}, draws=20)

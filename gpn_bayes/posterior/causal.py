@@ -118,7 +118,14 @@ class CausalQueries(DrawnPosterior):
 
         return effects(self, probability=probability, draws=draws, random_seed=random_seed, progressbar=progressbar)
 
-    def do(self, interventions: Mapping[Hashable, Any], *, draws: int = 1000, random_seed: int = 0) -> pd.DataFrame:
+    def do(
+        self,
+        interventions: Mapping[Hashable, Any],
+        *,
+        draws: int = 1000,
+        random_seed: int = 0,
+        progressbar: bool = True,
+    ) -> pd.DataFrame:
         """Return draws of all variables under interventions: each row from another DAG and its parameters.
 
         Parameters
@@ -130,6 +137,8 @@ class CausalQueries(DrawnPosterior):
             How many rows.
         random_seed : int, default 0
             For all randomness.
+        progressbar : bool, default True
+            Whether Gaussian processes, whose functions take long to draw, show their progress.
 
         Examples
         --------
@@ -142,10 +151,16 @@ class CausalQueries(DrawnPosterior):
         """
         from gpn_bayes.posterior.outcomes import do
 
-        return do(self, interventions, draws=draws, random_seed=random_seed)
+        return do(self, interventions, draws=draws, random_seed=random_seed, progressbar=progressbar)
 
     def counterfactual(
-        self, row: Any, interventions: Mapping[Hashable, Any], *, draws: int = 1000, random_seed: int = 0
+        self,
+        row: Any,
+        interventions: Mapping[Hashable, Any],
+        *,
+        draws: int = 1000,
+        random_seed: int = 0,
+        progressbar: bool = True,
     ) -> pd.DataFrame:
         """Return what a row would have been under interventions: its own noise, kept, run through changed equations.
 
@@ -162,6 +177,8 @@ class CausalQueries(DrawnPosterior):
             How many DAGs, each with its parameters, to answer by: one row each.
         random_seed : int, default 0
             For all randomness.
+        progressbar : bool, default True
+            As for `do`.
 
         Examples
         --------
@@ -174,7 +191,7 @@ class CausalQueries(DrawnPosterior):
         """
         from gpn_bayes.posterior.outcomes import counterfactual
 
-        return counterfactual(self, row, interventions, draws=draws, random_seed=random_seed)
+        return counterfactual(self, row, interventions, draws=draws, random_seed=random_seed, progressbar=progressbar)
 
     def adjustment_sets(self, cause: Hashable, outcome: Hashable, most: int = 10) -> pd.DataFrame:
         """Return the sets of variables that are most probably enough to adjust for, and no larger than they must be.

@@ -1,6 +1,6 @@
 """Effects of setting a variable, averaged over drawn DAGs and drawn parameters."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 CURVE_DRAWS, _REPETITIONS = 500, 256
 # Entries of the largest stack of matrices that is inverted at a time.
 _CHUNK = 20_000_000
+# Variables of one sum over categories: numpy names no more.
+_MOST_ANCESTORS = 52
 # Points of the curves behind a table of all pairs, and repetitions.
 _POINTS_OF_PAIRS, _REPETITIONS_OF_PAIRS = 9, 64
 
@@ -185,7 +187,7 @@ def _curve(question: _Question, points: int, random_seed: int, progressbar: bool
     means, singles = np.empty((len(equations), len(grid))), np.empty((len(equations), len(grid)))
     noise = _normal_points(len(equations.names), _REPETITIONS)
     shifts = np.random.default_rng([random_seed, i, j]).random((len(equations), len(equations.names), 1))
-    _prepare(equations, lambda k: [v for v in needed(k) if v != i], progressbar)
+    equations.prepare(lambda k: [v for v in needed(k) if v != i], progressbar)
     for k in range(len(equations)):
         means[k], singles[k] = _outcomes(equations, k, needed(k), i, [j], at, noise.shifted(shifts[k]))[j]
     means, singles = (equations.centre[j] + equations.scale[j] * values for values in (means, singles))
@@ -221,15 +223,6 @@ def _normal_points(n: int, repetitions: int) -> _Noise:
     from scipy.stats import qmc
 
     return _Noise(qmc.Sobol(n, scramble=False).random(repetitions).T)
-
-
-def _prepare(equations: DrawnEquations, nodes: Callable[[int], list[int]], progressbar: bool) -> None:
-    """Draw the equations that are needed, which takes most of the time."""
-    keys = equations.keys_of(nodes)
-    with progress_bar("Drawing equations", len(keys), progressbar) as advance:
-        for key in keys:
-            equations.prepare(key)
-            advance(1)
 
 
 def _outcomes(
@@ -284,6 +277,9 @@ def _intervened(equations: DrawnEquations, k: int, cause: int, outcome: int, lev
     The truncated factorisation, summed over all other ancestors of the outcome.
     """
     relevant = [v for v in range(len(equations.names)) if v == outcome or equations.ancestors[k, v, outcome]]
+    if len(relevant) > _MOST_ANCESTORS:
+        name = equations.names[outcome]
+        raise ValueError(f"tables take at most {_MOST_ANCESTORS - 1} ancestors of an outcome; {name!r} has more")
     label = {v: place for place, v in enumerate(relevant)}
     operands: list[Any] = []
     for v in relevant:
@@ -355,7 +351,7 @@ def _all_slopes(post: DrawnPosterior, equations: DrawnEquations, random_seed: in
     """Return the average slopes of all pairs, of shape (draw, cause, outcome), in units of the table."""
     n = len(equations.names)
     slopes = np.zeros((len(equations), n, n))
-    _prepare(equations, lambda _: list(range(n)), progressbar)
+    equations.prepare(lambda _: range(n), progressbar)
     noise = _normal_points(n, _REPETITIONS_OF_PAIRS)
     shifts = np.random.default_rng([random_seed, n]).random((len(equations), n, 1))
     with progress_bar("Effects", n, progressbar) as advance:

@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpn_bayes import graphs
+from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Adjacency, Bools, Floats, Ints
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.posterior.score_noise import DrawnSets, drawn_sets
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.dag_scorer import DagScorer
-from gpn_bayes.scores.equations import DrawnEquation, DrawnLine, DrawnTable
+from gpn_bayes.scores.equations import DrawnEquation, DrawnTable, LinearEquation
 
 
 class Setting(NamedTuple):
@@ -101,7 +102,7 @@ class DrawnEquations:
     @property
     def linear(self) -> bool:
         """Whether all equations are linear."""
-        return isinstance(self._of(int(self._sets.places[0, 0, 0])), DrawnLine)
+        return isinstance(self._scorer.equation(*self._sets.keys[0]), LinearEquation)
 
     @cached_property
     def orders(self) -> list[Ints]:
@@ -125,13 +126,21 @@ class DrawnEquations:
             self._drawn[key] = self._scorer.equation(node, parents).draw(int(self._counts[key]), rng)
         return self._drawn[key]
 
-    def keys_of(self, nodes: Callable[[int], Iterable[int]]) -> list[int]:
-        """Return the numbers of the parent sets that given nodes of each DAG have, each once."""
-        return sorted({int(self._sets.places[0, k, node]) for k in range(len(self)) for node in nodes(k)})
+    def prepare(self, nodes: Callable[[int], Iterable[int]], progressbar: bool) -> None:
+        """Draw the equations of some nodes of each DAG ahead of time, which may take long.
 
-    def prepare(self, key: int) -> None:
-        """Draw what `equation` and `table` return of one parent set, ahead of time."""
-        self._of(key)
+        Parameters
+        ----------
+        nodes : callable
+            Given the number of a DAG, returns its nodes.
+        progressbar : bool
+            Whether to show progress.
+        """
+        keys = sorted({int(self._sets.places[0, k, node]) for k in range(len(self)) for node in nodes(k)})
+        with progress_bar("Drawing equations", len(keys), progressbar) as advance:
+            for key in keys:
+                self._of(key)
+                advance(1)
 
     def equation(self, draw: int, node: int) -> tuple[DrawnEquation, int]:
         """Return the drawn equations of a node, and which of them is that of a DAG."""

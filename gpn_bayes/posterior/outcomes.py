@@ -19,7 +19,12 @@ _RULE = "an intervention is a number, ('shift', amount), a function of the value
 
 
 def do(
-    post: DrawnPosterior, interventions: Mapping[Hashable, Any], *, draws: int = 1000, random_seed: int = 0
+    post: DrawnPosterior,
+    interventions: Mapping[Hashable, Any],
+    *,
+    draws: int = 1000,
+    random_seed: int = 0,
+    progressbar: bool = True,
 ) -> pd.DataFrame:
     """Return draws of all variables under interventions; see `gpn_bayes.GraphPosterior.do`."""
     check_count("draws", draws, 1)
@@ -29,6 +34,7 @@ def do(
     if equations.discrete:
         return _categories(post, equations, given, rng)
     done = _read(given, equations)
+    _prepare(equations, progressbar)
     noise = rng.standard_normal((draws, len(post.names), 1))
     rows = [equations.run(k, equations.orders[k], done, noise[k]) for k in range(draws)]
     return _in_units(rows, equations)
@@ -41,6 +47,7 @@ def counterfactual(
     *,
     draws: int = 1000,
     random_seed: int = 0,
+    progressbar: bool = True,
 ) -> pd.DataFrame:
     """Return what a row would have been; see `gpn_bayes.GraphPosterior.counterfactual`."""
     check_count("draws", draws, 1)
@@ -49,6 +56,7 @@ def counterfactual(
         raise ValueError("counterfactuals need numbers, whose noise a row tells; received categories")
     observed = (_row(row, post.names) - equations.centre) / equations.scale
     done = _read({graphs.node_index(name, post.names): value for name, value in dict(interventions).items()}, equations)
+    _prepare(equations, progressbar)
     known = {v: observed[v : v + 1] for v in range(len(post.names))}
     rows = []
     for k in range(draws):
@@ -59,6 +67,10 @@ def counterfactual(
             noise[v] = (known[v] - equations.expected(k, v, known)) / drawn.sigma[rank]
         rows.append(equations.run(k, equations.orders[k], done, noise))
     return _in_units(rows, equations)
+
+
+def _prepare(equations: DrawnEquations, progressbar: bool) -> None:
+    equations.prepare(lambda _: range(len(equations.names)), progressbar and not equations.linear)
 
 
 def _resampled(weights: Floats, draws: int, random_seed: int) -> Ints:

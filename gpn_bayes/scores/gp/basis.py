@@ -316,6 +316,11 @@ class Basis:
         with self._lock:
             return self._rows.nodes(i)
 
+    def interpolation_gram(self, i: int, j: int) -> Floats:
+        """Return W_i'W_j of the weights of two variables."""
+        with self._lock:
+            return self._rows.gram(i, j)
+
     def _prepare(self, parents: tuple[int, ...]) -> None:
         pairs = [(i, j) for i in parents for j in parents if i < j and (i, j) not in self._grams]
         if self._variables and not pairs:
@@ -414,3 +419,8 @@ class PartOfBasis:
         """Return the nodes of a variable and the weights of these rows; see `Basis.interpolation`."""
         nodes, weights = self._whole.interpolation(i)
         return nodes, weights[self._whole.rows_of(self._group)]
+
+    def interpolation_gram(self, i: int, j: int) -> Floats:
+        """Return W_i'W_j of these rows."""
+        gram: Floats = self.interpolation(i)[1].T @ self.interpolation(j)[1]
+        return gram

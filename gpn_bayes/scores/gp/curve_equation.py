@@ -26,7 +26,7 @@ from gpn_bayes.scores.gp.without_parents import draw_without_parents
 # share of their range. Further out they are taken as constant.
 _POINTS, _BEYOND = 401, 0.5
 # Weighted draws of the hyperparameters, and how many of them at most are taken for one parent set.
-_WEIGHTED, _MOST_PHI = 400, 24
+_WEIGHTED, _MOST_PHI = 300, 16
 # Eigenvalues of a kernel matrix below this share of the largest are rounding.
 _LEAST_EIGENVALUE = 1e-13
 
@@ -104,15 +104,12 @@ class CurveEquation(Equation):
     ) -> None:
         self._posterior, self._modes, self._priors = posterior, modes, priors
         self._nodes, weights = zip(*(basis.interpolation(p) for p in parents), strict=True)
-        self._y_squares = float((y - priors.mu[0]) @ (y - priors.mu[0]))
-        sizes = [len(nodes) for nodes in self._nodes]
-        self._parts = [slice(end - size, end) for end, size in zip(np.cumsum(sizes), sizes, strict=True)]
-        whole = np.hstack(weights)
+        left = y - priors.mu[0]
         # Of the rows, only these are needed, whatever the hyperparameters.
-        self._gram = whole.T @ whole
-        self._with_one = whole.sum(axis=0)
-        self._with_y = whole.T @ (y - priors.mu[0])
-        self._y_sum, self._n_rows = float((y - priors.mu[0]).sum()), len(y)
+        self._grams = [[basis.interpolation_gram(i, j) for j in parents] for i in parents]
+        self._with_one = [own.sum(axis=0) for own in weights]
+        self._with_y = [own.T @ left for own in weights]
+        self._y_sum, self._n_rows = float(left.sum()), len(y)
         self.grids = np.array([_grid(nodes) for nodes in self._nodes])
 
     @one_blas_thread
@@ -146,11 +143,11 @@ class CurveEquation(Equation):
         spans = [slice(end - f.at_nodes.shape[1], end) for end, f in zip(ends, functions, strict=True)]
         size, sd = int(ends[-1]) + 1, self._priors.mu[1]
         system, with_y = np.empty((size, size)), np.empty(size)
-        for f, span, part in zip(functions, spans, self._parts, strict=True):
-            for g, other, column in zip(functions, spans, self._parts, strict=True):
-                system[span, other] = f.at_nodes.T @ self._gram[part, column] @ g.at_nodes
-            system[-1, span] = system[span, -1] = sd * (self._with_one[part] @ f.at_nodes)
-            with_y[span] = self._with_y[part] @ f.at_nodes
+        for i, (f, span) in enumerate(zip(functions, spans, strict=True)):
+            for j, (g, other) in enumerate(zip(functions, spans, strict=True)):
+                system[span, other] = f.at_nodes.T @ self._grams[i][j] @ g.at_nodes
+            system[-1, span] = system[span, -1] = sd * (self._with_one[i] @ f.at_nodes)
+            with_y[span] = self._with_y[i] @ f.at_nodes
         system[-1, -1], with_y[-1] = self._n_rows * sd**2, sd * self._y_sum
         root, _ = cho_factor(system + noise * np.eye(size), lower=True)
         centre = cho_solve((root, True), with_y)
