@@ -50,7 +50,7 @@ class Effect(EffectPicture):
     >>> post = gpn.sample(data, score="bge", draws=500, random_seed=1, progressbar=False)
     >>> effect = post.effect("erk", "akt")
     >>> print(effect)
-    effect of erk on akt, for each unit of erk: 0.351 ± 0.008, 90% between 0.000 and 0.717; any effect with
+    effect of erk on akt, for each unit of erk: 0.352 ± 0.008, 90% between 0.000 and 0.718; any effect with
     probability 0.50
     >>> effect.draws.dims, effect.what
     (('chain', 'draw'), 'effect of erk on akt, for each unit of erk')

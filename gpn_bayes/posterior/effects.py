@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count, check_share
 from gpn_bayes._util.progress import progress_bar
-from gpn_bayes._util.types import Floats, Ints
+from gpn_bayes._util.types import Bools, Floats, Ints
 from gpn_bayes.data import Dataset
 from gpn_bayes.posterior.effect import Effect, weighted_quantile
 from gpn_bayes.posterior.equations import DrawnEquations, Setting, spread_of
@@ -140,11 +140,14 @@ def total_effects(equations: DrawnEquations) -> Floats:
     """Return the total effects of all variables on all, (I - B)^-1 of each DAG, in units of the table."""
     n = len(equations.names)
     step = max(1, _CHUNK // n**2)
-    b = equations.coefficients()
-    parts = [np.linalg.inv(np.eye(n) - b[k : k + step]) for k in range(0, len(b), step)]
-    totals: Floats = np.concatenate(parts) * (equations.scale / equations.scale[:, None])
-    # Rounding must not make an effect of none.
-    return np.where(equations.ancestors, totals, 0.0)
+    totals = np.empty((len(equations), n, n))
+    for begin in range(0, len(equations), step):
+        some = slice(begin, begin + step)
+        inverse: Floats = np.linalg.inv(np.eye(n) - equations.coefficients(some))
+        # Rounding must not make an effect of none.
+        totals[some] = np.where(equations.ancestors[some], inverse, 0.0)
+    totals *= equations.scale / equations.scale[:, None]
+    return totals
 
 
 def _line(question: _Question) -> Effect:
@@ -312,39 +315,39 @@ def effects(
         )
     totals = total_effects(equations) if equations.linear else _all_slopes(post, equations, random_seed, progressbar)
     n = len(post.names)
-    i, j = np.nonzero(~np.eye(n, dtype=bool))
-    flat = totals[:, i, j]
-    weights = chosen.weights.ravel()
-    tail = 0.5 * (1 - probability)
-    moments = post._drawn_moments(flat, *chosen)
-    share = weights / weights.sum()
-    sign = np.where(moments.value < 0, -1.0, 1.0)
-    table = pd.DataFrame(
-        {
-            "cause": [post.names[v] for v in i],
-            "outcome": [post.names[v] for v in j],
-            "mean": moments.value,
-            "sd": np.sqrt(share @ (flat - moments.value) ** 2),
-            "lower": weighted_quantile(flat, weights, tail),
-            "upper": weighted_quantile(flat, weights, 1 - tail),
-            "probability": share @ (flat * sign > 0),
-            "path_probability": share @ equations.ancestors[:, i, j],
-            "mcse": moments.mcse,
-            "standardised": moments.value * spread_of(post.data)[i] / spread_of(post.data)[j],
-        }
-    )
+    pairs = np.flatnonzero(~np.eye(n, dtype=bool))
+    flat, paths = totals.reshape(len(totals), -1), equations.ancestors.reshape(len(totals), -1)
+    step = max(1, _CHUNK // len(totals))
+    parts = [
+        _described(post, chosen, flat[:, some], paths[:, some], probability)
+        for some in np.split(pairs, range(step, len(pairs), step))
+    ]
+    i, j = np.divmod(pairs, n)
+    spread = spread_of(post.data)
+    table = pd.DataFrame({"cause": np.array(post.names)[i], "outcome": np.array(post.names)[j]})
+    table = table.join(pd.concat(parts, ignore_index=True))
+    table["standardised"] = table["mean"] * spread[i] / spread[j]
     return table.sort_values("standardised", key=abs, ascending=False, kind="stable", ignore_index=True)
 
 
-def _all_effects(
-    post: DrawnPosterior, draws: int | None, random_seed: int, progressbar: bool
-) -> tuple[Chosen, DrawnEquations, Floats]:
-    """Return the draws, their equations, and the effects of all pairs in units of the table."""
-    chosen, equations = _drawn(post, draws, random_seed)
-    if equations.discrete:
-        raise ValueError("a table of all effects needs numbers; received categories, of which effect() tells each pair")
-    totals = total_effects(equations) if equations.linear else _all_slopes(post, equations, random_seed, progressbar)
-    return chosen, equations, totals
+def _described(post: DrawnPosterior, chosen: Chosen, values: Floats, paths: Bools, probability: float) -> pd.DataFrame:
+    """Return what draws of some effects, of shape (draw, pair), say."""
+    weights = chosen.weights.ravel()
+    share = weights / weights.sum()
+    tail = 0.5 * (1 - probability)
+    moments = post._drawn_moments(values, *chosen)
+    sign = np.where(moments.value < 0, -1.0, 1.0)
+    return pd.DataFrame(
+        {
+            "mean": moments.value,
+            "sd": np.sqrt(share @ (values - moments.value) ** 2),
+            "lower": weighted_quantile(values, weights, tail),
+            "upper": weighted_quantile(values, weights, 1 - tail),
+            "probability": share @ (values * sign > 0),
+            "path_probability": share @ paths,
+            "mcse": moments.mcse,
+        }
+    )
 
 
 def _all_slopes(post: DrawnPosterior, equations: DrawnEquations, random_seed: int, progressbar: bool) -> Floats:

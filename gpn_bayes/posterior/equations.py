@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpn_bayes import graphs
+from gpn_bayes._util.checks import check_count
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Adjacency, Bools, Floats, Ints
 from gpn_bayes.data import Dataset, SufficientStatistics
@@ -52,8 +53,8 @@ def scorer_of(post: DrawnPosterior, purpose: str) -> Scorer:
 class DrawnEquations:
     """Some of a posterior's DAGs, each with its own draw of the parameters of every node's equation.
 
-    Parameters are drawn when they are first asked for. They follow from the seed, the node and its parents, and the
-    place of the DAG among those that share them: whatever else is asked for, and in a new process too.
+    Parameters are drawn when they are first asked for. They follow from the seed and the DAGs, whatever else was asked
+    for before, and in a new process too.
 
     Parameters
     ----------
@@ -68,25 +69,29 @@ class DrawnEquations:
     ----------
     dags : ndarray of int8, shape (draw, parent, child)
         The DAGs.
+    linear : bool
+        Whether all equations are linear.
     centre, scale : ndarray of shape (variables,)
         The zero and the unit of each variable in the equations, in units of the table.
     """
 
     def __init__(self, post: DrawnPosterior, places: Ints, random_seed: int) -> None:
+        check_count("random_seed", random_seed, 0)
         self._scorer = scorer_of(post, "effects")
         self._seed = random_seed
         self.names = post.names
         parents = post.parents.reshape(-1, *post.parents.shape[2:])[places]
         self.dags: Adjacency = graphs.unpack(parents, len(post.names))
         self._sets: DrawnSets = drawn_sets(parents[None])
-        self._ranks = np.empty(self._sets.places.shape[1:], dtype=np.int64)
-        self._counts = np.empty(len(self._sets.keys), dtype=np.int64)
-        for node in range(len(post.names)):
-            column = self._sets.places[0, :, node]
-            for key in np.unique(column):
-                own = np.flatnonzero(column == key)
-                self._ranks[own, node] = np.arange(len(own))
-                self._counts[key] = len(own)
+        first = None if self.discrete else self._scorer.equation(*self._sets.keys[0])
+        self.linear = isinstance(first, LinearEquation)
+        # What is drawn together: the DAGs in which a node has the same parents, or as many where equations are linear.
+        kinds = [(node, len(own) if self.linear else own) for node, own in self._sets.keys]
+        self._groups: list[tuple[int, Any]] = list(dict.fromkeys(kinds))
+        number = {kind: place for place, kind in enumerate(self._groups)}
+        self._group_of = np.array([number[kind] for kind in kinds])[self._sets.places[0]]
+        self._counts = np.bincount(self._group_of.ravel(), minlength=len(self._groups))
+        self._ranks = _ranks(self._group_of)
         self._drawn: dict[int, Any] = {}
         self.centre, self.scale = _units(self._scorer, post.data)
 
@@ -98,11 +103,6 @@ class DrawnEquations:
     def discrete(self) -> bool:
         """Whether the variables are categories."""
         return self._scorer.discrete
-
-    @property
-    def linear(self) -> bool:
-        """Whether all equations are linear."""
-        return isinstance(self._scorer.equation(*self._sets.keys[0]), LinearEquation)
 
     @cached_property
     def orders(self) -> list[Ints]:
@@ -118,13 +118,28 @@ class DrawnEquations:
         """Return the parents of a node in one of the DAGs."""
         return self._sets.keys[int(self._sets.places[0, draw, node])][1]
 
-    def _of(self, key: int) -> Any:
-        """Return the draws of all DAGs that have a parent set in common."""
-        if key not in self._drawn:
-            node, parents = self._sets.keys[key]
-            rng = np.random.default_rng([self._seed, node, *(p + 1 for p in parents)])
-            self._drawn[key] = self._scorer.equation(node, parents).draw(int(self._counts[key]), rng)
-        return self._drawn[key]
+    def _of(self, group: int) -> Any:
+        """Return the draws of all DAGs of a group."""
+        if group not in self._drawn:
+            node, parents = self._groups[group]
+            if self.linear:
+                rng = np.random.default_rng([self._seed, node, parents])
+                sets, which = self._lines_of(group)
+                lines = self._scorer.equations(node, sets)
+                assert lines is not None
+                self._drawn[group] = lines.draw(which, rng)
+            else:
+                rng = np.random.default_rng([self._seed, node, *(p + 1 for p in parents)])
+                self._drawn[group] = self._scorer.equation(node, parents).draw(int(self._counts[group]), rng)
+        return self._drawn[group]
+
+    def _lines_of(self, group: int) -> tuple[Ints, Ints]:
+        """Return the parent sets of a group of linear equations, one a row, and which of them its DAGs have."""
+        node = self._groups[group][0]
+        own = self._sets.places[0, self._group_of[:, node] == group, node]
+        keys, which = np.unique(own, return_inverse=True)
+        sets = [self._sets.keys[key][1] for key in keys]
+        return np.array(sets, dtype=np.int64).reshape(len(sets), -1), which.reshape(-1)
 
     def prepare(self, nodes: Callable[[int], Iterable[int]], progressbar: bool) -> None:
         """Draw the equations of some nodes of each DAG ahead of time, which may take long.
@@ -136,21 +151,21 @@ class DrawnEquations:
         progressbar : bool
             Whether to show progress.
         """
-        keys = sorted({int(self._sets.places[0, k, node]) for k in range(len(self)) for node in nodes(k)})
-        with progress_bar("Drawing equations", len(keys), progressbar) as advance:
-            for key in keys:
-                self._of(key)
+        groups = sorted({int(self._group_of[k, node]) for k in range(len(self)) for node in nodes(k)})
+        with progress_bar("Drawing equations", len(groups), progressbar) as advance:
+            for group in groups:
+                self._of(group)
                 advance(1)
 
     def equation(self, draw: int, node: int) -> tuple[DrawnEquation, int]:
         """Return the drawn equations of a node, and which of them is that of a DAG."""
-        drawn = self._of(int(self._sets.places[0, draw, node]))
+        drawn = self._of(int(self._group_of[draw, node]))
         assert isinstance(drawn, DrawnEquation)
         return drawn, int(self._ranks[draw, node])
 
     def table(self, draw: int, node: int) -> Floats:
         """Return the conditional probabilities of a node in a DAG: (*levels of the parents, levels of the node)."""
-        drawn = self._of(int(self._sets.places[0, draw, node]))
+        drawn = self._of(int(self._group_of[draw, node]))
         assert isinstance(drawn, DrawnTable)
         probabilities: Floats = drawn.probabilities[self._ranks[draw, node]]
         return probabilities
@@ -169,14 +184,16 @@ class DrawnEquations:
             )
         return texts.index(str(value))
 
-    def coefficients(self) -> Floats:
-        """Return the matrices B of linear equations, of shape (draw, parent, child), in standardised units."""
+    def coefficients(self, draws: slice) -> Floats:
+        """Return the matrices B of some linear equations, of shape (draw, parent, child), in standardised units."""
         n = len(self.names)
-        b = np.zeros((len(self), n, n))
-        for key, (node, parents) in enumerate(self._sets.keys):
-            if parents:
-                own = np.flatnonzero(self._sets.places[0, :, node] == key)
-                b[np.ix_(own, parents, [node])] = self._of(key).coefficients[:, :, None]
+        b = np.zeros((len(self.dags[draws]), n, n))
+        for group, (node, size) in enumerate(self._groups):
+            own = np.flatnonzero(self._group_of[draws, node] == group)
+            if size and len(own):
+                sets, which = self._lines_of(group)
+                ranks = self._ranks[draws, node][own]
+                b[own[:, None], sets[which[ranks]], node] = self._of(group).coefficients[ranks]
         return b
 
     def run(self, draw: int, nodes: Iterable[int], interventions: Interventions, noise: Floats) -> dict[int, Floats]:
@@ -209,6 +226,23 @@ class DrawnEquations:
         drawn, rank = self.equation(draw, node)
         own = [values[p] for p in self.parents(draw, node)]
         return drawn.expected(rank, np.array(np.broadcast_arrays(*own)) if own else np.empty((0, 1)))
+
+
+def _ranks(groups: Ints) -> Ints:
+    """Return the place of each entry among those of its column that are equal.
+
+    Examples
+    --------
+    >>> _ranks(np.array([[5], [7], [5]])).tolist()
+    [[0], [0], [1]]
+    """
+    ranks = np.empty_like(groups)
+    for column, own in zip(groups.T, ranks.T, strict=True):
+        order = np.argsort(column, kind="stable")
+        begins = np.flatnonzero(np.diff(column[order], prepend=column[order[0]] - 1))
+        lengths = np.diff(begins, append=len(column))
+        own[order] = np.arange(len(column)) - np.repeat(begins, lengths)
+    return ranks
 
 
 def _units(scorer: Scorer, data: Any) -> tuple[Floats, Floats]:

@@ -16,7 +16,7 @@ from gpn_bayes.data import Data, Dataset, read_data
 from gpn_bayes.data.interventions import Group, KnownTargets, Term, UnknownTargets
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES, members_of
 from gpn_bayes.scores.assumptions import EQUIVALENCE, EQUIVALENCE_OF_EXPERIMENTS, EXPERIMENTS
-from gpn_bayes.scores.equations import Equation, TableEquation
+from gpn_bayes.scores.equations import Equation, LinearEquation, LinearEquations, TableEquation
 
 Node = str | int
 
@@ -278,6 +278,27 @@ class Scorer(ABC):
         """
         raise ValueError(f"effects need a score with equations (GP, BGe, BIC, BDeu, K2); received {self.score!r}")
 
+    def equations(self, node: int, parent_sets: Ints) -> LinearEquations | None:
+        """Return the posteriors of several linear equations of a node at once; None where they aren't linear.
+
+        Parameters
+        ----------
+        node : int
+            The variable's index.
+        parent_sets : ndarray of int, shape (sets, parents)
+            Its parents in each of them, ascending.
+
+        Examples
+        --------
+        >>> from gpn_bayes import datasets, scores
+        >>> scorer = scores.BGe().bind(datasets.sachs(transform="log2"))
+        >>> scorer.equations(1, np.array([[0], [2]])).mean.round(2).tolist()
+        [[0.68], [0.0]]
+        """
+        every = [self.equation(node, tuple(parents.tolist())) for parents in parent_sets]
+        lines = [equation for equation in every if isinstance(equation, LinearEquation)]
+        return LinearEquations.of(lines) if len(lines) == len(every) else None
+
     def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats | None:
         """Return the residuals of a node given its parents, for scores that assume normal noise.
 
@@ -533,6 +554,12 @@ class GroupedScorer(Scorer):
     def equation(self, node: int, parents: tuple[int, ...]) -> Equation | TableEquation:
         """Return the posterior of the parameters where the mechanism wasn't changed; see `observed_part`."""
         return self.observed_part(node, parents)[0].equation(node, parents)
+
+    def equations(self, node: int, parent_sets: Ints) -> LinearEquations | None:
+        """Return the posteriors of several linear equations at once, of the rows that weren't changed."""
+        if isinstance(self.interventions, UnknownTargets):  # which may be others for other sets
+            return super().equations(node, parent_sets)
+        return self.part(self.interventions.terms(node)[0].groups[0]).equations(node, parent_sets)
 
     def change_probabilities(self, node: int, parent_sets: Sequence[tuple[int, ...]]) -> Floats:
         """Return the probability that each context changed a node, given each parent set.

@@ -12,7 +12,7 @@ from gpn_bayes.data import Data, Dataset, RowMoments, SufficientStatistics, stan
 from gpn_bayes.kernels.bge import bge_sets, bge_table
 from gpn_bayes.scores.assumptions import EQUIVALENCE, LINEAR, linear_residuals
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, padded_sets
-from gpn_bayes.scores.equations import LinearEquation
+from gpn_bayes.scores.equations import LinearEquation, LinearEquations
 
 _PURPOSE = "the BGe score"
 
@@ -123,8 +123,12 @@ class BGeScorer(Scorer):
 
     def equation(self, node: int, parents: tuple[int, ...]) -> LinearEquation:
         """Return the t posterior of a node's coefficients: Geiger & Heckerman (2002), with R as in the score."""
-        df = 2 * self.half_df + len(parents) + 1
-        return LinearEquation.of_moments(self.matrix, node, parents, df, self._means, self._rows)
+        return self.equations(node, np.array([parents], dtype=np.int64)).one(0)
+
+    def equations(self, node: int, parent_sets: Ints) -> LinearEquations:
+        """Return those of several parent sets of one size, one a row."""
+        df = 2 * self.half_df + parent_sets.shape[1] + 1
+        return LinearEquations.of_moments(self.matrix, node, parent_sets, df, self._means, self._rows)
 
     def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats:
         """Return the residuals of the linear regression on the parents."""

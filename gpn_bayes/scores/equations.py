@@ -1,8 +1,9 @@
 """The equation of a node given its parents, with the posterior of its parameters: what scores integrate out, drawn."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,24 +118,85 @@ class LinearEquation(Equation):
 
     def draw(self, count: int, rng: np.random.Generator) -> DrawnLine:
         """Draw sigma, then the coefficients and the intercept given it."""
-        sigma = np.sqrt(self.residual / rng.chisquare(self.df, count))
-        root = np.linalg.cholesky(self.spread) if len(self.mean) else self.spread
-        normal = rng.standard_normal((count, len(self.mean)))
-        coefficients = self.mean + sigma[:, None] * (normal @ root.T)
-        through = self.level + sigma * rng.standard_normal(count) / np.sqrt(self.rows)
-        return DrawnLine(through - coefficients @ self.centre, coefficients, sigma)
+        return LinearEquations.of([self]).draw(np.zeros(count, dtype=np.int64), rng)
+
+
+class LinearEquations(NamedTuple):
+    """The linear regressions of one node on several sets of as many parents each.
+
+    An array of each attribute of `LinearEquation`, with an entry for every set.
+    """
+
+    mean: Floats
+    spread: Floats
+    residual: Floats
+    df: Floats
+    level: Floats
+    centre: Floats
+    rows: Floats
+
+    @classmethod
+    def of(cls, lines: Sequence[LinearEquation]) -> "LinearEquations":
+        """Return regressions on as many parents each as one."""
+        return cls(
+            mean=np.array([line.mean for line in lines]),
+            spread=np.array([line.spread for line in lines]),
+            residual=np.array([line.residual for line in lines]),
+            df=np.array([line.df for line in lines]),
+            level=np.array([line.level for line in lines]),
+            centre=np.array([line.centre for line in lines]),
+            rows=np.array([line.rows for line in lines], dtype=float),
+        )
 
     @classmethod
     def of_moments(
-        cls, matrix: Floats, node: int, parents: tuple[int, ...], df: float, means: Floats, rows: float
-    ) -> "LinearEquation":
-        """Return the regression of a node on its parents from the matrix of squares and products of all variables."""
-        own = list(parents)
-        spread = np.linalg.inv(matrix[np.ix_(own, own)]) if own else np.empty((0, 0))
-        with_node = matrix[own, node]
-        mean = spread @ with_node
-        residual = float(matrix[node, node] - mean @ with_node)
-        return cls(mean, spread, residual, df, float(means[node]), means[own], rows)
+        cls, matrix: Floats, node: int, parent_sets: Ints, df: float, means: Floats, rows: float
+    ) -> "LinearEquations":
+        """Return the regressions of a node on sets of parents, from the matrix of squares and products.
+
+        Parameters
+        ----------
+        matrix : ndarray of shape (variables, variables)
+            The squares and products of all variables, with what the prior adds.
+        node : int
+            The variable.
+        parent_sets : ndarray of int, shape (sets, parents)
+            Its parents.
+        df : float
+            Degrees of freedom.
+        means : ndarray of shape (variables,)
+            The posterior means of all variables' means.
+        rows : float
+            How many rows these rest on.
+        """
+        spread = np.linalg.inv(matrix[parent_sets[:, :, None], parent_sets[:, None, :]])
+        with_node = matrix[parent_sets, node]
+        mean = np.einsum("kab,kb->ka", spread, with_node)
+        residual = matrix[node, node] - np.einsum("ka,ka->k", mean, with_node)
+        same = np.ones(len(parent_sets))
+        return cls(mean, spread, residual, df * same, means[node] * same, means[parent_sets], rows * same)
+
+    def one(self, place: int) -> LinearEquation:
+        """Return one of the regressions."""
+        mean, spread, residual, df, level, centre, rows = (values[place] for values in self)
+        return LinearEquation(mean, spread, float(residual), float(df), float(level), centre, float(rows))
+
+    def draw(self, which: Ints, rng: np.random.Generator) -> DrawnLine:
+        """Draw the parameters of regressions, of one after the other as they are named.
+
+        Parameters
+        ----------
+        which : ndarray of int
+            Their places.
+        rng : numpy.random.Generator
+            The source of all randomness.
+        """
+        sigma = np.sqrt(self.residual[which] / rng.chisquare(self.df[which]))
+        normal = rng.standard_normal((len(which), self.mean.shape[1]))
+        roots = np.linalg.cholesky(self.spread)[which]
+        coefficients = self.mean[which] + sigma[:, None] * np.einsum("kab,kb->ka", roots, normal)
+        through = self.level[which] + sigma * rng.standard_normal(len(which)) / np.sqrt(self.rows[which])
+        return DrawnLine(through - np.einsum("ka,ka->k", coefficients, self.centre[which]), coefficients, sigma)
 
 
 class DrawnTable:

@@ -12,7 +12,7 @@ from gpn_bayes.kernels.bge import log_minors
 from gpn_bayes.kernels.gaussian_bic import log_residuals
 from gpn_bayes.scores.assumptions import EQUIVALENCE, LINEAR, linear_residuals
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, padded_sets
-from gpn_bayes.scores.equations import LinearEquation
+from gpn_bayes.scores.equations import LinearEquation, LinearEquations
 
 # Where variables determine each other, so much of each variance is taken as noise: scores stay finite.
 _NOISE = 1e-10
@@ -45,11 +45,15 @@ class GaussianBICScorer(Scorer):
 
     def equation(self, node: int, parents: tuple[int, ...]) -> LinearEquation:
         """Return the t posterior of a node's coefficients under flat priors of them and of log sigma."""
-        df = self.n_rows - len(parents) - 1
+        return self.equations(node, np.array([parents], dtype=np.int64)).one(0)
+
+    def equations(self, node: int, parent_sets: Ints) -> LinearEquations:
+        """Return those of several parent sets of one size, one a row."""
+        df = self.n_rows - parent_sets.shape[1] - 1
         if df < 1:
             raise ValueError(f"a regression needs more rows than coefficients; {self.n_rows} rows, {df} left over")
         scatter = (self.n_rows - 1) * self.matrix
-        return LinearEquation.of_moments(scatter, node, parents, float(df), self._means, self.n_rows)
+        return LinearEquations.of_moments(scatter, node, parent_sets, float(df), self._means, self.n_rows)
 
     def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats:
         """Return the residuals of the linear regression on the parents."""
