@@ -164,9 +164,9 @@ def _draw_cells(
     image = ax.imshow(np.ma.masked_invalid(values), cmap=shades, vmin=lowest, vmax=highest)
     if numbered:
         for (i, j), value in np.ndenumerate(values):
-            text = _cell_text(value, two_sided is not None)
-            colour = palette.readable_on(shades((value - lowest) / (highest - lowest)))
-            ax.text(j, i, text, ha="center", va="center", fontsize=frames.SMALL, color=colour)
+            if text := _cell_text(value, two_sided is not None):
+                colour = palette.readable_on(shades((value - lowest) / (highest - lowest)))
+                ax.text(j, i, text, ha="center", va="center", fontsize=frames.SMALL, color=colour)
     ax.set_xticks(np.arange(values.shape[1]) - 0.5, minor=True)
     ax.set_yticks(np.arange(values.shape[0]) - 0.5, minor=True)
     ax.grid(which="minor", color=palette.GREY, alpha=0.25, linewidth=0.5)
