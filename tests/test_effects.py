@@ -241,13 +241,21 @@ def test_tables_average_over_all_dags():
                     for v in (1, 2):
                         product *= tables[v][tuple(codes[p] for p in np.flatnonzero(dag[:, v])) + (codes[v],)]
                     expected[x, c] += probability * product
-    assert effect.mean.dims == ("a", "c")
-    assert effect.mean["a"].to_numpy().tolist() == ["low", "middle", "tall"]
+    assert effect.mean.dims == ("cause", "outcome")
+    assert effect.mean["cause"].to_numpy().tolist() == ["low", "middle", "tall"]
     assert (np.abs(effect.mean - expected) < 4 * effect.mcse + 1e-12).all()
-    np.testing.assert_allclose(effect.draws.sum("c"), 1.0)
+    np.testing.assert_allclose(effect.draws.sum("outcome"), 1.0)
     change = post.effect("a", "c", to="tall", versus="low")
-    xr.testing.assert_allclose(change.mean, effect.mean.sel(a="tall") - effect.mean.sel(a="low"))
+    xr.testing.assert_allclose(change.mean, effect.mean.sel(cause="tall") - effect.mean.sel(cause="low"))
     assert "<table" in change._repr_html_()
+
+
+def test_variables_may_be_called_as_the_draws_are():
+    table = categories().set_axis(["chain", "draw", "mean"], axis=1)
+    effect = gpn.sample(table, score="bdeu", draws=50, **QUIET).effect("chain", "mean")
+    assert effect.draws.dims == ("chain", "draw", "cause", "outcome")
+    assert effect.table().columns.tolist() == ["cause", "outcome", "mean", "sd", "lower", "upper", "mcse"]
+    assert effect._repr_html_().count("<th>mean</th>") == 2
 
 
 def test_counts_and_imagined_rows_make_a_table():
@@ -299,7 +307,7 @@ def test_drawn_functions_have_the_moments_of_the_process():
 def test_a_curve_is_found_in_the_units_of_the_table():
     post = gpn.sample(curved(), score="gp", draws=200, **chain(["x", "y"]), **QUIET)
     effect = post.effect("x", "y", points=15, progressbar=False)
-    grid = effect.mean["x"].to_numpy()
+    grid = effect.mean["cause"].to_numpy()
     truth = 10 * np.sin(1.5 * (grid - 5) / 2)
     assert effect.quantity == "curve"
     assert effect.probability == 1.0

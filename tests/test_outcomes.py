@@ -47,7 +47,7 @@ def test_categories_are_drawn_by_level():
     post = gpn.sample(categories(), score="bdeu", draws=1000, **QUIET)
     rows = post.do({"a": "tall"}, draws=4000)
     assert set(rows["a"]) == {"tall"}
-    effect = post.effect("a", "c").mean.sel(a="tall").to_pandas()
+    effect = post.effect("a", "c").mean.sel(cause="tall").to_pandas()
     share = rows["c"].value_counts(normalize=True)
     assert (share - effect).abs().max() < 4 * np.sqrt(0.25 / len(rows)) + 0.01
 

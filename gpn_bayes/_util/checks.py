@@ -128,3 +128,23 @@ def check_flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"{name} must be True or False; received {value!r}")
     return value
+
+
+def finite_number(value: Any, rule: str) -> float:
+    """Return a value as a finite number, or refuse it by a rule.
+
+    Examples
+    --------
+    >>> finite_number("2.5", "a limit is a finite number")
+    2.5
+    >>> finite_number("two", "a limit is a finite number")
+    Traceback (most recent call last):
+    ValueError: a limit is a finite number; received 'two'
+    """
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"{rule}; received {value!r}")
+    return number

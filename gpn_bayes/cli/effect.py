@@ -50,7 +50,7 @@ def show_effect(
         if effect.draws.ndim > 2:
             table = screen.plain_table()
             columns = effect.table()
-            for name in columns:
+            for name in columns.rename(columns={"cause": effect.cause, "outcome": effect.outcome}):
                 table.add_column(printable(str(name)), justify="right")
             for row in columns.itertuples(index=False):
                 table.add_row(*(f"{value:.3f}" if isinstance(value, float) else printable(str(value)) for value in row))

@@ -8,7 +8,7 @@ Examples
 [0, 1, 2]
 """
 
-from gpn_bayes.graphs.adjacency import as_adjacency, as_stack, graph_names, node_index, to_networkx
+from gpn_bayes.graphs.adjacency import as_adjacency, as_stack, graph_names, node_index, node_pair, to_networkx
 from gpn_bayes.graphs.adjustment import is_back_door_set, minimal_back_door_sets
 from gpn_bayes.graphs.counting import (
     count_linear_extensions,
@@ -43,6 +43,7 @@ __all__ = [
     "markov_blankets",
     "minimal_back_door_sets",
     "node_index",
+    "node_pair",
     "pack",
     "parents_of",
     "to_networkx",

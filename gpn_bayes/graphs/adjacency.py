@@ -133,6 +133,20 @@ def node_index(node: Hashable, names: Sequence[Hashable]) -> int:
     return _place(node, *_places(tuple(names)))
 
 
+def node_pair(cause: Hashable, outcome: Hashable, names: Sequence[Hashable]) -> tuple[int, int]:
+    """Return the positions of two different nodes, a cause and an outcome.
+
+    Examples
+    --------
+    >>> node_pair("mek", "raf", ["raf", "mek"])
+    (1, 0)
+    """
+    i, j = (node_index(node, names) for node in (cause, outcome))
+    if i == j:
+        raise ValueError(f"an effect is that of one variable on another; received {names[i]!r} twice")
+    return i, j
+
+
 @functools.lru_cache(maxsize=32)
 def _places(names: tuple[Hashable, ...]) -> tuple[dict[Hashable, int], bool]:
     """Return the position of every name, and whether a number can mean a position; a run asks for them many times."""

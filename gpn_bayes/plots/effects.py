@@ -74,7 +74,7 @@ def _legend_above(ax: Axes, **settings: Any) -> None:
 
 
 def _draw_curve(effect: DrawnEffect, ax: Axes) -> None:
-    x = effect.mean[effect.cause].to_numpy()
+    x = effect.mean["cause"].to_numpy()
     for band, alpha, label in (
         (effect.outcome_interval(0.9), 0.15, "90% of outcomes"),
         (effect.interval(0.9), 0.4, "90% for the mean"),
@@ -89,15 +89,16 @@ def _draw_curve(effect: DrawnEffect, ax: Axes) -> None:
 
 def _draw_levels(effect: DrawnEffect, ax: Axes) -> None:
     lower, upper = effect.interval(0.9)
-    mean = effect.mean if effect.mean.ndim == 2 else effect.mean.expand_dims({effect.cause: [effect.units]})
-    lower, upper = (end if end.ndim == 2 else end.expand_dims({effect.cause: [effect.units]}) for end in (lower, upper))
-    groups, levels = (mean[name].to_numpy() for name in (effect.cause, effect.outcome))
+    mean, lower, upper = (
+        values if values.ndim == 2 else values.expand_dims({"cause": [effect.units]})
+        for values in (effect.mean, lower, upper)
+    )
+    groups, levels = (mean[name].to_numpy() for name in ("cause", "outcome"))
     place = np.arange(len(groups))
     for k, (level, colour) in enumerate(zip(levels, palette.series(len(levels)), strict=True)):
         at = place + 0.6 * ((k + 0.5) / len(levels) - 0.5)
-        own: Any = {effect.outcome: k}
-        middle = mean.isel(own).to_numpy()
-        bars = [middle - lower.isel(own).to_numpy(), upper.isel(own).to_numpy() - middle]
+        middle, low, high = (values.isel(outcome=k).to_numpy() for values in (mean, lower, upper))
+        bars = [middle - low, high - middle]
         ax.errorbar(
             at, middle, np.maximum(bars, 0), fmt="o", color=colour, markersize=4, label=lettering.drawable(str(level))
         )

@@ -221,7 +221,7 @@ class CausalQueries(DrawnPosterior):
         >>> post.adjustment_sets("erk", "akt").round(2).to_numpy().tolist()
         [[(), 0.5, 0.0]]
         """
-        i, j = self._pair(cause, outcome)
+        i, j = graphs.node_pair(cause, outcome, self.names)
         check_count("most", most, 1)
         distinct, _, inverse = self._distinct
         share = np.bincount(inverse, self.weights.ravel()) / self.weights.sum()
@@ -255,7 +255,7 @@ class CausalQueries(DrawnPosterior):
         >>> post.is_adjustment_set("erk", "akt", ["raf"]).value < post.is_adjustment_set("erk", "akt", []).value
         True
         """
-        i, j = self._pair(cause, outcome)
+        i, j = graphs.node_pair(cause, outcome, self.names)
         if isinstance(variables, str):
             raise ValueError(f"variables must be a list of variables; received {variables!r}")
         given = [graphs.node_index(name, self.names) for name in variables]
@@ -263,9 +263,3 @@ class CausalQueries(DrawnPosterior):
             lambda dags: np.array([graphs.is_back_door_set(dag, i, j, given) for dag in dags], dtype=float)
         )
         return Estimate(float(moments.value[0]), float(moments.mcse[0]), float(moments.ess[0]))
-
-    def _pair(self, cause: Hashable, outcome: Hashable) -> tuple[int, int]:
-        i, j = (graphs.node_index(name, self.names) for name in (cause, outcome))
-        if i == j:
-            raise ValueError(f"an effect is that of one variable on another; received {self.names[i]!r} twice")
-        return i, j

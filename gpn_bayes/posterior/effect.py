@@ -31,7 +31,8 @@ class Effect(EffectPicture):
         two values of the cause), "curve" (the expected outcome at values of the cause), "table" (the probability of
         each level of the outcome, for each level of the cause) or "change" (of these probabilities between two levels).
     draws : xarray.DataArray
-        Its draws, along ``chain`` and ``draw``, and the values or levels that `quantity` is over.
+        Its draws, along ``chain`` and ``draw``; those of a curve also along ``cause``, its values, of a table along
+        ``cause`` and ``outcome``, their levels, and of a change of probabilities along ``outcome``.
     weights : ndarray of shape (chain, draw)
         The weight of each draw, of mean one.
     probability : float
@@ -194,7 +195,8 @@ class Effect(EffectPicture):
         if self.draws.ndim == 2:
             return f"<p>{escape(str(self))}</p>"
         # Names come from the table's columns, which may hold anything.
-        table = self.table().to_html(float_format="{:.3f}".format, index=False, escape=True, max_rows=40)
+        named = self.table().rename(columns={"cause": self.cause, "outcome": self.outcome})
+        table = named.to_html(float_format="{:.3f}".format, index=False, escape=True, max_rows=40)
         return f"<p>{escape(str(self))}</p>{table}"
 
 

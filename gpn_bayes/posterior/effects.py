@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from gpn_bayes import graphs
-from gpn_bayes._util.checks import check_count, check_share
+from gpn_bayes._util.checks import check_count, check_share, finite_number
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Bools, Floats, Ints
 from gpn_bayes.data import Dataset
@@ -70,9 +70,7 @@ def effect(
     progressbar: bool = True,
 ) -> Effect:
     """Return the effect of setting one variable on another; see `gpn_bayes.GraphPosterior.effect`."""
-    i, j = (graphs.node_index(name, post.names) for name in (cause, outcome))
-    if i == j:
-        raise ValueError(f"an effect is that of one variable on another; received {post.names[i]!r} twice")
+    i, j = graphs.node_pair(cause, outcome, post.names)
     if (to is None) != (versus is None):
         raise ValueError("a contrast needs both values, to= and versus=; received one of them")
     check_count("points", points, 2)
@@ -161,13 +159,7 @@ def _line(question: _Question) -> Effect:
 
 
 def _number(value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = np.nan
-    if not np.isfinite(number):
-        raise ValueError(f"a variable of numbers is set to a finite number; received {value!r}")
-    return number
+    return finite_number(value, "a variable of numbers is set to a finite number")
 
 
 # Curves
@@ -197,7 +189,7 @@ def _curve(question: _Question, points: int, random_seed: int, progressbar: bool
     if question.to is not None:
         return question.answer("contrast", means[:, 1] - means[:, 0], units=f"from {grid[0]:g} to {grid[1]:g}")
     slopes = _average_slopes(means, grid, column)
-    over = {question.post.names[i]: grid}
+    over = {"cause": grid}
     return question.answer(
         "curve",
         means,
@@ -258,7 +250,7 @@ def _average_slopes(means: Floats, grid: Floats, column: Floats) -> Floats:
 
 
 def _table(question: _Question) -> Effect:
-    equations, names = question.equations, question.post.names
+    equations = question.equations
     data = question.post.data
     assert isinstance(data, Dataset)
     levels_of = [equations.level_names(v, data) for v in (question.cause, question.outcome)]
@@ -266,11 +258,11 @@ def _table(question: _Question) -> Effect:
         [_intervened(equations, k, question.cause, question.outcome, len(levels_of[0])) for k in range(len(equations))]
     )
     if question.to is None:
-        over = {names[question.cause]: levels_of[0], names[question.outcome]: levels_of[1]}
+        over = {"cause": levels_of[0], "outcome": levels_of[1]}
         return question.answer("table", tables, over)
     to, versus = (equations.level_place(question.cause, value, data) for value in (question.to, question.versus))
     units = f"from {question.versus} to {question.to}"
-    over = {names[question.outcome]: levels_of[1]}
+    over = {"outcome": levels_of[1]}
     return question.answer("change", tables[:, to] - tables[:, versus], over, units=units)
 
 

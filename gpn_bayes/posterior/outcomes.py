@@ -27,9 +27,7 @@ def do(
     progressbar: bool = True,
 ) -> pd.DataFrame:
     """Return draws of all variables under interventions; see `gpn_bayes.GraphPosterior.do`."""
-    check_count("draws", draws, 1)
-    equations = DrawnEquations(post, _resampled(post.weights, draws, random_seed), random_seed)
-    given = {graphs.node_index(name, post.names): value for name, value in dict(interventions).items()}
+    given, equations = _asked(post, interventions, draws, random_seed)
     rng = np.random.default_rng([random_seed, draws])
     if equations.discrete:
         return _categories(post, equations, given, rng)
@@ -50,12 +48,11 @@ def counterfactual(
     progressbar: bool = True,
 ) -> pd.DataFrame:
     """Return what a row would have been; see `gpn_bayes.GraphPosterior.counterfactual`."""
-    check_count("draws", draws, 1)
-    equations = DrawnEquations(post, _resampled(post.weights, draws, random_seed), random_seed)
+    given, equations = _asked(post, interventions, draws, random_seed)
     if equations.discrete:
         raise ValueError("counterfactuals need numbers, whose noise a row tells; received categories")
     observed = (_row(row, post.names) - equations.centre) / equations.scale
-    done = _read({graphs.node_index(name, post.names): value for name, value in dict(interventions).items()}, equations)
+    done = _read(given, equations)
     _prepare(equations, progressbar)
     known = {v: observed[v : v + 1] for v in range(len(post.names))}
     rows = []
@@ -67,6 +64,15 @@ def counterfactual(
             noise[v] = (known[v] - equations.expected(k, v, known)) / drawn.sigma[rank]
         rows.append(equations.run(k, equations.orders[k], done, noise))
     return _in_units(rows, equations)
+
+
+def _asked(
+    post: DrawnPosterior, interventions: Mapping[Hashable, Any], draws: int, random_seed: int
+) -> tuple[dict[int, Any], DrawnEquations]:
+    """Return what is done to which variable, and the equations of so many DAGs."""
+    check_count("draws", draws, 1)
+    given = {graphs.node_index(name, post.names): value for name, value in dict(interventions).items()}
+    return given, DrawnEquations(post, _resampled(post.weights, draws, random_seed), random_seed)
 
 
 def _prepare(equations: DrawnEquations, progressbar: bool) -> None:

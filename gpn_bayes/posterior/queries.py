@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from gpn_bayes import graphs
+from gpn_bayes._util.checks import finite_number
 from gpn_bayes._util.types import Adjacency, Bools, DiGraph, Words
 from gpn_bayes.graphs import metrics
 from gpn_bayes.posterior.estimate import Estimate, Moments
@@ -445,10 +446,4 @@ class GraphQueries(EdgePictures, ABC):
 
 def _number(value: Any) -> float:
     """Return what a feature says of a DAG."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = np.nan
-    if not np.isfinite(number):
-        raise ValueError(f"a feature must be a truth value or a finite number for every DAG; received {value!r}")
-    return number
+    return finite_number(value, "a feature must be a truth value or a finite number for every DAG")
