@@ -52,7 +52,7 @@ def read_story(path: Path) -> Story:
 
 def stories() -> list[Story]:
     """Return all stories, in order."""
-    return [read_story(path) for path in sorted(HERE.glob("[0-9]*.py"))]
+    return sorted(map(read_story, HERE.glob("[0-9]*.py")), key=lambda story: story.number)
 
 
 def chosen(names: list[str]) -> list[Story]:
@@ -60,7 +60,9 @@ def chosen(names: list[str]) -> list[Story]:
     known = stories()
     matches = []
     for name in names:
-        wanted = [story for story in known if story.path.stem.startswith(Path(name).stem)]
+        # "1" is the first story, and not the tenth as well.
+        prefix = f"{name}_" if name.isdigit() else Path(name).stem
+        wanted = [story for story in known if story.path.stem.startswith(prefix)]
         if not wanted:
             sys.exit(f"a story must be one of {', '.join(story.path.stem for story in known)}; received {name}")
         matches += wanted

@@ -26,7 +26,7 @@ from gpn_bayes.scores.gp.without_parents import draw_without_parents
 # share of their range. Further out they are taken as constant.
 _POINTS, _BEYOND = 401, 0.5
 # Weighted draws of the hyperparameters, and how many of them at most are taken for one parent set.
-_WEIGHTED, _MOST_PHI = 300, 16
+_WEIGHTED, _MOST_PHI = 300, 32
 # Eigenvalues of a kernel matrix below this share of the largest are rounding.
 _LEAST_EIGENVALUE = 1e-13
 
@@ -126,14 +126,19 @@ class CurveEquation(Equation):
         return DrawnCurves(self.grids, values, intercept, sigma)
 
     def _hyperparameters(self, count: int, rng: np.random.Generator) -> Floats:
-        """Draw hyperparameters by systematic resampling of weighted ones, in random order."""
+        """Draw hyperparameters by systematic resampling of weighted ones, in random order.
+
+        The weighted ones are resampled along their principal axis, so that few of them cover the posterior evenly.
+        """
         proposal = Proposal(self._posterior, self._modes, rng)
         proposal.draw(PILOT)
         drawn = proposal.draw(_WEIGHTED)
         weights = np.exp(drawn.log_weights - drawn.log_weights.max())
-        below = np.cumsum(weights) / weights.sum()
+        _, axes = np.linalg.eigh(np.atleast_2d(np.cov(drawn.points, rowvar=False, aweights=weights)))
+        along = np.argsort(drawn.points @ axes[:, -1], kind="stable")
+        below = np.cumsum(weights[along]) / weights.sum()
         chosen = np.searchsorted(below, (np.arange(count) + rng.random()) / count)
-        points: Floats = drawn.points[rng.permutation(np.minimum(chosen, len(below) - 1))]
+        points: Floats = drawn.points[along[rng.permutation(np.minimum(chosen, len(below) - 1))]]
         return points
 
     def _functions(self, thetas: Floats, noise: float, own: Ints, rng: np.random.Generator) -> tuple[Floats, Floats]:
