@@ -38,9 +38,9 @@ print(open_direction)
 ax = open_direction.plot()
 
 # %% [markdown]
-# The mean of all this, about 0.4, is the effect of no network at all; it is the best bet under squared loss, and little
-# else. Quote the two parts: *with probability one half there is an effect, and then it is about 0.8*. The interval holds
-# both parts.
+# The mean of all this, about 0.4, is the effect in no network at all; it is the best bet under squared loss, and little
+# else. Quote the two parts: *with probability one half there is an effect, and then it is about 0.8*. The interval
+# covers both parts.
 #
 # A third column can settle the direction. `genotype` acts on `response` and has nothing to do with `dose`. Only with
 # arrows from both to `response` are the two independent, as the data say:
@@ -54,8 +54,8 @@ print(settled)
 # %% [markdown]
 # ## A cause that nobody measured
 #
-# Now `severity` makes doctors prescribe more and patients recover less, and the treatment does nothing. We know what
-# happens to patients of each severity; here, that it comes before the treatment is prior knowledge too.
+# Now `severity` makes doctors prescribe more and patients recover less, and the treatment does nothing. We know
+# which comes first, and say so by `tiers=`.
 
 # %%
 e = noise(300, 3, seed=2)
@@ -80,7 +80,7 @@ measured.adjustment_sets("treatment", "recovery")
 # %% [markdown]
 # ## Feedback
 #
-# Networks here have no cycles. If two variables act on each other until they balance, what the data show is the balance:
+# Networks here have no cycles. If two variables act on each other until they balance, the data show the balance only:
 
 # %%
 e = noise(300, 2, seed=3)
@@ -146,8 +146,8 @@ effects[["cause", "outcome", "truth", "mean", "lower", "upper", "path_probabilit
 # Long bars that end at zero are effects whose direction is open. The guide on effects says how often intervals hold the
 # truth, over 260 networks.
 #
-# With curves, too, the truth can be simulated: here five variables with waves for relations, and the effect of the first
-# on the last of a chain, through everything between.
+# With curves, too, the truth can be simulated. Here are five variables with waves for relations, and the effect of `v1`
+# on `v3`, which it reaches in two ways:
 
 # %%
 chain = nx.DiGraph([("v1", "v2"), ("v2", "v3"), ("v1", "v4"), ("v4", "v3"), ("v3", "v5")])

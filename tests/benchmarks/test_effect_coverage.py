@@ -32,7 +32,7 @@ def true_dag(rng: np.random.Generator) -> nx.DiGraph:
     """Return a random DAG. A random order favours DAGs with many orders, which is undone by rejection."""
     while True:
         dag = gpn.simulate.random_dag(N, edges_per_node=EDGES_PER_NODE, random_seed=rng)
-        if rng.random() < 1 / graphs.count_linear_extensions(graphs.as_adjacency(dag)):
+        if rng.random() < 1 / graphs.count_linear_extensions(graphs.as_adjacency(dag, list(dag))):
             return dag
 
 
