@@ -1,19 +1,28 @@
 """How often 90% intervals of effects hold the truth: 200 linear and 60 curved networks of six variables.
 
-True DAGs are uniform among those with as many edges, so that no direction within an equivalence class is favoured. With
-``EFFECT_COVERAGE=folder`` every network's table is kept there, and one that is there isn't run again. Run with
+True DAGs are uniform, as the prior has them. Linear networks come in three kinds, of which the posterior knows nothing:
+
+- parameters from the prior of BGe itself, for which intervals must hold the truth as often as they say;
+- weights uniform in ±(0.5, 2), each variable scaled to variance 1 as it is made;
+- such weights with noise of variance 1, so that variances grow along the arrows. A score that doesn't look at scales
+  can't use this: within an equivalence class, the true DAG is then the one with extreme effects.
+
+With ``EFFECT_COVERAGE=folder`` every network's table is kept there, and one that is there isn't run again. Run with
 ``pytest -m slow -n 0 -s tests/benchmarks/test_effect_coverage.py``; the linear part takes a few minutes on one core,
 the curved part about half an hour.
 """
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import wishart
 
 import gpn_bayes as gpn
 from gpn_bayes import graphs
@@ -21,7 +30,7 @@ from tests.benchmarks.paper import draw, show
 
 pytestmark = pytest.mark.slow
 
-N, EDGES_PER_NODE, LEVEL = 6, 1.5, 0.9
+N, LEVEL = 6, 0.9
 LINEAR, LINEAR_ROWS = 200, 200
 CURVED, CURVED_ROWS, TRUTH_ROWS = 60, 300, 40_000
 # The values of the cause between which `effects` takes the slopes of a curve.
@@ -29,9 +38,9 @@ POINTS = 9
 
 
 def true_dag(rng: np.random.Generator) -> nx.DiGraph:
-    """Return a random DAG. A random order favours DAGs with many orders, which is undone by rejection."""
+    """Return a uniform DAG: a random order favours DAGs with many orders, which is undone by rejection."""
     while True:
-        dag = gpn.simulate.random_dag(N, edges_per_node=EDGES_PER_NODE, random_seed=rng)
+        dag = gpn.simulate.random_dag(N, p=0.5, random_seed=rng)
         if rng.random() < 1 / graphs.count_linear_extensions(graphs.as_adjacency(dag, list(dag))):
             return dag
 
@@ -47,12 +56,44 @@ def judged(post: gpn.GraphPosterior, dag: nx.DiGraph, truth: pd.DataFrame, seed:
     return found.reset_index()
 
 
-def linear_network(seed: int) -> pd.DataFrame:
+type Equations = Callable[[np.ndarray, np.ndarray, np.random.Generator], tuple[np.ndarray, float]]
+
+
+def from_prior(parents: np.ndarray, covariance: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, float]:
+    """Return weights and the noise's standard deviation by BGe's prior: those of a node in a Wishart precision."""
+    # By default it has N + 2 degrees of freedom, and the parametric matrix is half of the identity.
+    whole = np.linalg.inv(wishart(N + 2, 2 * np.eye(N), seed=rng).rvs())
+    own, last = np.arange(len(parents)), len(parents)
+    weights = np.linalg.solve(whole[np.ix_(own, own)], whole[own, last]) if len(own) else np.empty(0)
+    return weights, float(np.sqrt(whole[last, last] - whole[last, own] @ weights))
+
+
+def scaled(parents: np.ndarray, covariance: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, float]:
+    """Return weights and the noise's standard deviation such that the variable has variance 1."""
+    weights, noise = unit_noise(parents, covariance, rng)
+    spread = np.sqrt(weights @ covariance[np.ix_(parents, parents)] @ weights + noise**2)
+    return weights / spread, noise / float(spread)
+
+
+def unit_noise(parents: np.ndarray, covariance: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, float]:
+    """Return weights, noise having variance 1."""
+    return rng.uniform(0.5, 2, len(parents)) * rng.choice([-1, 1], len(parents)), 1.0
+
+
+def linear_network(equations: Equations, score: Any, seed: int) -> pd.DataFrame:
     rng = np.random.default_rng([seed, 1])
     dag = true_dag(rng)
-    data = gpn.simulate.linear(dag, LINEAR_ROWS, random_seed=rng)
-    totals = np.linalg.inv(np.eye(N) - np.array(data.attrs["weights"]))
-    post, _ = draw(data, "bge")
+    matrix = graphs.as_adjacency(dag, list(dag))
+    weights, covariance, values = np.zeros((N, N)), np.zeros((N, N)), np.zeros((LINEAR_ROWS, N))
+    for node in graphs.topological_order(matrix):
+        parents = np.flatnonzero(matrix[:, node])
+        weights[parents, node], sd = equations(parents, covariance, rng)
+        values[:, node] = values @ weights[:, node] + sd * rng.standard_normal(LINEAR_ROWS)
+        covariance[node] = covariance[:, node] = covariance @ weights[:, node]
+        covariance[node, node] = weights[:, node] @ covariance[:, node] + sd**2
+    data = pd.DataFrame(values, columns=list(dag))
+    post, _ = draw(data, score)
+    totals = np.linalg.inv(np.eye(N) - weights)
     return judged(post, dag, pd.DataFrame(totals, data.columns, data.columns), seed)
 
 
@@ -112,7 +153,10 @@ def summary(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(("kind", "networks", "run"), [
-    ("linear", LINEAR, linear_network), ("curved", CURVED, curved_network),
+    ("linear_prior", LINEAR, partial(linear_network, from_prior, gpn.scores.BGe(standardise=False))),
+    ("linear_scaled", LINEAR, partial(linear_network, scaled, "bge")),
+    ("linear_unit_noise", LINEAR, partial(linear_network, unit_noise, "bge")),
+    ("curved", CURVED, curved_network),
 ])  # fmt: skip
 def test_intervals_hold_the_truth(kind: str, networks: int, run: Callable[[int], pd.DataFrame]) -> None:
     pairs = tables_of(kind, networks, run)
