@@ -103,12 +103,12 @@ def _computed(post: DrawnPosterior, quantity: str, pairs: list[tuple[int, int]])
         if quantity == "slope":
             sized.append((abs(effect.mean) * spread[i] / spread[j], pair | _slope(effect)))
         elif quantity == "curve":
-            sized.append((float(np.ptp(effect.mean)) / spread[j], pair | _curve(effect)))
+            sized.append((float(np.ptp(effect.mean.to_numpy())) / spread[j], pair | _curve(effect)))
         elif cells + effect.mean.size <= _MOST_CELLS:
             cells += effect.mean.size
             for node, name in ((i, "cause"), (j, "outcome")):
                 levels[str(node)] = [str(level) for level in effect.mean[name].to_numpy().tolist()]
-            sized.append((float(np.ptp(effect.mean, axis=0).max()), pair | _table(effect)))
+            sized.append((float(np.ptp(effect.mean.to_numpy(), axis=0).max()), pair | _table(effect)))
     sized.sort(key=lambda own: -own[0])
     return {
         "missing": "" if sized else missing,
