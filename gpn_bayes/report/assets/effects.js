@@ -6,9 +6,9 @@ function pairOf(cause, outcome) {
   return effects.pairs.find((pair) => pair.cause === cause && pair.outcome === outcome);
 }
 
-// How to write numbers between which a span lies: with two digits of it, and none that say nothing.
+// How to write numbers that lie within a span: the last digit is worth a fortieth of it or less.
 function writer(span) {
-  const decimals = span > 0 ? 1 - Math.floor(Math.log10(span)) : 2;
+  const decimals = span > 0 ? 1 - Math.floor(Math.log10(span / 4)) : 2;
   if (decimals > 6) return (value) => (value === 0 ? "0" : value.toPrecision(2));
   const places = Math.max(0, decimals);
   const options = { minimumFractionDigits: places, maximumFractionDigits: places };
@@ -104,11 +104,11 @@ function effectChart(pair) {
   ]);
 }
 
-// A table whose first column names its rows; cells are texts or elements.
+// A table whose first column names its rows, with or without headings; cells are texts or elements.
 function numberTable(caption, headings, rows) {
   const table = make("table");
   table.append(make("caption", "", caption));
-  const head = table.createTHead().insertRow();
+  const head = headings.length ? table.createTHead().insertRow() : null;
   headings.forEach((heading, k) => {
     const own = make("th", k ? "number" : "");
     own.scope = "col";
@@ -134,7 +134,7 @@ function numberTable(caption, headings, rows) {
 
 function slopeNumbers(pair) {
   const write = writer(Math.max(pair.upper, pair.mean, 0) - Math.min(pair.lower, pair.mean, 0));
-  return numberTable(`Change of ${names[pair.outcome]} for each unit of ${names[pair.cause]}`, ["", "Value"], [
+  return numberTable(`Change of ${names[pair.outcome]} for each unit of ${names[pair.cause]}`, [], [
     ["Mean", write(pair.mean)],
     ["Standard deviation", write(pair.sd)],
     ["90% interval", between(write, pair.lower, pair.upper)],
