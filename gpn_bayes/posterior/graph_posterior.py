@@ -496,8 +496,8 @@ class GraphPosterior(GraphQueries, CausalQueries, DrawPictures):
         data : DataFrame, ndarray, path or Dataset, optional
             The table that the posterior is of; only the curves and effects of one that was saved without need it.
         curves : int, default 24
-            Of how many variables to draw fitted curves, under the Gaussian-process score, and of how many pairs to compute
-            effects that are curves or tables; 0 for none.
+            Of how many variables to draw fitted curves, under the Gaussian-process score, and of how many pairs to
+            compute effects that are curves or tables; 0 for none.
         overwrite : bool, default False
             Whether an existing file may be replaced.
 
