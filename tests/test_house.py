@@ -99,8 +99,8 @@ USES = {
     "candidates": "_util data graphs kernels mcmc scores",
     "posterior": "_util data graphs plots report scores",
     "plots": "_util graphs posterior.curves posterior.protocols posterior.score_setting",
-    "report": "_util data graphs plots posterior.curves posterior.diagnostics posterior.estimate posterior.protocols "
-    "posterior.score_noise posterior.score_setting",
+    "report": "_util data graphs plots posterior.curves posterior.diagnostics posterior.effects posterior.equations "
+    "posterior.estimate posterior.protocols posterior.score_noise posterior.score_setting",
     "sampling": "_util candidates data graphs kernels mcmc posterior scores",
     "estimators": "_util candidates data graphs kernels posterior scores",
     # Protocols don't know of connections, nor connections of protocols.

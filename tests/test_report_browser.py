@@ -274,6 +274,66 @@ def test_curves_are_drawn(browser, tmp_path):
     assert page.get_log("browser") == []
 
 
+def choose(page, selector: str, value: int) -> None:
+    page.execute_script(
+        "const s = arguments[0]; s.value = arguments[1]; s.dispatchEvent(new Event('change'));",
+        one(page, selector), str(value),
+    )  # fmt: skip
+
+
+def test_effects_can_be_chosen(page, demo):
+    post = gpn.load(demo / "posterior.nc")
+    erk, akt = post.names.index("erk"), post.names.index("akt")
+    choose(page, "#cause", erk)
+    choose(page, "#outcome", akt)
+    effect = post.effect("erk", "akt")
+    lower, upper = effect.interval(0.9)
+    assert one(page, "#effect p").text == (
+        f"If erk is raised by one unit, akt changes by {effect.mean:.2f} (90% between {lower:.2f} and {upper:.2f}). "
+        f"Probability of any effect: {effect.probability:.2f}."
+    )
+    assert len(page.find_elements("css selector", "#effect svg[role=img] .none")) == 1
+    assert f"no effect: probability {1 - effect.probability:.2f}" in one(page, "#effect").text
+    # Another cause keeps the outcome.
+    choose(page, "#cause", post.names.index("pka"))
+    assert one(page, "#outcome").get_attribute("value") == str(akt)
+    assert one(page, "#effect p").text.startswith("If pka is raised by one unit, akt changes by")
+
+
+def test_an_effect_that_is_a_curve_has_two_bands(browser, tmp_path):
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-3, 3, 60)
+    data = pd.DataFrame({"<i>x</i>": x, "y": np.sin(x) + 0.2 * rng.normal(size=60)})
+    post = gpn.sample(data, score="gp", draws=50, chains=2, random_seed=1, progressbar=False)
+    page = opened(browser, post.report(tmp_path / "report.html"))
+    assert one(page, "#effect figcaption").text == "y (upwards) if <i>x</i> is set"
+    assert len(page.find_elements("css selector", "#effect svg[role=img] .band")) == 2
+    assert len(texts(page, "#effect tbody tr")) == 5
+    assert page.get_log("browser") == []
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_an_effect_on_levels_is_a_table(browser, tmp_path, width):
+    rng = np.random.default_rng(2)
+    a = rng.integers(0, 2, 200)
+    levels = np.array(["<b>no</b>", "</script>"])
+    data = pd.DataFrame({"a": levels[a], "b": levels[(rng.random(200) < 0.2 + 0.6 * a).astype(int)]})
+    post = gpn.sample(data, score="bdeu", required=[("a", "b")], draws=50, chains=2, random_seed=1, progressbar=False)
+    page = opened(browser, post.report(tmp_path / "report.html"), width=width)
+    assert sorted(texts(page, "#effect thead th")[1:]) == sorted(levels)
+    assert len(texts(page, "#effect tbody td")) == 4
+    effect = post.effect("a", "b", draws=200)
+    assert f"{float(effect.mean[0, 0]):.2f}" in one(page, "#effect tbody td").text
+    assert page.execute_script("return document.documentElement.scrollWidth") <= width
+    assert page.get_log("browser") == []
+
+
+def test_why_there_are_no_effects_is_told(browser, tmp_path):
+    page = opened(browser, awkward_posterior().report(tmp_path / "report.html"))
+    assert one(page, "#effect").text.startswith("This report has no effects: effects need the score")
+    assert not one(page, "#effect-choice").is_displayed()
+
+
 def test_a_hundred_variables_are_usable(browser, tmp_path):
     rng = np.random.default_rng(4)
     edges = [(i, j, p) for i in range(100) for j in range(i + 1, 100) if (p := rng.beta(0.05, 2)) > 1e-3]

@@ -1,7 +1,7 @@
 """Effects of setting a variable, averaged over drawn DAGs and drawn parameters."""
 
 from collections.abc import Hashable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -74,13 +74,67 @@ def effect(
     if (to is None) != (versus is None):
         raise ValueError("a contrast needs both values, to= and versus=; received one of them")
     check_count("points", points, 2)
-    chosen, equations = _drawn(post, draws, random_seed)
-    question = _Question(post, i, j, to, versus, equations, chosen)
-    if equations.discrete:
-        return _table(question)
-    if equations.linear:
-        return _line(question)
-    return _curve(question, points, random_seed, progressbar)
+    return PairEffects(post, draws, random_seed).effect(i, j, to, versus, points, progressbar)
+
+
+class PairEffects:
+    """Effects of any number of pairs in the same networks, whose equations are drawn once for all of them.
+
+    Parameters
+    ----------
+    post : GraphPosterior
+        The posterior.
+    draws : int, optional
+        Over how many DAGs to average; all by default, and 500 for curves.
+    random_seed : int
+        Where the parameters come from.
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+    >>> post = gpn.sample(data, score="bge", draws=500, random_seed=1, progressbar=False)
+    >>> pairs = PairEffects(post, None, 0)
+    >>> pairs.quantity, pairs.effect(2, 3).mean == post.effect("erk", "akt").mean
+    ('slope', True)
+    """
+
+    def __init__(self, post: DrawnPosterior, draws: int | None, random_seed: int) -> None:
+        self._post = post
+        self._seed = random_seed
+        self._chosen, self._equations = _drawn(post, draws, random_seed)
+
+    def __len__(self) -> int:
+        """Return the number of DAGs that are averaged over."""
+        return len(self._equations)
+
+    @property
+    def quantity(self) -> str:
+        """What effects are: "slope", "curve" or "table"; see `Effect`."""
+        if self._equations.discrete:
+            return "table"
+        return "slope" if self._equations.linear else "curve"
+
+    @cached_property
+    def _totals(self) -> Floats:
+        return total_effects(self._equations)
+
+    def effect(
+        self,
+        cause: int,
+        outcome: int,
+        to: Any = None,
+        versus: Any = None,
+        points: int = 25,
+        progressbar: bool = False,
+    ) -> Effect:
+        """Return the effect of one variable on another, by their numbers; see `gpn_bayes.GraphPosterior.effect`."""
+        question = _Question(self._post, cause, outcome, to, versus, self._equations, self._chosen)
+        if self.quantity == "table":
+            return _table(question)
+        if self.quantity == "slope":
+            return _line(question, self._totals[:, cause, outcome])
+        return _curve(question, points, self._seed, progressbar)
 
 
 class _Question(NamedTuple):
@@ -148,8 +202,7 @@ def total_effects(equations: DrawnEquations) -> Floats:
     return totals
 
 
-def _line(question: _Question) -> Effect:
-    slopes = total_effects(question.equations)[:, question.cause, question.outcome]
+def _line(question: _Question, slopes: Floats) -> Effect:
     slope = question.answer("slope", slopes)
     if question.to is None:
         return slope

@@ -1,6 +1,8 @@
 """Equations of drawn DAGs: each DAG with a draw of its parameters, from which effects and predictions follow."""
 
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -48,6 +50,24 @@ def scorer_of(post: DrawnPosterior, purpose: str) -> Scorer:
     if post.scorer.data is None:
         raise ValueError(f"{purpose} need the data, and this posterior was saved without them; sample again")
     return post.scorer.scorer
+
+
+def given_data(post: DrawnPosterior, data: Dataset | SufficientStatistics | None) -> DrawnPosterior:
+    """Return a posterior that was saved without its data together with them; any other as it is.
+
+    Parameters
+    ----------
+    post : GraphPosterior
+        The posterior.
+    data : Dataset or SufficientStatistics, optional
+        What it was drawn from.
+    """
+    if data is None or post.data is not None or not isinstance(post.scorer, DagScorer):
+        return post
+    whole = copy(post)
+    whole.data = data
+    whole.scorer = replace(post.scorer, data=data)
+    return whole
 
 
 class DrawnEquations:

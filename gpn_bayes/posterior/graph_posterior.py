@@ -494,9 +494,10 @@ class GraphPosterior(GraphQueries, CausalQueries, DrawPictures):
         path : path
             Where to write, such as ``"report.html"``.
         data : DataFrame, ndarray, path or Dataset, optional
-            The table that the posterior is of; only the fitted curves of a posterior that was loaded need it.
+            The table that the posterior is of; only the curves and effects of one that was saved without need it.
         curves : int, default 24
-            Of how many variables to draw fitted curves, under the Gaussian-process score.
+            Of how many variables to draw fitted curves, under the Gaussian-process score, and of how many pairs to
+            compute effects that are curves or tables; 0 for none.
         overwrite : bool, default False
             Whether an existing file may be replaced.
 

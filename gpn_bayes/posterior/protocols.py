@@ -107,11 +107,18 @@ class DrawnEffect(Protocol):
     weights: np.ndarray
     probability: float
     units: str
+    mcse: Any
+    slope: Any
 
     @property
     @abstractmethod
     def mean(self) -> Any:
         """The posterior mean."""
+
+    @property
+    @abstractmethod
+    def sd(self) -> Any:
+        """The posterior standard deviation."""
 
     @property
     @abstractmethod

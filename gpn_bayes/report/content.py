@@ -12,9 +12,11 @@ from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.report import origin, trust, wording
 from gpn_bayes.report.drawing import drawing_of
 from gpn_bayes.report.functions import functions_of
+from gpn_bayes.report.rounding import PROBABILITY_DECIMALS, errors, numbers
+from gpn_bayes.report.what_if import effects_ahead
 
 # As in edges.csv, so that the table's download is the same file.
-_PROBABILITY_DECIMALS, _ESS_DECIMALS, _R_HAT_DECIMALS = 6, 1, 4
+_ESS_DECIMALS, _R_HAT_DECIMALS = 1, 4
 _LISTED_SETS = 4
 
 
@@ -26,9 +28,9 @@ def content_of(post: DrawnPosterior, data: Any = None, curves: int = 24, command
     post : GraphPosterior
         The draws.
     data : DataFrame, ndarray, path or Dataset, optional
-        The table that the posterior is of, for curves; by default the one it was drawn from.
+        The table that the posterior is of, for curves and effects; by default the one it was drawn from.
     curves : int, default 24
-        Of how many variables to compute curves.
+        Of how many variables to compute curves, and of how many pairs effects that are curves or tables.
     command : str, optional
         The command that drew the networks.
 
@@ -37,8 +39,8 @@ def content_of(post: DrawnPosterior, data: Any = None, curves: int = 24, command
     dict
         `names`; `edges` and `paths`, flat matrices with the parent's number times n plus the child's for a place;
         `joined`, the same of pairs either way, above the diagonal; `network`, where nodes and links are drawn; `sets`,
-        the most probable parent sets of each node; `curves`; and texts: `title`, `subtitle`, `answers`, `questions`,
-        `trust`, `origin`. What isn't known is None.
+        the most probable parent sets of each node; `curves`; `effects`; and texts: `title`, `subtitle`, `answers`,
+        `questions`, `trust`, `origin`. What isn't known is None.
 
     Examples
     --------
@@ -52,14 +54,16 @@ def content_of(post: DrawnPosterior, data: Any = None, curves: int = 24, command
         data = read_data(data)
         check_known(data, post.names, post.settings.get("data_fingerprint"))
     probabilities = post.edge_probabilities().to_numpy()
+    paths = post._moments(graphs.ancestors)
     return {
         "names": list(post.names),
         "edges": _edges(post),
-        "paths": _told(post._moments(graphs.ancestors)),
+        "paths": _told(paths),
         "joined": _joined(post),
         "network": drawing_of(post),
         "sets": _parent_sets(post),
         "curves": functions_of(post, data, curves),
+        "effects": effects_ahead(post, data, paths.value.reshape(probabilities.shape), curves),
         "title": wording.title(post),
         "subtitle": wording.subtitle(post, data),
         "answers": wording.answers(probabilities, post.names, post.settings) + _changes(post),
@@ -91,7 +95,7 @@ def _edges(post: DrawnPosterior) -> dict[str, Any]:
     codes = np.full(n * n, -1)
     codes[flat] = [statuses.index(status) for status in summary["status"]]
     return {
-        "probability": numbers(columns["probability"], _PROBABILITY_DECIMALS),
+        "probability": numbers(columns["probability"], PROBABILITY_DECIMALS),
         "mcse": errors(columns["mcse"]),
         "ess": numbers(columns["ess"], _ESS_DECIMALS),
         "r_hat": numbers(columns["r_hat"], _R_HAT_DECIMALS),
@@ -107,7 +111,7 @@ def _joined(post: DrawnPosterior) -> dict[str, Any]:
 
 def _told(found: Moments) -> dict[str, Any]:
     """Return probabilities with their errors, as JSON takes them."""
-    return {"probability": numbers(found.value, _PROBABILITY_DECIMALS), "mcse": errors(found.mcse)}
+    return {"probability": numbers(found.value, PROBABILITY_DECIMALS), "mcse": errors(found.mcse)}
 
 
 def _parent_sets(post: DrawnPosterior) -> list[list[Any]]:
@@ -138,29 +142,3 @@ def _members(mask: int, candidates: list[int]) -> list[int]:
 
 def _share(probability: float) -> float:
     return round(float(probability), 4)
-
-
-def numbers(values: Any, decimals: int) -> list[float | None]:
-    """Return numbers as JSON takes them: rounded, with None for those that aren't finite.
-
-    Examples
-    --------
-    >>> numbers([0.12345, float("nan")], 2)
-    [0.12, None]
-    """
-    return [
-        round(value, decimals) if np.isfinite(value) else None for value in np.asarray(values, float).ravel().tolist()
-    ]
-
-
-def errors(values: Any) -> list[float | None]:
-    """Return standard errors as JSON takes them; one that isn't 0 doesn't become it, since 0 stands for exact.
-
-    Examples
-    --------
-    >>> errors([0.0, 1e-9, 0.25])
-    [0.0, 1e-07, 0.25]
-    """
-    least = 10.0 ** -(_PROBABILITY_DECIMALS + 1)
-    rounded = numbers(values, _PROBABILITY_DECIMALS)
-    return [least if own == 0 and value > 0 else own for own, value in zip(rounded, np.ravel(values), strict=True)]

@@ -10,7 +10,7 @@ _ASSETS = files("gpn_bayes.report") / "assets"
 # In the order they are run; each defines functions, and the last one starts them.
 _SCRIPTS = (
     "numbers.js", "theme.js", "charts.js", "questions.js", "table.js", "network.js", "list.js", "variable.js",
-    "start.js",
+    "effects.js", "start.js",
 )  # fmt: skip
 _LIGHTS = {True: "good", False: "poor", None: "none"}
 

@@ -21,8 +21,9 @@ def write_report(
 ) -> Path:
     """Write the report of a posterior: one HTML file that works offline.
 
-    It tells the answers in words, and holds the network, a table of all edges, a box for questions, whether sampling
-    has converged, what the answers assume, what deserves a look in the data, and what reproduces it all.
+    It tells the answers in words, and holds the network, the effects of the most probable pairs, a table of all edges,
+    a box for questions, whether sampling has converged, what the answers assume, what deserves a look in
+    the data, and what reproduces it all.
 
     Parameters
     ----------
@@ -31,11 +32,13 @@ def write_report(
     path : path
         Where to write, such as ``"report.html"``.
     data : DataFrame, ndarray, path or Dataset, optional
-        The table that the posterior is of. Only the fitted curves need it, and only for a posterior that was loaded
-        from a file.
+        The table that the posterior is of. Only fitted curves and effects need it, and only for a posterior that was
+        saved without.
     curves : int, default 24
         Of how many variables to draw the fitted curves, those with the most probable parents first. It takes the
-        Gaussian-process score, and a second or so for every few variables.
+        Gaussian-process score, and a second or so for every few variables. Also of how many pairs to compute the
+        effects under that score and those of categories, which takes about ten seconds; 0 for no curves and no such
+        effects. Effects of linear scores are always there.
     overwrite : bool, default False
         Whether an existing file may be replaced.
     command : str, optional

@@ -57,12 +57,21 @@ function linePath(points) {
   return points.map(([x, y], k) => (k ? "L" : "M") + x.toFixed(1) + " " + y.toFixed(1)).join("");
 }
 
+// The area between two lines.
+function drawBand(lower, upper, className, svg) {
+  svgElement("path", { class: className, d: linePath(upper.concat([...lower].reverse())) + "Z" }, svg);
+}
+
+// Values from one end to the other, as many as a curve has.
+function evenly(ends, values) {
+  return values.map((_, k) => ends[0] + (k / (values.length - 1)) * (ends[1] - ends[0]));
+}
+
 // How a variable depends on one parent: mean, band and rows.
 function curveChart(curve, childName) {
   const parentName = names[curve.parent];
   const rows = report.curves.rows[curve.parent];
-  const last = curve.mean.length - 1;
-  const at = curve.mean.map((_, k) => curve.x[0] + (k / last) * (curve.x[1] - curve.x[0]));
+  const at = evenly(curve.x, curve.mean);
   const ys = extent(curve.lower.concat(curve.upper, curve.dots));
   const label = `${childName} as a function of ${parentName}`;
   const { svg, x, y } = frame(label, 340, 190, extent(curve.x), ys);
@@ -70,8 +79,7 @@ function curveChart(curve, childName) {
     svgElement("circle", { class: "dot", cx: x(rows[k]).toFixed(1), cy: y(value).toFixed(1), r: 1.6 }, svg);
   });
   const side = (values) => at.map((value, k) => [x(value), y(values[k])]);
-  const band = side(curve.upper).concat(side(curve.lower).reverse());
-  svgElement("path", { class: "band", d: linePath(band) + "Z" }, svg);
+  drawBand(side(curve.lower), side(curve.upper), "band", svg);
   svgElement("path", { class: "mean", d: linePath(side(curve.mean)) }, svg);
   const figure = make("figure", "figure");
   figure.append(make("figcaption", "", `${childName} (upwards) against ${parentName}`), svg);

@@ -1,0 +1,151 @@
+"""The effects that a report shows: what happens to one variable if another is set, computed ahead of time."""
+
+from typing import Any
+
+import numpy as np
+
+from gpn_bayes._util.blas_threads import one_blas_thread
+from gpn_bayes._util.types import Floats
+from gpn_bayes.posterior.effects import PairEffects
+from gpn_bayes.posterior.equations import given_data, spread_of
+from gpn_bayes.posterior.protocols import DrawnEffect, DrawnPosterior
+from gpn_bayes.report.rounding import decimals_of, numbers
+
+# Pairs from this probability of a directed path on are worth an effect.
+EFFECTS_FROM = 0.01
+# Linear effects take no time, but a few hundred bytes each; curves and tables take time, and so have fewer networks.
+_MOST_SLOPES, _CURVE_DRAWS, _TABLE_DRAWS = 400, 120, 200
+# Matrices of n variables are inverted for slopes, at a cost of n³ each: so much in all, but so many matrices at least.
+_INVERSION_COST, _FEWEST_DRAWS = 2_000_000_000, 100
+# Odd, so that every third of them, which is listed, includes both ends.
+_POINTS, _BINS = 13, 32
+# Cells of all tables together: some 20 bytes each.
+_MOST_CELLS = 6_000
+_DECIMALS = 4
+
+
+def effects_ahead(post: DrawnPosterior, data: Any, paths: Floats, most: int) -> dict[str, Any]:
+    """Return the effects of the pairs with the most probable directed paths, or why there are none.
+
+    Parameters
+    ----------
+    post : GraphPosterior
+        The draws.
+    data : Dataset, optional
+        The table, for a posterior that was saved without.
+    paths : ndarray of shape (n, n)
+        The probability of a directed path from each variable (row) to each (column).
+    most : int
+        Of how many pairs, where effects are curves or tables.
+
+    Returns
+    -------
+    dict
+        `missing`, why there are none, or an empty text; `quantity`, what effects are ("slope", "curve" or "table");
+        `networks` and `all`, how many networks were averaged over, of how many; `left`, how many pairs were left out;
+        `levels`, of tables, those of each variable (its number as text); and `pairs`, the largest effect first. A pair
+        has `cause`, `outcome` and `probability` (of any effect). A slope has `mean`, `sd`, `mcse`, `lower`, `upper`,
+        and the histogram of what isn't zero: `ends` and `shares` of the probability. A curve has `x` (first and last
+        value of the cause), `mean`, `lower`, `upper`, `lowest` and `highest` (of single outcomes), each at evenly
+        spaced values between, and `slope`, its mean and interval. A table has `mean`, `lower` and `upper`, flat, the
+        levels of the cause one after another.
+    """
+    content: dict[str, Any] = {
+        "missing": "", "quantity": "", "networks": 0, "all": post.log_score.size, "left": 0, "levels": {}, "pairs": [],
+    }  # fmt: skip
+    post = given_data(post, data)
+    try:
+        quantity = PairEffects(post, 1, 0).quantity
+    except ValueError as error:
+        return content | {"missing": f"This report has no effects: {error}."}
+    ranked = _ranked(post, paths)
+    if not ranked:
+        return content | {"missing": f"No directed path has a probability of {EFFECTS_FROM:g} or more."}
+    if quantity != "slope" and most == 0:
+        return content | {"missing": "Effects were left out of this report; post.effect computes them."}
+    with one_blas_thread:
+        content |= _computed(post, quantity, ranked[: _MOST_SLOPES if quantity == "slope" else most])
+    return content | {"left": len(ranked) - len(content["pairs"])}
+
+
+def _ranked(post: DrawnPosterior, paths: Floats) -> list[tuple[int, int]]:
+    """Return the pairs worth an effect, by falling probability of a path, then of an edge."""
+    n = len(post.names)
+    edges = post.edge_probabilities().to_numpy().ravel()
+    flat = np.where(np.eye(n, dtype=bool), 0.0, paths).ravel()
+    order = np.lexsort((-edges, -flat))
+    i, j = np.divmod(order[flat[order] >= EFFECTS_FROM], n)
+    return list(zip(i.tolist(), j.tolist(), strict=True))
+
+
+def _draws(post: DrawnPosterior, quantity: str) -> int | None:
+    """Return over how many networks to average; None for all."""
+    if quantity == "slope":
+        affordable = max(_FEWEST_DRAWS, _INVERSION_COST // len(post.names) ** 3)
+        return None if affordable >= post.log_score.size else affordable
+    return _CURVE_DRAWS if quantity == "curve" else _TABLE_DRAWS
+
+
+def _computed(post: DrawnPosterior, quantity: str, pairs: list[tuple[int, int]]) -> dict[str, Any]:
+    """Return the effects of some pairs; those that can't be computed are left out."""
+    source = PairEffects(post, _draws(post, quantity), 0)
+    spread = spread_of(post.data)
+    levels: dict[str, list[str]] = {}
+    sized: list[tuple[float, dict[str, Any]]] = []
+    missing, cells = "", 0
+    for i, j in pairs:
+        try:
+            effect = source.effect(i, j, points=_POINTS)
+        except ValueError as error:
+            missing = f"This report has no effects: {error}."
+            continue
+        pair = {"cause": i, "outcome": j, "probability": round(effect.probability, _DECIMALS)}
+        if quantity == "slope":
+            sized.append((abs(effect.mean) * spread[i] / spread[j], pair | _slope(effect)))
+        elif quantity == "curve":
+            sized.append((float(np.ptp(effect.mean.to_numpy())) / spread[j], pair | _curve(effect)))
+        elif cells + effect.mean.size <= _MOST_CELLS:
+            cells += effect.mean.size
+            for node, name in ((i, "cause"), (j, "outcome")):
+                levels[str(node)] = [str(level) for level in effect.mean[name].to_numpy().tolist()]
+            sized.append((float(np.ptp(effect.mean.to_numpy(), axis=0).max()), pair | _table(effect)))
+    sized.sort(key=lambda own: -own[0])
+    return {
+        "missing": "" if sized else missing,
+        "quantity": quantity,
+        "networks": len(source),
+        "levels": levels,
+        "pairs": [pair for _, pair in sized],
+    }
+
+
+def _slope(effect: DrawnEffect) -> dict[str, Any]:
+    lower, upper = effect.interval(0.9)
+    values, weights = effect.draws.to_numpy().ravel(), effect.weights.ravel() / effect.weights.sum()
+    some = values != 0
+    shares, edges = np.histogram(values[some], bins=_BINS, weights=weights[some])
+    decimals = decimals_of(0.0, edges)
+    described = numbers([effect.mean, effect.sd, effect.mcse, lower, upper], decimals)
+    return {
+        **dict(zip(("mean", "sd", "mcse", "lower", "upper"), described, strict=True)),
+        "ends": numbers(edges[[0, -1]], decimals),
+        "shares": numbers(shares, _DECIMALS),
+    }
+
+
+def _curve(effect: DrawnEffect) -> dict[str, Any]:
+    bands = (*effect.interval(0.9), *effect.outcome_interval(0.9))
+    at = effect.mean["cause"].to_numpy()[[0, -1]]
+    slope = [effect.slope.mean, *effect.slope.interval(0.9)]
+    decimals = decimals_of(*bands)
+    named = zip(("mean", "lower", "upper", "lowest", "highest"), (effect.mean, *bands), strict=True)
+    return {
+        "x": numbers(at, decimals_of(at)),
+        **{name: numbers(values, decimals) for name, values in named},
+        "slope": numbers(slope, decimals_of(0.0, slope)),
+    }
+
+
+def _table(effect: DrawnEffect) -> dict[str, Any]:
+    named = zip(("mean", "lower", "upper"), (effect.mean, *effect.interval(0.9)), strict=True)
+    return {name: numbers(values, _DECIMALS) for name, values in named}
