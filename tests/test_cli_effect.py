@@ -51,6 +51,7 @@ def test_json_holds_what_is_shown(results, capsys):
     effect = post.effect("a", "c")
     assert found["rows"][0]["mean"] == pytest.approx(effect.mean)
     assert found["probability"] == pytest.approx(effect.probability)
+    assert found["rows_given_path"][0]["mean"] == pytest.approx(effect.given_path.mean)
     curve = json.loads(call(capsys, "effect", results["curves"][0], "x -> y", "--json", "--quiet")[1])
     assert len(curve["rows"]) == 9
     assert set(curve["slope"]) == {"mean", "sd", "lower", "upper", "mcse"}

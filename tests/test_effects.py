@@ -137,8 +137,17 @@ def test_an_effect_says_what_its_draws_say():
     path = post.path_probability("a", "c")
     assert effect.probability == pytest.approx((draws != 0).mean())
     assert abs(effect.probability - path.value) < 4 * np.sqrt(0.25 / draws.size)
+    given = effect.given_path
+    assert given.probability == 1.0
+    assert given.mean == pytest.approx(effect.mean / effect.probability)
+    assert given.interval(0.8) == pytest.approx(tuple(np.quantile(draws[draws != 0], [0.1, 0.9])), abs=0.003)
+    assert given.given_path is given
+    row = post.effects(probability=0.8).set_index(["cause", "outcome"]).loc["a", "c"]
+    assert row["mean_given_path"] == pytest.approx(given.mean)
+    assert (row["lower_given_path"], row["upper_given_path"]) == pytest.approx(given.interval(0.8))
     contrast = post.effect("a", "c", to=12.0, versus=9.0)
     np.testing.assert_allclose(contrast.draws, 3 * draws)
+    assert contrast.given_path.slope.mean == pytest.approx(given.mean)
     assert contrast.slope.mean == effect.mean
     assert "from 9 to 12" in str(contrast)
     assert str(effect).startswith("effect of a on c, for each unit of a: ")
@@ -311,6 +320,11 @@ def test_a_curve_is_found_in_the_units_of_the_table():
     truth = 10 * np.sin(1.5 * (grid - 5) / 2)
     assert effect.quantity == "curve"
     assert effect.probability == 1.0
+    assert effect.given_path is effect
+    none = post.effect("y", "x", points=3, progressbar=False)
+    assert (none.probability, none.given_path) == (0.0, None)
+    backwards = post.effects(draws=40, progressbar=False).set_index(["cause", "outcome"]).loc["y", "x"]
+    assert backwards[["mean_given_path", "lower_given_path", "upper_given_path"]].isna().all()
     assert (np.abs(effect.mean - truth) < 4 * effect.sd + 0.3).all()
     lower, upper = effect.interval(0.9)
     inside = ((lower < truth) & (truth < upper)).mean()

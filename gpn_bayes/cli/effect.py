@@ -61,7 +61,8 @@ def _record(effect: "Effect") -> dict[str, Any]:
     """Return an effect for JSON, which has no NaN."""
     shared = {"cause": effect.cause, "outcome": effect.outcome, "quantity": effect.quantity}
     slope = {} if effect.slope is None else {"slope": _rows(effect.slope)[0]}
-    return shared | {"probability": effect.probability, "rows": _rows(effect)} | slope
+    given = {} if effect.given_path is None else {"rows_given_path": _rows(effect.given_path)}
+    return shared | {"probability": effect.probability, "rows": _rows(effect)} | given | slope
 
 
 def _rows(effect: "Effect") -> list[dict[str, Any]]:

@@ -101,8 +101,9 @@ class CausalQueries(DrawnPosterior):
         -------
         DataFrame
             Columns `cause`, `outcome`, `mean`, `sd`, `lower`, `upper`, `probability` (of an effect of the mean's sign),
-            `path_probability` (of any effect) and `mcse` (of the mean), in units of the table; and `standardised`, the
-            mean in standard deviations of both.
+            `path_probability` (of any effect), `mcse` (of the mean), and `mean_given_path`, `lower_given_path` and
+            `upper_given_path`, the same without the point mass at zero, in units of the table; and `standardised`,
+            the mean in standard deviations of both.
 
         Examples
         --------

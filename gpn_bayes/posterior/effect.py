@@ -43,6 +43,8 @@ class Effect(EffectPicture):
         Of a curve: single outcomes, noise included.
     slope : Effect, optional
         Of a curve: its slope, averaged over the rows of the cause; of a linear contrast, that for each unit.
+    given_path : Effect, optional
+        The effect in the DAGs that have a directed path, without the point mass at zero; None where none of them has.
 
     Examples
     --------
@@ -52,7 +54,7 @@ class Effect(EffectPicture):
     >>> effect = post.effect("erk", "akt")
     >>> print(effect)
     effect of erk on akt, for each unit of erk: 0.352 ± 0.008, 90% between 0.000 and 0.718; any effect with
-    probability 0.50
+    probability 0.50, and then 90% between 0.671 and 0.724
     >>> effect.draws.dims, effect.what
     (('chain', 'draw'), 'effect of erk on akt, for each unit of erk')
     >>> print(f"{effect.mean:.2f} {effect.sd:.2f}")
@@ -68,6 +70,7 @@ class Effect(EffectPicture):
     mcse: Any
     outcomes: "xr.DataArray | None" = None
     slope: "Effect | None" = None
+    given_path: "Effect | None" = None
     units: str = field(default="")
 
     @property
@@ -178,6 +181,9 @@ class Effect(EffectPicture):
     def __str__(self) -> str:
         """Say in one line what the effect is."""
         any_effect = f"any effect with probability {self.probability:.2f}"
+        if self.draws.ndim == 2 and self.given_path is not None and self.probability < 1:
+            lower, upper = self.given_path.interval(0.9)
+            any_effect += f", and then 90% between {lower:.3f} and {upper:.3f}"
         if self.draws.ndim > 2:
             shown = "" if self.slope is None else f"; average slope {self.slope._number()}"
             return f"{self.what}: a {self.quantity}{shown}; {any_effect}"
@@ -207,7 +213,7 @@ def weighted_quantile(values: Floats, weights: Floats, q: float) -> Floats:
     ----------
     values : ndarray of shape (draws, …)
         The draws.
-    weights : ndarray of shape (draws,)
+    weights : ndarray of shape (draws,) or of the shape of `values`
         Their weights, any scale.
     q : float
         Between 0 and 1.
@@ -219,7 +225,8 @@ def weighted_quantile(values: Floats, weights: Floats, q: float) -> Floats:
     """
     order = np.argsort(values, axis=0, kind="stable")
     ranked = np.take_along_axis(values, order, axis=0)
-    held = np.cumsum(weights[order], axis=0)
-    place = (held < q * weights.sum()).sum(axis=0)
+    own = weights[order] if weights.ndim == 1 else np.take_along_axis(weights, order, axis=0)
+    held = np.cumsum(own, axis=0)
+    place = (held < q * held[-1]).sum(axis=0)
     found: Floats = np.take_along_axis(ranked, np.minimum(place, len(values) - 1)[None], axis=0)[0]
     return found

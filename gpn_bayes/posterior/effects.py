@@ -148,20 +148,43 @@ class _Question(NamedTuple):
     equations: DrawnEquations
     chosen: Chosen
 
-    def answer(self, quantity: str, values: Floats, over: dict[str, Any] | None = None, **more: Any) -> Effect:
+    def answer(
+        self,
+        quantity: str,
+        values: Floats,
+        over: dict[str, Any] | None = None,
+        slope: Effect | None = None,
+        **more: Any,
+    ) -> Effect:
         """Return the effect that draws of it, of shape (draw, …), are."""
-        names = self.post.names
-        path = self.equations.ancestors[:, self.cause, self.outcome]
-        array = _named(values, self.chosen, over or {})
-        mcse = self.post._drawn_moments(values.reshape(len(values), -1), *self.chosen).mcse
+        whole = self._weighed(quantity, values, over or {}, self.chosen.weights, slope=slope, **more)
+        path = self._paths.reshape(self.chosen.shape)
+        if path.all():
+            whole.given_path = whole
+        elif whole.probability > 0:
+            weights = self.chosen.weights * path
+            own = None if slope is None else slope.given_path
+            whole.given_path = self._weighed(quantity, values, over or {}, weights / weights.mean(), slope=own, **more)
+            whole.given_path.given_path = whole.given_path
+        return whole
+
+    @property
+    def _paths(self) -> Bools:
+        """Which DAGs have a directed path from the cause to the outcome."""
+        return self.equations.ancestors[:, self.cause, self.outcome]
+
+    def _weighed(self, quantity: str, values: Floats, over: dict[str, Any], weights: Floats, **more: Any) -> Effect:
+        """Return the effect that draws of it are, with some weights."""
+        array = _named(values, self.chosen, over)
+        mcse = self.post._drawn_moments(values.reshape(len(values), -1), self.chosen.places, weights).mcse
         shaped = array.isel(chain=0, draw=0, drop=True).copy(data=mcse.reshape(values.shape[1:]))
         return Effect(
-            cause=names[self.cause],
-            outcome=names[self.outcome],
+            cause=self.post.names[self.cause],
+            outcome=self.post.names[self.outcome],
             quantity=quantity,
             draws=array,
-            weights=self.chosen.weights,
-            probability=float(np.average(path, weights=self.chosen.weights.ravel())),
+            weights=weights,
+            probability=float(np.average(self._paths, weights=weights.ravel())),
             mcse=Effect._plain(shaped),
             **more,
         )
@@ -382,6 +405,12 @@ def _described(post: DrawnPosterior, chosen: Chosen, values: Floats, paths: Bool
     tail = 0.5 * (1 - probability)
     moments = post._drawn_moments(values, *chosen)
     sign = np.where(moments.value < 0, -1.0, 1.0)
+    path_weights = weights[:, None] * paths
+    some = path_weights.sum(axis=0)
+    given_path = np.divide((path_weights * values).sum(axis=0), some, out=np.full(len(some), np.nan), where=some > 0)
+    lower, upper = (
+        np.where(some > 0, weighted_quantile(values, path_weights, end), np.nan) for end in (tail, 1 - tail)
+    )
     return pd.DataFrame(
         {
             "mean": moments.value,
@@ -391,6 +420,9 @@ def _described(post: DrawnPosterior, chosen: Chosen, values: Floats, paths: Bool
             "probability": share @ (values * sign > 0),
             "path_probability": share @ paths,
             "mcse": moments.mcse,
+            "mean_given_path": given_path,
+            "lower_given_path": lower,
+            "upper_given_path": upper,
         }
     )
 
