@@ -109,6 +109,7 @@ class DrawnEffect(Protocol):
     units: str
     mcse: Any
     slope: Any
+    given_path: Any
 
     @property
     @abstractmethod

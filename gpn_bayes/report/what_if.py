@@ -45,7 +45,8 @@ def effects_ahead(post: DrawnPosterior, data: Any, paths: Floats, most: int) -> 
         `networks` and `all`, how many networks were averaged over, of how many; `left`, how many pairs were left out;
         `levels`, of tables, those of each variable (its number as text); and `pairs`, the largest effect first. A pair
         has `cause`, `outcome` and `probability` (of any effect). A slope has `mean`, `sd`, `mcse`, `lower`, `upper`,
-        and the histogram of what isn't zero: `ends` and `shares` of the probability. A curve has `x` (first and last
+        `given` (the interval given a path), and the histogram of what isn't zero: `ends` and `shares` of the
+        probability. A curve has `x` (first and last
         value of the cause), `mean`, `lower`, `upper`, `lowest` and `highest` (of single outcomes), each at evenly
         spaced values between, and `slope`, its mean and interval. A table has `mean`, `lower` and `upper`, flat, the
         levels of the cause one after another.
@@ -126,7 +127,9 @@ def _slope(effect: DrawnEffect) -> dict[str, Any]:
     shares, edges = np.histogram(values[some], bins=_BINS, weights=weights[some])
     decimals = decimals_of(0.0, edges)
     described = numbers([effect.mean, effect.sd, effect.mcse, lower, upper], decimals)
+    given = None if effect.given_path is None else numbers(effect.given_path.interval(0.9), decimals)
     return {
+        "given": given,
         **dict(zip(("mean", "sd", "mcse", "lower", "upper"), described, strict=True)),
         "ends": numbers(edges[[0, -1]], decimals),
         "shares": numbers(shares, _DECIMALS),

@@ -139,6 +139,7 @@ function slopeNumbers(pair) {
     ["Standard deviation", write(pair.sd)],
     ["90% interval", between(write, pair.lower, pair.upper)],
     ["Probability of any effect", pair.probability.toFixed(2)],
+    ["90% interval, given an effect", pair.given === null ? "–" : between(write, ...pair.given)],
     ["Monte Carlo error of the mean", pair.mcse === null ? "–" : pair.mcse.toPrecision(1)],
   ]);
 }
