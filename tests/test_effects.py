@@ -300,7 +300,7 @@ def test_drawn_functions_have_the_moments_of_the_process():
     assert isinstance(equation, CurveEquation)
     thetas, sigma = np.array([0.8, 2.0]), 0.3
     draws = 4000
-    values, intercept = equation._functions(thetas, sigma**2, np.arange(draws), np.random.default_rng(2))
+    values, intercept = equation._functions(np.log([sigma, *thetas]), draws, np.random.default_rng(2))
     inside = [slice(120, 281, 40)] * 2
     points = [grid[part] for grid, part in zip(equation.grids, inside, strict=True)]
     parts = components(scorer, 2, (0, 1), np.log([sigma, *thetas]), points, centred=False)

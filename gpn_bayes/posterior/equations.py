@@ -113,7 +113,7 @@ class DrawnEquations:
         self._counts = np.bincount(self._group_of.ravel(), minlength=len(self._groups))
         self._ranks = _ranks(self._group_of)
         self._drawn: dict[int, Any] = {}
-        self.centre, self.scale = _units(self._scorer, post.data)
+        self.centre, self.scale = units_of(self._scorer, post.data)
 
     def __len__(self) -> int:
         """Return the number of DAGs."""
@@ -265,8 +265,16 @@ def _ranks(groups: Ints) -> Ints:
     return ranks
 
 
-def _units(scorer: Scorer, data: Any) -> tuple[Floats, Floats]:
-    """Return the zero and the unit of every variable, as the score has them."""
+def units_of(scorer: Scorer, data: Any) -> tuple[Floats, Floats]:
+    """Return the zero and the unit of every variable, as the score has them.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        The score, bound to the data.
+    data : Dataset or SufficientStatistics
+        The data.
+    """
     n = len(scorer.names)
     if scorer.discrete or not getattr(scorer.score, "standardise", True):
         return np.zeros(n), np.ones(n)

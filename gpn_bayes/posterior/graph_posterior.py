@@ -19,6 +19,7 @@ from gpn_bayes.posterior.diagnostics import Diagnostics, diagnose, edge_r_hats, 
 from gpn_bayes.posterior.estimate import Estimate, Moments, ess_of, exact_moments, weighted_moments
 from gpn_bayes.posterior.exact import ExactAnswers
 from gpn_bayes.posterior.pictures import DrawPictures
+from gpn_bayes.posterior.predictions import Predictions
 from gpn_bayes.posterior.queries import GraphQueries
 from gpn_bayes.posterior.score_noise import ScoreNoise
 from gpn_bayes.posterior.score_setting import score_text
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class GraphPosterior(GraphQueries, CausalQueries, DrawPictures):
+class GraphPosterior(GraphQueries, CausalQueries, Predictions, DrawPictures):
     """Draws of DAGs from a posterior, and everything one can ask of them.
 
     Made by `gpn_bayes.sample` and `gpn_bayes.load`.

@@ -7,8 +7,34 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp
 
 from gpn_bayes._util.types import Floats, Ints
+
+
+def log_normal(error: Floats, variance: Floats | float) -> Floats:
+    """Return the log density of a normal distribution about zero.
+
+    Examples
+    --------
+    >>> float(log_normal(np.array(0.0), 1.0).round(3))
+    -0.919
+    """
+    density: Floats = -0.5 * (np.log(2 * np.pi * variance) + error**2 / variance)
+    return density
+
+
+def log_mean(log_values: Floats, log_weights: Floats | None = None) -> Floats:
+    """Return the log of a mean over the first axis, weighted where weights are given, of any scale.
+
+    Examples
+    --------
+    >>> float(np.exp(log_mean(np.log([1.0, 3.0]))).round(6))
+    2.0
+    """
+    weights = np.zeros_like(log_values) if log_weights is None else np.broadcast_to(log_weights, log_values.shape)
+    found: Floats = logsumexp(log_values + weights, axis=0) - logsumexp(weights, axis=0)
+    return found
 
 
 class DrawnEquation(ABC):
@@ -41,6 +67,18 @@ class Equation(ABC):
     @abstractmethod
     def draw(self, count: int, rng: np.random.Generator) -> DrawnEquation:
         """Draw the parameters this many times."""
+
+    @abstractmethod
+    def log_predictive(self, values: Floats, parents: Floats) -> Floats:
+        """Return the log density of new values, parameters integrated out.
+
+        Parameters
+        ----------
+        values : ndarray of shape (rows,)
+            The node's, in the units in which the score takes the data.
+        parents : ndarray of shape (parents, rows)
+            Its parents', likewise.
+        """
 
 
 class DrawnLine(DrawnEquation):
@@ -119,6 +157,27 @@ class LinearEquation(Equation):
     def draw(self, count: int, rng: np.random.Generator) -> DrawnLine:
         """Draw sigma, then the coefficients and the intercept given it."""
         return LinearEquations.of([self]).draw(np.zeros(count, dtype=np.int64), rng)
+
+    def log_predictive(self, values: Floats, parents: Floats) -> Floats:
+        """Return the log density of new values, which are t distributed.
+
+        Examples
+        --------
+        >>> line = LinearEquation(np.array([2.0]), np.array([[0.1]]), 8.0, 4.0, 1.0, np.array([0.0]), 10.0)
+        >>> line.log_predictive(np.array([1.0, 9.0]), np.array([[0.0, 0.0]])).round(2)
+        array([-1.38, -6.66])
+        """
+        apart = parents - self.centre[:, None]
+        leverage = 1 / self.rows + np.einsum("ar,ab,br->r", apart, self.spread, apart)
+        error = values - self.level - self.mean @ apart
+        return _log_t(error, self.df, self.residual / self.df * (1 + leverage))
+
+
+def _log_t(error: Floats, df: float, scale_squared: Floats) -> Floats:
+    """Return the log density of a t distribution about zero."""
+    constant = gammaln((df + 1) / 2) - gammaln(df / 2) - 0.5 * np.log(df * np.pi)
+    density: Floats = constant - 0.5 * np.log(scale_squared) - (df + 1) / 2 * np.log1p(error**2 / (df * scale_squared))
+    return density
 
 
 class LinearEquations(NamedTuple):
@@ -237,6 +296,27 @@ class TableEquation:
         # Tiny concentrations can leave all parts at zero.
         parts = np.maximum(parts, np.finfo(float).tiny)
         return DrawnTable(parts / parts.sum(axis=-1, keepdims=True))
+
+    def log_predictive(self, codes: Ints, parents: Ints) -> Floats:
+        """Return the log probability of new levels, probabilities integrated out.
+
+        Parameters
+        ----------
+        codes : ndarray of int, shape (rows,)
+            The node's levels.
+        parents : ndarray of int, shape (parents, rows)
+            Its parents'.
+
+        Examples
+        --------
+        >>> equation = TableEquation(np.array([[8.0, 2.0], [1.0, 9.0]]))
+        >>> np.exp(equation.log_predictive(np.array([0, 1]), np.array([[0, 1]]))).round(1)
+        array([0.8, 0.9])
+        """
+        place = tuple(parents)
+        levels = self.concentrations.sum(axis=-1)[place]
+        found: Floats = np.log(self.concentrations[(*place, codes)]) - np.log(levels)
+        return found
 
     @classmethod
     def of_counts(

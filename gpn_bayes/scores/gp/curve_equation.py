@@ -6,27 +6,31 @@ W V lambda^1/2 c, W being the weights of `Basis.interpolation`. So given the hyp
 are one linear regression, on c.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from gpn_bayes._util.blas_threads import one_blas_thread
-from gpn_bayes._util.types import Floats, Ints
+from gpn_bayes._util.types import Floats
 from gpn_bayes.kernels.gp import LOWEST_THETA
-from gpn_bayes.scores.equations import DrawnEquation, Equation
+from gpn_bayes.scores.equations import DrawnEquation, Equation, log_mean, log_normal
 from gpn_bayes.scores.gp.basis import Basis, PartOfBasis
 from gpn_bayes.scores.gp.modes import HyperPosterior, Modes
 from gpn_bayes.scores.gp.priors import HyperPriors
 from gpn_bayes.scores.gp.proposal import PILOT, Proposal
-from gpn_bayes.scores.gp.without_parents import draw_without_parents
+from gpn_bayes.scores.gp.without_parents import draw_without_parents, posterior_without_parents
 
 # Functions are tabulated at this many points, from beyond the rows on one side to beyond them on the other: by this
 # share of their range. Further out they are taken as constant.
 _POINTS, _BEYOND = 401, 0.5
 # Weighted draws of the hyperparameters, and how many of them at most are taken for one parent set.
 _WEIGHTED, _MOST_PHI = 300, 32
+# Where the hyperparameters behind predictive densities come from, so that these are the same every time.
+_SEED = 0
+# Of the fine grid of noises without parents, every so many are enough for densities.
+_EVERY = 20
 # Eigenvalues of a kernel matrix below this share of the largest are rounding.
 _LEAST_EIGENVALUE = 1e-13
 
@@ -63,6 +67,14 @@ class _Function(NamedTuple):
 
     at_nodes: Floats
     on_grid: Floats
+
+
+class _Regression(NamedTuple):
+    """The regression on c given the hyperparameters: its matrix' Cholesky root, its solution, and whose is what."""
+
+    root: Floats
+    centre: Floats
+    spans: list[slice]
 
 
 class CurveEquation(Equation):
@@ -121,8 +133,7 @@ class CurveEquation(Equation):
         for k, phi in enumerate(phis):
             own = np.arange(k, count, len(phis))
             sigma[own] = np.exp(phi[0])
-            thetas = np.maximum(np.exp(phi[1 : 1 + len(self._nodes)]), LOWEST_THETA)
-            values[own], intercept[own] = self._functions(thetas, float(np.exp(2 * phi[0])), own, rng)
+            values[own], intercept[own] = self._functions(phi, len(own), rng)
         return DrawnCurves(self.grids, values, intercept, sigma)
 
     def _hyperparameters(self, count: int, rng: np.random.Generator) -> Floats:
@@ -141,9 +152,43 @@ class CurveEquation(Equation):
         points: Floats = drawn.points[along[rng.permutation(np.minimum(chosen, len(below) - 1))]]
         return points
 
-    def _functions(self, thetas: Floats, noise: float, own: Ints, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    @one_blas_thread
+    def log_predictive(self, values: Floats, parents: Floats) -> Floats:
+        """Return the log density of new values: normal given the hyperparameters, whose draws are averaged over."""
+        given = []
+        for noise, error, leverage in self._errors(values, parents):
+            given.append(log_normal(error, noise * (1 + leverage)))
+        return log_mean(np.array(given))
+
+    def _errors(self, values: Floats, parents: Floats) -> Iterator[tuple[float, Floats, Floats]]:
+        """Return for some hyperparameters the noise, each row's difference from the mean function, and its leverage."""
+        for phi in self._hyperparameters(_MOST_PHI, np.random.default_rng(_SEED)):
+            noise = float(np.exp(2 * phi[0]))
+            functions = self._at(parents, phi)
+            regression = self._regression(functions, noise)
+            features = np.column_stack(
+                [*(function.on_grid for function in functions), np.full(len(values), self._priors.mu[1])]
+            )
+            error = values - self._priors.mu[0] - features @ regression.centre
+            leverage = (solve_triangular(regression.root, features.T, lower=True) ** 2).sum(axis=0)
+            yield noise, error, leverage
+
+    def _at(self, points: Sequence[Floats] | Floats, phi: Floats) -> list[_Function]:
+        """Return the functions of all parents given their length scales, at some points of each."""
+        thetas = np.maximum(np.exp(phi[1 : 1 + len(self._nodes)]), LOWEST_THETA)
+        return [_function(*known) for known in zip(self._nodes, points, thetas, strict=True)]
+
+    def _functions(self, phi: Floats, count: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Draw functions, tabulated, and means, given the hyperparameters."""
-        functions = [_function(*known) for known in zip(self._nodes, self.grids, thetas, strict=True)]
+        functions, noise = self._at(self.grids, phi), float(np.exp(2 * phi[0]))
+        root, centre, spans = self._regression(functions, noise)
+        normal = rng.standard_normal((len(centre), count))
+        c = centre[:, None] + np.sqrt(noise) * solve_triangular(root, normal, lower=True, trans="T")
+        tables = np.stack([(f.on_grid @ c[span]).T for f, span in zip(functions, spans, strict=True)], axis=1)
+        return tables, self._priors.mu[0] + self._priors.mu[1] * c[-1]
+
+    def _regression(self, functions: Sequence[_Function], noise: float) -> _Regression:
+        """Return the regression on c of all functions and on the mean, given the hyperparameters."""
         ends = np.cumsum([function.at_nodes.shape[1] for function in functions])
         spans = [slice(end - f.at_nodes.shape[1], end) for end, f in zip(ends, functions, strict=True)]
         size, sd = int(ends[-1]) + 1, self._priors.mu[1]
@@ -155,11 +200,7 @@ class CurveEquation(Equation):
             with_y[span] = self._with_y[i] @ f.at_nodes
         system[-1, -1], with_y[-1] = self._n_rows * sd**2, sd * self._y_sum
         root, _ = cho_factor(system + noise * np.eye(size), lower=True)
-        centre = cho_solve((root, True), with_y)
-        normal = rng.standard_normal((size, len(own)))
-        c = centre[:, None] + np.sqrt(noise) * solve_triangular(root, normal, lower=True, trans="T")
-        tables = np.stack([(f.on_grid @ c[span]).T for f, span in zip(functions, spans, strict=True)], axis=1)
-        return tables, self._priors.mu[0] + sd * c[-1]
+        return _Regression(root, cho_solve((root, True), with_y), spans)
 
 
 class LevelEquation(Equation):
@@ -180,6 +221,19 @@ class LevelEquation(Equation):
         """Draw the mean and the noise."""
         mu, sigma = draw_without_parents(self._y, self._priors, count, rng)
         return DrawnCurves(np.empty((0, _POINTS)), np.empty((count, 0, _POINTS)), mu, sigma)
+
+    def log_predictive(self, values: Floats, parents: Floats) -> Floats:
+        """Return the log density of new values: an integral over the noise."""
+        noise, error, leverage, log_weights = self._errors(values)
+        return log_mean(log_normal(error, noise * (1 + leverage)), log_weights)
+
+    def _errors(self, values: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return variances of the noise, differences from the mean given each, leverages, and log weights."""
+        log_sigma, log_weights = (part[::_EVERY, None] for part in posterior_without_parents(self._y, self._priors))
+        noise, (mean, sd) = np.exp(2 * log_sigma), self._priors.mu
+        leverage = 1 / (len(self._y) + noise / sd**2)
+        centre = mean + leverage * (self._y - mean).sum()
+        return noise, values - centre, leverage, log_weights
 
 
 def _grid(nodes: Sequence[float] | Floats) -> Floats:

@@ -30,7 +30,7 @@ def log_evidence_without_parents(y: Floats, priors: HyperPriors) -> float:
     >>> round(log_evidence_without_parents(y, HyperPriors()), 1)
     -131.0
     """
-    grid, log_density = _on_its_peak(y, priors)
+    grid, log_density = posterior_without_parents(y, priors)
     top = log_density.max()
     return float(top + np.log(np.trapezoid(np.exp(log_density - top), grid)))
 
@@ -56,7 +56,7 @@ def draw_without_parents(y: Floats, priors: HyperPriors, count: int, rng: np.ran
     >>> float(sigma.mean().round(1)), float(mu.std().round(1))
     (0.9, 0.1)
     """
-    grid, log_density = _on_its_peak(y, priors)
+    grid, log_density = posterior_without_parents(y, priors)
     below = np.concatenate([[0.0], np.cumsum(np.exp(log_density - log_density.max()))])
     # Between the middles of cells, within which the density hardly changes.
     edges = np.append(grid, 2 * grid[-1] - grid[-2]) - 0.5 * (grid[1] - grid[0])
@@ -67,8 +67,23 @@ def draw_without_parents(y: Floats, priors: HyperPriors, count: int, rng: np.ran
     return centre + rng.standard_normal(count) / np.sqrt(precision), sigma
 
 
-def _on_its_peak(y: Floats, priors: HyperPriors) -> tuple[Floats, Floats]:
-    """Return a grid of log sigma over all that counts of the posterior, and the log density there."""
+def posterior_without_parents(y: Floats, priors: HyperPriors) -> tuple[Floats, Floats]:
+    """Return a grid of log sigma over all that counts of the posterior, and the log density there, not normalised.
+
+    Parameters
+    ----------
+    y : ndarray, shape (rows,)
+        The standardised values of the node.
+    priors : HyperPriors
+        The prior of the mean, mu_0 and s, and that of sigma.
+
+    Examples
+    --------
+    >>> y = np.random.default_rng(1).normal(size=100)
+    >>> grid, log_density = posterior_without_parents(y, HyperPriors())
+    >>> float(np.exp(grid[log_density.argmax()]).round(1))
+    0.9
+    """
     coarse = np.linspace(LOWEST_LOG_SIGMA, HIGHEST_LOG_SIGMA, _POINTS)
     log_density = _log_density(y, priors, coarse)
     high = coarse[log_density > log_density.max() - _NEGLIGIBLE]
