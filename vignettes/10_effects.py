@@ -35,7 +35,7 @@ dose = e[0]
 two = pd.DataFrame({"dose": dose, "response": 0.8 * dose + 0.6 * e[1]})
 open_direction = gpn.sample(two, score="bge", **quiet).effect("dose", "response")
 print(open_direction)
-print(open_direction.given_path)
+print("mean, given a path:", round(open_direction.given_path.mean, 2))
 ax = open_direction.plot()
 
 # %% [markdown]
