@@ -99,5 +99,5 @@ def test_curves_agree_with_nuts():
     print("standard deviations, ours and NUTS':", effect.sd.to_numpy().round(2), by_nuts.std(axis=0).round(2))
     assert (gap < 4).all()
     np.testing.assert_allclose(effect.sd, by_nuts.std(axis=0), rtol=0.15)
-    # A negative control: a curve that leaves out the path by way of b is told apart.
+    # A negative control: a curve without the path through b is clearly different.
     assert (np.abs(direct.mean(axis=0) - by_nuts.mean(axis=0)) > 4 * error).sum() > POINTS // 2

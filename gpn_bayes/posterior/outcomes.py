@@ -69,7 +69,7 @@ def counterfactual(
 def _asked(
     post: DrawnPosterior, interventions: Mapping[Hashable, Any], draws: int, random_seed: int
 ) -> tuple[dict[int, Any], DrawnEquations]:
-    """Return what is done to which variable, and the equations of so many DAGs."""
+    """Return the interventions by variable, and the equations of the requested number of DAGs."""
     check_count("draws", draws, 1)
     given = {graphs.node_index(name, post.names): value for name, value in dict(interventions).items()}
     return given, DrawnEquations(post, _resampled(post.weights, draws, random_seed), random_seed)

@@ -15,7 +15,7 @@ from gpn_bayes.report.rounding import decimals_of, numbers
 EFFECTS_FROM = 0.01
 # Linear effects take no time, but a few hundred bytes each; curves and tables take time, and so have fewer networks.
 _MOST_SLOPES, _CURVE_DRAWS, _TABLE_DRAWS = 400, 120, 200
-# Matrices of n variables are inverted for slopes, at a cost of n³ each: so much in all, but so many matrices at least.
+# Slopes invert one n x n matrix per network, at a cost of n³: the budget for all of them, and the fewest networks.
 _INVERSION_COST, _FEWEST_DRAWS = 2_000_000_000, 100
 # Odd, so that every third of them, which is listed, includes both ends.
 _POINTS, _BINS = 13, 32

@@ -17,7 +17,7 @@ from sumu import Data, Gadget
 from sumu.beeps import beeps
 from sumu_gadget_worker import TOLERANCE
 
-# Parents from outside the candidates, of which sumu takes at most so many; none where all others are candidates.
+# The most parents that sumu may take from outside the candidates; it has none to take where all others are candidates.
 OUTSIDE = 2
 
 

@@ -29,7 +29,7 @@ _POINTS, _BEYOND = 401, 0.5
 _WEIGHTED, _MOST_PHI = 300, 32
 # Where the hyperparameters behind predictive densities come from, so that these are the same every time.
 _SEED = 0
-# Of the fine grid of noises without parents, every so many are enough for densities.
+# Without parents, densities need only every twentieth point of the fine grid of noise levels.
 _EVERY = 20
 # Eigenvalues of a kernel matrix below this share of the largest are rounding.
 _LEAST_EIGENVALUE = 1e-13
