@@ -9,6 +9,7 @@ from gpn_bayes._util.checks import did_you_mean
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Floats
 from gpn_bayes.data import Dataset
+from gpn_bayes.posterior.effects import CURVE_DRAWS, Chosen, choose
 from gpn_bayes.posterior.equations import scorer_of, units_of
 from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.posterior.score_noise import DrawnSets, drawn_sets
@@ -24,7 +25,7 @@ _CHUNK = 20_000_000
 class Predictions(DrawnPosterior):
     """Densities of new rows under a posterior."""
 
-    def log_predictive(self, rows: Any, *, progressbar: bool = True) -> "xr.Dataset":
+    def log_predictive(self, rows: Any, *, draws: int | None = None, progressbar: bool = True) -> "xr.Dataset":
         """Return the log density of new rows, averaged over DAGs with their parameters integrated out.
 
         BGe: each variable is t distributed given its parents. Gaussian processes: normal given the hyperparameters, of
@@ -35,6 +36,8 @@ class Predictions(DrawnPosterior):
         ----------
         rows : DataFrame, Series or mapping
             New rows, with a column for every variable; further columns are left aside.
+        draws : int, optional
+            Over how many DAGs to average; all by default, and 500 under Gaussian processes, whose densities take long.
         progressbar : bool, default True
             Whether Gaussian processes show progress.
 
@@ -59,11 +62,14 @@ class Predictions(DrawnPosterior):
         scorer = scorer_of(self, "predictions")
         table = _read(rows, self.names)
         values = _codes(table, self.data) if scorer.discrete else _numbers(table)
-        sets = drawn_sets(self.parents)
+        chosen = choose(self, CURVE_DRAWS if draws is None and not scorer.closed_form else draws)
+        sets = drawn_sets(self.parents.reshape(1, -1, *self.parents.shape[2:])[:, chosen.places])
         by_set = _densities(scorer, self.data, sets, values, progressbar)
         places = sets.places.reshape(-1, len(self.names))
         step = max(1, _CHUNK // (len(places) * len(self.names)))
-        parts = [self._averaged(by_set[:, begin : begin + step], places) for begin in range(0, len(values), step)]
+        parts = [
+            self._averaged(by_set[:, begin : begin + step], places, chosen) for begin in range(0, len(values), step)
+        ]
         density, mcse, given = (np.concatenate(part) for part in zip(*parts, strict=True))
         return xr.Dataset(
             {
@@ -74,13 +80,13 @@ class Predictions(DrawnPosterior):
             coords={"row": table.index.to_numpy(), "variable": list(self.names)},
         )
 
-    def _averaged(self, by_set: Floats, places: np.ndarray) -> tuple[Floats, Floats, Floats]:
+    def _averaged(self, by_set: Floats, places: np.ndarray, chosen: Chosen) -> tuple[Floats, Floats, Floats]:
         """Return log densities of rows, their errors, and those of each variable, from those of parent sets."""
         by_node = by_set[places]
-        share = (self.weights / self.weights.sum()).ravel()
+        share = (chosen.weights / chosen.weights.sum()).ravel()
         joint = by_node.sum(axis=1)
         top = joint.max(axis=0)
-        moments = self._drawn_moments(np.exp(joint - top), np.arange(len(places)), self.weights)
+        moments = self._drawn_moments(np.exp(joint - top), *chosen)
         highest = by_node.max(axis=0)
         given = highest + np.log(np.einsum("d,dvr->vr", share, np.exp(by_node - highest)))
         return top + np.log(moments.value), moments.mcse / moments.value, given.T
@@ -92,8 +98,7 @@ def _densities(scorer: Scorer, data: Any, sets: DrawnSets, values: np.ndarray, p
     if not scorer.discrete:
         values = (values - centre) / scale
     found = np.empty((len(sets.keys), len(values)))
-    slow = not scorer.discrete and scorer.equations(0, np.empty((1, 0), dtype=np.int64)) is None
-    with progress_bar("Densities", len(sets.keys), progressbar and slow) as advance:
+    with progress_bar("Densities", len(sets.keys), progressbar and not scorer.closed_form) as advance:
         for place, (node, parents) in enumerate(sets.keys):
             equation: Any = scorer.equation(node, parents)
             found[place] = equation.log_predictive(values[:, node], values[:, list(parents)].T)
@@ -111,6 +116,8 @@ def _read(rows: Any, names: tuple[str, ...]) -> pd.DataFrame:
             f"new rows must have a column for every variable; received none for {missing[0]!r}"
             f"{did_you_mean(missing[0], list(table))}"
         )
+    if table.empty:
+        raise ValueError("new rows must be one or more; received none")
     return table[list(names)]
 
 
