@@ -58,34 +58,36 @@ class Dialler:
         self._coordinator = coordinator
         self._limits = limits
         self._pinned = pinned
+        self._connecting = threading.Lock()
         self._channel: grpc.Channel | None = None
         # Requests are handed over as bytes: what is sent again is the same to the last bit.
         self._calls: dict[str, Any] = {}
 
     def _connect(self) -> None:
         """Open the channel, unless it is open; where a certificate is pinned, it is the only authority."""
-        if self._channel is not None:
-            return
-        roots = self._authority
-        if self._pinned is not None:
-            roots = pinned_certificate(self._target, self._pinned, self._limits.deadline_seconds)
-        first, longest = (int(1000 * pause) for pause in _PAUSES)
-        self._channel = grpc.secure_channel(
-            self._target,
-            grpc.ssl_channel_credentials(roots, self._identity.key_pem, self._identity.certificate_pem),
-            options=[
-                *service.options(self._limits),
-                # Who the coordinator is matters, not the address at which it is reached.
-                ("grpc.ssl_target_name_override", self._coordinator),
-                ("grpc.initial_reconnect_backoff_ms", first),
-                ("grpc.min_reconnect_backoff_ms", 1000),
-                ("grpc.max_reconnect_backoff_ms", longest),
-            ],
-        )
-        self._calls = {
-            call: self._channel.unary_unary(service.path(call), None, reply_type.FromString)
-            for call, (_, reply_type) in service.CALLS.items()
-        }
+        with self._connecting:  # else a second thread would find the channel before its calls are there
+            if self._channel is not None:
+                return
+            roots = self._authority
+            if self._pinned is not None:
+                roots = pinned_certificate(self._target, self._pinned, self._limits.deadline_seconds)
+            first, longest = (int(1000 * pause) for pause in _PAUSES)
+            self._channel = grpc.secure_channel(
+                self._target,
+                grpc.ssl_channel_credentials(roots, self._identity.key_pem, self._identity.certificate_pem),
+                options=[
+                    *service.options(self._limits),
+                    # Who the coordinator is matters, not the address at which it is reached.
+                    ("grpc.ssl_target_name_override", self._coordinator),
+                    ("grpc.initial_reconnect_backoff_ms", first),
+                    ("grpc.min_reconnect_backoff_ms", 1000),
+                    ("grpc.max_reconnect_backoff_ms", longest),
+                ],
+            )
+            self._calls = {
+                call: self._channel.unary_unary(service.path(call), None, reply_type.FromString)
+                for call, (_, reply_type) in service.CALLS.items()
+            }
 
     def next(self, poll: messages.Poll) -> messages.Instruction:
         """Ask what to do; the reply may take a heartbeat's time."""
