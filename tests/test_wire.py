@@ -4,8 +4,11 @@ import base64
 import datetime
 import re
 import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import grpc
 import numpy as np
 import pytest
 from cryptography import x509
@@ -159,6 +162,28 @@ def test_calls_to_somebody_who_never_answers_have_a_deadline():
             dialler.next(messages.Poll())
         dialler.beat()
         dialler.close()
+
+
+def test_two_threads_may_make_the_first_call_at_once(monkeypatch):
+    """A channel that takes its time to offer its calls: the second thread waits for them."""
+    opened = []
+
+    class SlowChannel:
+        def unary_unary(self, path, *_):
+            time.sleep(0.02)
+            return lambda request, timeout: path
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(grpc, "secure_channel", lambda *_, **__: opened.append(SlowChannel()) or opened[-1])
+    party = certificates.new_party(AUTHORITY, "a")
+    dialler = Dialler("127.0.0.1:1", party, AUTHORITY.certificate_pem, "coordinator", Limits())
+    with ThreadPoolExecutor(4) as threads:
+        replies = list(threads.map(lambda _: dialler.next(messages.Poll()), range(4)))
+    assert replies == [service.path("Next")] * 4
+    assert len(opened) == 1
+    dialler.close()
 
 
 def with_bytes_replaced(pem, old, new):
