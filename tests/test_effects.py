@@ -404,7 +404,7 @@ def test_bad_questions_are_refused_in_one_line():
         ),
         (
             lambda: discrete.effect("a", "b", to="high", versus="low"),
-            "'a' is set to one of its levels, low, middle, tall",
+            "'a' must be one of its levels, low, middle, tall",
         ),
         (lambda: discrete.effects(), "a table of all effects needs numbers; received categories"),
         (lambda: without.effect("a", "b"), "effects need the score, and this posterior doesn't have it; sample again"),

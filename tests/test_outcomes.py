@@ -107,7 +107,7 @@ def test_categories_have_no_counterfactuals():
     post = gpn.sample(categories(), score="bdeu", draws=50, **QUIET)
     with pytest.raises(ValueError, match="counterfactuals need numbers, whose noise a row tells; received categories"):
         post.counterfactual({"a": "low", "b": "no", "c": "0"}, {})
-    with pytest.raises(ValueError, match="'a' is set to one of its levels, low, middle, tall; received 'x'"):
+    with pytest.raises(ValueError, match="'a' must be one of its levels, low, middle, tall; received 'x'"):
         post.do({"a": "x"})
 
 

@@ -123,8 +123,25 @@ def test_categories_have_probabilities():
     post = gpn.sample(table, score="bdeu", draws=200, **QUIET)
     rows = pd.DataFrame([(a, b, c) for a in "012" for b in "01" for c in "01"], columns=list("abc"))
     assert np.exp(post.log_predictive(rows).log_density).sum() == pytest.approx(1)
-    with pytest.raises(ValueError, match="^new rows must hold levels of the table, for 'a' 0, 1, 2; received '7'$"):
+    with pytest.raises(ValueError, match="^'a' must be one of its levels, 0, 1, 2; received '7'$"):
         post.log_predictive({"a": "7", "b": "0", "c": "0"})
+
+
+def test_codes_with_a_cardinality_are_their_own_levels():
+    """Of 0, 1, 2 and 3 only 1 and 3 occur: 1 is the second level, not the first."""
+    rng = np.random.default_rng(3)
+    a = rng.choice([1, 3], 60)
+    table = pd.DataFrame({"a": a, "b": np.where(rng.random(60) < 0.8, a == 3, a == 1).astype(int)})
+    post = gpn.sample(table, score=gpn.scores.BDeu(cardinalities={"a": 4}), draws=200, **QUIET)
+    chances = np.exp(post.log_predictive(pd.DataFrame({"a": range(4), "b": 0})).log_density.to_numpy())
+    assert chances[[1, 3]].min() > 0.05 > chances[[0, 2]].max()
+    np.testing.assert_array_equal(
+        post.log_predictive({"a": 1.0, "b": "0"}).log_density, post.log_predictive({"a": 1, "b": 0}).log_density
+    )
+    effect = post.effect("b", "a")
+    assert effect.draws["outcome"].to_numpy().tolist() == [0, 1, 2, 3]
+    assert float(effect.mean.sel(outcome=[0, 2]).max()) < 0.05
+    assert set(post.do({"b": 1}, draws=200)["a"]) >= {1, 3}
 
 
 @pytest.mark.parametrize(

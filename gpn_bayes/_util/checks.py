@@ -143,7 +143,7 @@ def finite_number(value: Any, rule: str) -> float:
     """
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
         raise ValueError(f"{rule}; received {value!r}")

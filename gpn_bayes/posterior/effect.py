@@ -1,6 +1,6 @@
 """The answer to "what happens to Y if I set X?": weighted draws of an effect, and what they say."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,8 @@ class Effect(EffectPicture):
         Of a curve: its slope, averaged over the rows of the cause; of a linear contrast, that for each unit.
     given_path : Effect, optional
         The effect in the DAGs that have a directed path, without the point mass at zero; None where none of them has.
+    is_given_path : bool
+        Whether this is such an effect, of some of the DAGs only.
 
     Examples
     --------
@@ -55,6 +57,8 @@ class Effect(EffectPicture):
     >>> print(effect)
     effect of erk on akt, for each unit of erk: 0.352 ± 0.008, 90% between 0.000 and 0.718; any effect with
     probability 0.50, and then 90% between 0.671 and 0.724
+    >>> print(effect.given_path)
+    effect of erk on akt, for each unit of erk, given a path: 0.698 ± 0.000, 90% between 0.671 and 0.724
     >>> effect.draws.dims, effect.what
     (('chain', 'draw'), 'effect of erk on akt, for each unit of erk')
     >>> print(f"{effect.mean:.2f} {effect.sd:.2f}")
@@ -71,7 +75,8 @@ class Effect(EffectPicture):
     outcomes: "xr.DataArray | None" = None
     slope: "Effect | None" = None
     given_path: "Effect | None" = None
-    units: str = field(default="")
+    units: str = ""
+    is_given_path: bool = False
 
     @property
     def mean(self) -> Any:
@@ -172,22 +177,23 @@ class Effect(EffectPicture):
     @property
     def what(self) -> str:
         """What `mean` is, in words."""
+        given = ", given a path" if self.is_given_path else ""
         if self.quantity == "slope":
-            return f"effect of {self.cause} on {self.outcome}, for each unit of {self.cause}"
+            return f"effect of {self.cause} on {self.outcome}, for each unit of {self.cause}{given}"
         if self.quantity in ("contrast", "change"):
-            return f"effect of {self.cause} on {self.outcome}, {self.units}"
-        return f"{self.outcome} if {self.cause} is set"
+            return f"effect of {self.cause} on {self.outcome}, {self.units}{given}"
+        return f"{self.outcome} if {self.cause} is set{given}"
 
     def __str__(self) -> str:
         """Say in one line what the effect is."""
-        any_effect = f"any effect with probability {self.probability:.2f}"
+        any_effect = "" if self.is_given_path else f"; any effect with probability {self.probability:.2f}"
         if self.draws.ndim == 2 and self.given_path is not None and self.probability < 1:
             lower, upper = self.given_path.interval(0.9)
             any_effect += f", and then 90% between {lower:.3f} and {upper:.3f}"
         if self.draws.ndim > 2:
             shown = "" if self.slope is None else f"; average slope {self.slope._number()}"
-            return f"{self.what}: a {self.quantity}{shown}; {any_effect}"
-        return f"{self.what}: {self._number()}; {any_effect}"
+            return f"{self.what}: a {self.quantity}{shown}{any_effect}"
+        return f"{self.what}: {self._number()}{any_effect}"
 
     def __repr__(self) -> str:
         """Show what `str` says."""

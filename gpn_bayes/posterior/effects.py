@@ -164,7 +164,9 @@ class _Question(NamedTuple):
         elif whole.probability > 0:
             weights = self.chosen.weights * path
             own = None if slope is None else slope.given_path
-            whole.given_path = self._weighed(quantity, values, over or {}, weights / weights.mean(), slope=own, **more)
+            whole.given_path = self._weighed(
+                quantity, values, over or {}, weights / weights.mean(), slope=own, is_given_path=True, **more
+            )
             whole.given_path.given_path = whole.given_path
         return whole
 
@@ -327,16 +329,14 @@ def _average_slopes(means: Floats, grid: Floats, column: Floats) -> Floats:
 
 def _table(question: _Question) -> Effect:
     equations = question.equations
-    data = question.post.data
-    assert isinstance(data, Dataset)
-    levels_of = [equations.level_names(v, data) for v in (question.cause, question.outcome)]
+    levels_of = [list(equations.scorer.levels[v]) for v in (question.cause, question.outcome)]
     tables = np.array(
         [_intervened(equations, k, question.cause, question.outcome, len(levels_of[0])) for k in range(len(equations))]
     )
     if question.to is None:
         over = {"cause": levels_of[0], "outcome": levels_of[1]}
         return question.answer("table", tables, over)
-    to, versus = (equations.level_place(question.cause, value, data) for value in (question.to, question.versus))
+    to, versus = (equations.scorer.level_code(question.cause, value) for value in (question.to, question.versus))
     units = f"from {question.versus} to {question.to}"
     over = {"outcome": levels_of[1]}
     return question.answer("change", tables[:, to] - tables[:, versus], over, units=units)

@@ -89,6 +89,8 @@ class DrawnEquations:
     ----------
     dags : ndarray of int8, shape (draw, parent, child)
         The DAGs.
+    scorer : Scorer
+        The score, bound to the data.
     linear : bool
         Whether all equations are linear.
     centre, scale : ndarray of shape (variables,)
@@ -97,13 +99,13 @@ class DrawnEquations:
 
     def __init__(self, post: DrawnPosterior, places: Ints, random_seed: int) -> None:
         check_count("random_seed", random_seed, 0)
-        self._scorer = scorer_of(post, "effects")
+        self.scorer = scorer_of(post, "effects")
         self._seed = random_seed
         self.names = post.names
         parents = post.parents.reshape(-1, *post.parents.shape[2:])[places]
         self.dags: Adjacency = graphs.unpack(parents, len(post.names))
         self._sets: DrawnSets = drawn_sets(parents[None])
-        first = None if self.discrete else self._scorer.equation(*self._sets.keys[0])
+        first = None if self.discrete else self.scorer.equation(*self._sets.keys[0])
         self.linear = isinstance(first, LinearEquation)
         # What is drawn together: the DAGs in which a node has the same parents, or as many where equations are linear.
         kinds = [(node, len(own) if self.linear else own) for node, own in self._sets.keys]
@@ -113,7 +115,7 @@ class DrawnEquations:
         self._counts = np.bincount(self._group_of.ravel(), minlength=len(self._groups))
         self._ranks = _ranks(self._group_of)
         self._drawn: dict[int, Any] = {}
-        self.centre, self.scale = units_of(self._scorer, post.data)
+        self.centre, self.scale = units_of(self.scorer, post.data)
 
     def __len__(self) -> int:
         """Return the number of DAGs."""
@@ -122,7 +124,7 @@ class DrawnEquations:
     @property
     def discrete(self) -> bool:
         """Whether the variables are categories."""
-        return self._scorer.discrete
+        return self.scorer.discrete
 
     @cached_property
     def orders(self) -> list[Ints]:
@@ -145,12 +147,12 @@ class DrawnEquations:
             if self.linear:
                 rng = np.random.default_rng([self._seed, node, parents])
                 sets, which = self._lines_of(group)
-                lines = self._scorer.equations(node, sets)
+                lines = self.scorer.equations(node, sets)
                 assert lines is not None
                 self._drawn[group] = lines.draw(which, rng)
             else:
                 rng = np.random.default_rng([self._seed, node, *(p + 1 for p in parents)])
-                self._drawn[group] = self._scorer.equation(node, parents).draw(int(self._counts[group]), rng)
+                self._drawn[group] = self.scorer.equation(node, parents).draw(int(self._counts[group]), rng)
         return self._drawn[group]
 
     def _lines_of(self, group: int) -> tuple[Ints, Ints]:
@@ -189,20 +191,6 @@ class DrawnEquations:
         assert isinstance(drawn, DrawnTable)
         probabilities: Floats = drawn.probabilities[self._ranks[draw, node]]
         return probabilities
-
-    def level_names(self, node: int, data: Dataset) -> list[Any]:
-        """Return the levels of a variable of categories; those that don't occur are called by their codes."""
-        known = list(data.levels[node] or ())
-        return known + list(range(len(known), self.table(0, node).shape[-1]))
-
-    def level_place(self, node: int, value: Any, data: Dataset) -> int:
-        """Return the code of a level."""
-        texts = [str(level) for level in self.level_names(node, data)]
-        if str(value) not in texts:
-            raise ValueError(
-                f"{self.names[node]!r} is set to one of its levels, {', '.join(texts)}; received {value!r}"
-            )
-        return texts.index(str(value))
 
     def coefficients(self, draws: slice) -> Floats:
         """Return the matrices B of some linear equations, of shape (draw, parent, child), in standardised units."""

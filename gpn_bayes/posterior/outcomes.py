@@ -10,7 +10,6 @@ import pandas as pd
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count
 from gpn_bayes._util.types import Floats, Ints
-from gpn_bayes.data import Dataset
 from gpn_bayes.posterior.equations import Changing, DrawnEquations, Interventions, Setting
 from gpn_bayes.posterior.protocols import DrawnPosterior
 
@@ -145,13 +144,8 @@ def _categories(
     post: DrawnPosterior, equations: DrawnEquations, given: Mapping[int, Any], rng: np.random.Generator
 ) -> pd.DataFrame:
     """Return draws of categories, level by level down each DAG."""
-    data = post.data
-    assert isinstance(data, Dataset)
-    levels = [equations.level_names(v, data) for v in range(len(post.names))]
-    set_to = {}
-    for v, value in given.items():
-        if value is not None:
-            set_to[v] = equations.level_place(v, value, data)
+    levels = equations.scorer.levels
+    set_to = {v: equations.scorer.level_code(v, value) for v, value in given.items() if value is not None}
     chances = rng.random((len(equations), len(post.names)))
     codes = np.empty((len(equations), len(post.names)), dtype=np.int64)
     for k in range(len(equations)):

@@ -8,7 +8,6 @@ import pandas as pd
 from gpn_bayes._util.checks import did_you_mean
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Floats
-from gpn_bayes.data import Dataset
 from gpn_bayes.posterior.effects import CURVE_DRAWS, Chosen, choose
 from gpn_bayes.posterior.equations import scorer_of, units_of
 from gpn_bayes.posterior.protocols import DrawnPosterior
@@ -35,7 +34,8 @@ class Predictions(DrawnPosterior):
         Parameters
         ----------
         rows : DataFrame, Series or mapping
-            New rows, with a column for every variable; further columns are left aside.
+            New rows, with a column for every variable; further columns are left aside. They are taken as merely
+            observed, also where some rows behind the posterior come from experiments.
         draws : int, optional
             Over how many DAGs to average; all by default, and 500 under Gaussian processes, whose densities take long.
         progressbar : bool, default True
@@ -61,7 +61,7 @@ class Predictions(DrawnPosterior):
 
         scorer = scorer_of(self, "predictions")
         table = _read(rows, self.names)
-        values = _codes(table, self.data) if scorer.discrete else _numbers(table)
+        values = _codes(table, scorer) if scorer.discrete else _numbers(table)
         chosen = choose(self, CURVE_DRAWS if draws is None and not scorer.closed_form else draws)
         sets = drawn_sets(self.parents.reshape(1, -1, *self.parents.shape[2:])[:, chosen.places])
         by_set = _densities(scorer, self.data, sets, values, progressbar)
@@ -130,16 +130,10 @@ def _numbers(table: pd.DataFrame) -> Floats:
     return values
 
 
-def _codes(table: pd.DataFrame, data: Any) -> np.ndarray:
+def _codes(table: pd.DataFrame, scorer: Scorer) -> np.ndarray:
     """Return the levels of categories as numbers."""
-    assert isinstance(data, Dataset)
     codes = np.empty(table.shape, dtype=np.int64)
-    for column, (name, known) in enumerate(zip(table, data.levels, strict=True)):
-        place = {str(level): code for code, level in enumerate(known or ())}
-        unknown = [value for value in table[name] if str(value) not in place]
-        if unknown:
-            raise ValueError(
-                f"new rows must hold levels of the table, for {name!r} {', '.join(place)}; received {unknown[0]!r}"
-            )
-        codes[:, column] = [place[str(value)] for value in table[name]]
+    for node, name in enumerate(table):
+        known = {value: scorer.level_code(node, value) for value in table[name].unique()}
+        codes[:, node] = table[name].map(known)
     return codes

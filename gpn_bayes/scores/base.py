@@ -221,6 +221,7 @@ class Scorer(ABC):
     closed_form = False
     discrete = False
     default_max_parents: int | None = None
+    levels: tuple[tuple[Any, ...], ...] = ()  # of every variable, by code; those of categories only
     assumptions: tuple[str, ...] = ()
     seconds_per_set = 1e-7
 
@@ -253,6 +254,32 @@ class Scorer(ABC):
     def proposal(self) -> "Scorer | None":
         """Return the proposal scorer, a faster one for the same data to draw DAGs under; None where none is needed."""
         return None
+
+    def level_code(self, node: int, level: Any) -> int:
+        """Return the code of a level of a variable of categories.
+
+        Parameters
+        ----------
+        node : int
+            The variable's index.
+        level : object
+            One of `levels`, or its text.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from gpn_bayes import scores
+        >>> table = pd.DataFrame({"rain": ["no", "yes", "yes", "no"], "wet": [0, 1, 1, 1]})
+        >>> scorer = scores.BDeu().bind(table)
+        >>> scorer.level_code(0, "yes"), scorer.level_code(1, "0")
+        (1, 0)
+        """
+        known = self.levels[node]
+        for code, own in enumerate(known):
+            if str(own) == str(level) or own == level:  # 1.0 is 1
+                return code
+        listed = ", ".join(map(str, known))
+        raise ValueError(f"{self.names[node]!r} must be one of its levels, {listed}; received {level!r}")
 
     def equation(self, node: int, parents: tuple[int, ...]) -> Equation | TableEquation:
         """Return the posterior of the parameters of a node's equation, given its parents.
@@ -525,7 +552,7 @@ class GroupedScorer(Scorer):
         self._quicker = self.proposal() if isinstance(self.interventions, UnknownTargets) else None
         whole = self.part(tuple(range(int(self.interventions.experiment.max()) + 1)))
         self.closed_form = whole.closed_form
-        self.discrete = whole.discrete
+        self.discrete, self.levels = whole.discrete, whole.levels
         self.default_max_parents = whole.default_max_parents
         stated = [text for text in whole.assumptions if text not in EQUIVALENCE]
         if len(stated) < len(whole.assumptions):

@@ -96,6 +96,34 @@ def read_categories(data: Dataset | SufficientStatistics, cardinalities: Mapping
     )
 
 
+def levels_of(data: Dataset, cardinalities: Mapping[str, int] | None = None) -> tuple[tuple[Any, ...], ...]:
+    """Return the levels of every column, by their codes; those that don't occur have no name but their code.
+
+    Parameters
+    ----------
+    data : Dataset
+        As for `read_categories`, and read by it before.
+    cardinalities : mapping of str to int, optional
+        As for `read_categories`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> data = Dataset.read(pd.DataFrame({"dose": [0, 2, 2, 0], "sex": ["f", "m", "f", "m"]}))
+    >>> levels_of(data), levels_of(data, {"dose": 3})
+    (((0, 2), ('f', 'm')), ((0, 1, 2), ('f', 'm')))
+    """
+    given = dict(cardinalities or {})
+    found = []
+    for name, kind, levels in zip(data.names, data.kinds, data.levels, strict=True):
+        known = tuple(levels or ())
+        if name in given:
+            known = known if kind == "categorical" else ()  # whole numbers are codes then
+            known += tuple(range(len(known), given[name]))
+        found.append(known)
+    return tuple(found)
+
+
 def _check_columns(data: Dataset, given: Mapping[str, int]) -> None:
     kinds = dict(zip(data.names, data.kinds, strict=True))
     continuous = [name for name in data.names if kinds[name] == "continuous"]

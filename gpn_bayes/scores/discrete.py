@@ -18,7 +18,7 @@ from gpn_bayes.kernels.row_groups import Counted
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES
 from gpn_bayes.scores.assumptions import CATEGORIES, EQUIVALENCE
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, padded_sets
-from gpn_bayes.scores.categories import check_cardinalities, read_categories
+from gpn_bayes.scores.categories import check_cardinalities, levels_of, read_categories
 from gpn_bayes.scores.equations import TableEquation
 
 # Values of a Dirichlet prior are kept for counts below this, and computed one by one from there on: there are few.
@@ -50,6 +50,8 @@ class DiscreteScorer(Scorer):
     ) -> None:
         super().__init__(score, data.names, data.fingerprint)
         self.counted: Counted = read_categories(data, cardinalities)
+        assert isinstance(data, Dataset)  # as was checked
+        self.levels = levels_of(data, cardinalities)
         self.n_rows = int(self.counted.weights.sum())
         self.default_max_parents = _affordable_parents(len(data.names), len(self.counted.weights))
         self.seconds_per_set = _SECONDS_PER_ROW * len(self.counted.weights)
