@@ -268,7 +268,7 @@ def choose(page, selector: str, value: int) -> None:
 
 @pytest.fixture
 def curved_page(browser, tmp_path):
-    """The report on a sine curve; the name of its cause could be taken for HTML."""
+    """Open the report on a sine curve; the name of its cause could be taken for HTML."""
     rng = np.random.default_rng(1)
     x = rng.uniform(-3, 3, 60)
     data = pd.DataFrame({"<i>x</i>": x, "y": np.sin(x) + 0.2 * rng.normal(size=60)})
