@@ -34,6 +34,7 @@ _NAMES = {
     "sample": "gpn_bayes.sampling.sample",
     "GraphPosterior": "gpn_bayes.posterior",
     "load": "gpn_bayes.posterior",
+    "compare": "gpn_bayes.posterior",
     "bootstrap": "gpn_bayes.estimators.bootstrapping",
     "Dataset": "gpn_bayes.data",
     "SufficientStatistics": "gpn_bayes.data",

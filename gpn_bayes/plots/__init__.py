@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gpn_bayes.plots.functions import plot_curves
     from gpn_bayes.plots.matrices import plot_edges, plot_parent_counts
     from gpn_bayes.plots.network import plot_network
+    from gpn_bayes.plots.predictive import plot_elpd
 
 __all__ = [
     "plot_comparison",
@@ -30,6 +31,7 @@ __all__ = [
     "plot_edges",
     "plot_effect",
     "plot_effects",
+    "plot_elpd",
     "plot_network",
     "plot_parent_counts",
     "plot_rank",
@@ -45,6 +47,7 @@ _HOMES = {
     "plot_edges": "gpn_bayes.plots.matrices",
     "plot_effect": "gpn_bayes.plots.effects",
     "plot_effects": "gpn_bayes.plots.effects",
+    "plot_elpd": "gpn_bayes.plots.predictive",
     "plot_network": "gpn_bayes.plots.network",
     "plot_parent_counts": "gpn_bayes.plots.matrices",
     "plot_rank": "gpn_bayes.plots.chains",

@@ -7,9 +7,10 @@ import numpy as np
 import xarray as xr
 
 from gpn_bayes._util.files import new_file, write_whole
-from gpn_bayes.posterior import stored_data
+from gpn_bayes.posterior import leave_one_out, stored_data
 from gpn_bayes.posterior.diagnostics import weight_ess
 from gpn_bayes.posterior.exact import ExactAnswers
+from gpn_bayes.posterior.leave_one_out import Wanted
 from gpn_bayes.posterior.protocols import DrawnPosterior
 
 # What a file says that it holds.
@@ -18,16 +19,25 @@ _PACKED = {"zlib": True, "complevel": 4}
 
 
 def to_arviz(
-    post: DrawnPosterior, varying_only: bool = False, resample: bool = True, random_seed: int = 0
+    post: DrawnPosterior,
+    varying_only: bool = False,
+    resample: bool = True,
+    random_seed: int = 0,
+    wanted: Wanted | None = None,
 ) -> xr.DataTree:
     """Return the draws as an ArviZ DataTree, each of weight one; see `GraphPosterior.to_arviz`."""
-    if post.log_weights is not None and resample:
-        kept = resampled_draws(post.weights, random_seed)
-        tree = _tree(post, varying_only, kept)
+    kept = resampled_draws(post.weights, random_seed) if post.log_weights is not None and resample else None
+    tree = _tree(post, varying_only, kept)
+    if kept is not None:
         distinct = sum(len(np.unique(own)) for own in kept)
         tree["posterior"].attrs |= {"weight_ess": weight_ess(post.weights), "distinct_draws": distinct}
-        return tree
-    return _tree(post, varying_only)
+    if wanted is not None:
+        chains, draws = post.log_score.shape
+        places = np.arange(chains)[:, None] * draws + (np.arange(draws) if kept is None else kept)
+        weights = "equal" if post.log_weights is None else "log_weights" if kept is None else "resampled"
+        for name, dataset in leave_one_out.groups(post, places, wanted).items():
+            tree[name] = xr.DataTree(dataset.assign_attrs(weights=weights) if "chain" in dataset.dims else dataset)
+    return tree
 
 
 def resampled_draws(weights: np.ndarray, random_seed: int = 0) -> np.ndarray:

@@ -426,7 +426,17 @@ class GraphPosterior(GraphQueries, CausalQueries, Predictions, DrawPictures):
         """
         return diagnose(self)
 
-    def to_arviz(self, varying_only: bool = False, resample: bool = True, random_seed: int = 0) -> "xr.DataTree":
+    def to_arviz(
+        self,
+        varying_only: bool = False,
+        resample: bool = True,
+        random_seed: int = 0,
+        *,
+        log_likelihood: bool = False,
+        posterior_predictive: bool = False,
+        variable: Hashable | None = None,
+        progressbar: bool = True,
+    ) -> "xr.DataTree":
         """Return the draws as an ArviZ DataTree: ``edge`` in ``posterior``, ``lp`` in ``sample_stats``.
 
         ``edge`` is int8 over (chain, draw, parent, child). ArviZ knows no weights, so weighted draws are resampled to
@@ -444,7 +454,23 @@ class GraphPosterior(GraphQueries, CausalQueries, Predictions, DrawPictures):
             With False, weighted draws are exported as they were drawn, with their weights in a group ``log_weights``.
             ArviZ ignores that group: means over such draws are not posterior means.
         random_seed : int, default 0
-            For the resampling.
+            For the resampling, and for the tables of `posterior_predictive`.
+        log_likelihood : bool, default False
+            Add a group ``log_likelihood``: ``rows``, over (chain, draw, row), is log p(row | all other rows, DAG),
+            parameters integrated out and variables standardised as they were with the row, in units of the table. With
+            these, ``arviz.loo`` estimates how well the posterior, averaged over DAGs, predicts a row from all others.
+            Parameters being integrated out, weights are bounded and come in ties, one for each class of DAGs: where
+            ArviZ finds no tail to fit, its Pareto k is NaN, and where a tail is made of few ties, k can be large
+            though nothing is wrong.
+        posterior_predictive : bool, default False
+            Add a group ``posterior_predictive``: each variable, over (chain, draw, row), in a new table from every DAG
+            with one draw of its parameters; categories as codes of their levels. ``observed_data`` has the old table.
+        variable : str or int, optional
+            Let these groups be about one variable given its parents in the same row, under its own name: then
+            ``arviz.loo`` says how well it is predicted from its parents, and ``arviz.loo_pit`` and ``plot_loo_pit``
+            whether these predictions are calibrated.
+        progressbar : bool, default True
+            Whether to show progress where these take long, under Gaussian processes.
 
         Examples
         --------
@@ -454,10 +480,21 @@ class GraphPosterior(GraphQueries, CausalQueries, Predictions, DrawPictures):
         >>> tree = post.to_arviz()
         >>> float(tree["posterior"]["edge"].sel(parent="raf", child="mek").mean())
         0.4975
+
+        How well are rows predicted from all others, per row on average?
+
+        >>> import arviz as az
+        >>> float(round(az.loo(post.to_arviz(log_likelihood=True)).elpd / len(data), 2))
+        -5.22
         """
         from gpn_bayes.posterior.export import to_arviz
+        from gpn_bayes.posterior.leave_one_out import Wanted
 
-        return to_arviz(self, varying_only, resample, random_seed)
+        wanted = None
+        if log_likelihood or posterior_predictive:
+            node = None if variable is None else graphs.node_index(variable, self.names)
+            wanted = Wanted(log_likelihood, posterior_predictive, node, random_seed, progressbar)
+        return to_arviz(self, varying_only, resample, random_seed, wanted)
 
     def save(self, path: str | PathLike[str], overwrite: bool = False, data: bool = True) -> None:
         """Write the posterior to a netCDF file, to be read by `gpn_bayes.load`.

@@ -37,6 +37,74 @@ def do(
     return _in_units(rows, equations)
 
 
+def replicated(post: DrawnPosterior, places: Ints, rows: int, random_seed: int, progressbar: bool) -> Floats:
+    """Return a new table for each of some DAGs, with one draw of its parameters: (draw, row, variable).
+
+    Categories are given by their codes.
+
+    Parameters
+    ----------
+    post : GraphPosterior
+        The posterior.
+    places : ndarray of int
+        Which of its draws, counted through all chains.
+    rows : int
+        How many rows a table has.
+    random_seed : int
+        Where the parameters and the rows come from.
+    progressbar : bool
+        Whether to show progress where it takes long.
+    """
+    equations = DrawnEquations(post, places, random_seed)
+    rng = np.random.default_rng([random_seed, len(places), rows])
+    tables = np.empty((len(places), rows, len(post.names)))
+    if not equations.discrete:
+        _prepare(equations, progressbar)
+    for k, table in enumerate(tables):
+        if equations.discrete:
+            table[:] = _levels(equations, k, {}, rng.random((rows, len(post.names))))
+        else:
+            found = equations.run(k, equations.orders[k], {}, rng.standard_normal((len(post.names), rows)))
+            table[:] = equations.centre + equations.scale * np.array([found[v] for v in range(len(post.names))]).T
+    return tables
+
+
+def replicated_variable(
+    post: DrawnPosterior, places: Ints, rows: np.ndarray, variable: int, random_seed: int, progressbar: bool
+) -> Floats:
+    """Return new values of one variable given its parents in each row, for each of some DAGs: (draw, row).
+
+    Parameters
+    ----------
+    post : GraphPosterior
+        The posterior.
+    places : ndarray of int
+        Which of its draws, counted through all chains.
+    rows : ndarray of shape (row, variable)
+        The rows, in units of the table, categories by their codes.
+    variable : int
+        Which variable.
+    random_seed : int
+        Where the parameters and the values come from.
+    progressbar : bool
+        Whether to show progress where it takes long.
+    """
+    equations = DrawnEquations(post, places, random_seed)
+    rng = np.random.default_rng([random_seed, len(places), variable])
+    values = np.empty((len(places), len(rows)))
+    if equations.discrete:
+        for k, own in enumerate(values):
+            own[:] = _level(equations, k, variable, rows, rng.random(len(rows)))
+        return values
+    equations.prepare(lambda _: [variable], progressbar and not equations.linear)
+    known = dict(enumerate(((rows - equations.centre) / equations.scale).T))
+    for k, own in enumerate(values):
+        drawn, rank = equations.equation(k, variable)
+        own[:] = equations.expected(k, variable, known) + drawn.sigma[rank] * rng.standard_normal(len(rows))
+    found: Floats = equations.centre[variable] + equations.scale[variable] * values
+    return found
+
+
 def counterfactual(
     post: DrawnPosterior,
     row: Any,
@@ -146,15 +214,24 @@ def _categories(
     """Return draws of categories, level by level down each DAG."""
     levels = equations.scorer.levels
     set_to = {v: equations.scorer.level_code(v, value) for v, value in given.items() if value is not None}
-    chances = rng.random((len(equations), len(post.names)))
-    codes = np.empty((len(equations), len(post.names)), dtype=np.int64)
-    for k in range(len(equations)):
-        for v in equations.orders[k]:
-            if v in set_to:
-                codes[k, v] = set_to[v]
-                continue
-            own = equations.table(k, int(v))[tuple(codes[k, list(equations.parents(k, int(v)))])]
-            codes[k, v] = min(int(np.searchsorted(np.cumsum(own), chances[k, v])), len(own) - 1)
+    chances = rng.random((len(equations), 1, len(post.names)))
+    codes = np.concatenate([_levels(equations, k, set_to, chances[k]) for k in range(len(equations))])
     return pd.DataFrame(
         {name: [levels[v][code] for code in codes[:, v]] for v, name in enumerate(post.names)}, columns=list(post.names)
     )
+
+
+def _levels(equations: DrawnEquations, k: int, set_to: Mapping[int, int], chances: Floats) -> Ints:
+    """Return codes of levels, down one of the DAGs, from numbers between 0 and 1, both (row, variable)."""
+    codes = np.empty(chances.shape, dtype=np.int64)
+    for v in map(int, equations.orders[k]):
+        codes[:, v] = set_to[v] if v in set_to else _level(equations, k, v, codes, chances[:, v])
+    return codes
+
+
+def _level(equations: DrawnEquations, k: int, v: int, codes: Ints, chances: Floats) -> Ints:
+    """Return codes of one variable, given those of its parents in one of the DAGs, from numbers between 0 and 1."""
+    own = equations.table(k, v)[tuple(codes[:, p] for p in equations.parents(k, v))]
+    below = np.cumsum(np.broadcast_to(own, (len(codes), own.shape[-1])), axis=1)
+    found: Ints = np.minimum((below < chances[:, None]).sum(axis=1), own.shape[-1] - 1)
+    return found

@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gpn_bayes.posterior.protocols import DrawnEffect, DrawnPosterior, GraphCollection
+from gpn_bayes.posterior.protocols import DrawnEffect, DrawnPosterior, GraphCollection, PredictiveComparison
 
 if TYPE_CHECKING:
     import numpy as np
@@ -377,3 +377,27 @@ class EffectPicture(DrawnEffect):
         from gpn_bayes.plots import plot_effect
 
         return plot_effect(self, ax)
+
+
+class ComparisonPicture(PredictiveComparison):
+    """The picture of a comparison."""
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the differences variable by variable; see `gpn_bayes.plots.plot_elpd`.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek"]]
+        >>> posts = {s: gpn.sample(data, score=s, draws=50, random_seed=1, progressbar=False) for s in ("bge", "bic")}
+        >>> gpn.compare(posts).plot().get_xlabel()
+        'difference of log predictive densities, rows left out (nats)'
+        """
+        from gpn_bayes.plots import plot_elpd
+
+        return plot_elpd(self, ax)

@@ -133,3 +133,15 @@ class DrawnEffect(Protocol):
     @abstractmethod
     def outcome_interval(self, probability: float = 0.9) -> Any:
         """Return the central interval that holds a single outcome."""
+
+
+class PredictiveComparison(Protocol):
+    """Posteriors compared by prediction; the members are those of `gpn_bayes.posterior.Comparison`."""
+
+    table: pd.DataFrame
+    by_variable: pd.DataFrame
+
+    @property
+    @abstractmethod
+    def best(self) -> str:
+        """The posterior that predicts best."""

@@ -158,6 +158,15 @@ class CurveEquation(Equation):
         given = [_log_normal(error, noise * (1 + leverage)) for noise, error, leverage in self._errors(values, parents)]
         return log_mean(np.array(given))
 
+    @one_blas_thread
+    def log_leave_one_out(self, values: Floats, parents: Floats) -> Floats:
+        """Return the log density of every row given all others: normal given the hyperparameters.
+
+        Draws of these given all rows are weighted by what they make of the others: a harmonic mean.
+        """
+        given = [_log_left_out(*found) for found in self._errors(values, parents)]
+        return -log_mean(-np.array(given))
+
     def _errors(self, values: Floats, parents: Floats) -> Iterator[tuple[float, Floats, Floats]]:
         """Return for some hyperparameters the noise, each row's difference from the mean function, and its leverage."""
         for phi in self._hyperparameters(_MOST_PHI, np.random.default_rng(_SEED)):
@@ -225,6 +234,11 @@ class LevelEquation(Equation):
         noise, error, leverage, log_weights = self._errors(values)
         return log_mean(_log_normal(error, noise * (1 + leverage)), log_weights)
 
+    def log_leave_one_out(self, values: Floats, parents: Floats) -> Floats:
+        """Return the log density of every row given all others: a harmonic mean over the noise."""
+        noise, error, leverage, log_weights = self._errors(values)
+        return -log_mean(-_log_left_out(noise, error, leverage), log_weights)
+
     def _errors(self, values: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Return variances of the noise, differences from the mean given each, leverages, and log weights."""
         log_sigma, log_weights = (part[::_EVERY, None] for part in posterior_without_parents(self._y, self._priors))
@@ -247,6 +261,12 @@ def _function(nodes: Floats, grid: Floats, theta: float) -> _Function:
     roots, own = np.sqrt(values[kept]), vectors[:, kept]
     on_grid = np.exp(-0.5 * ((grid[:, None] - nodes) / theta) ** 2) @ (own / roots)
     return _Function(own * roots, on_grid)
+
+
+def _log_left_out(noise: Floats | float, error: Floats, leverage: Floats) -> Floats:
+    """Return the log density of rows without each of which the process was fitted, given the hyperparameters."""
+    left = 1 - leverage
+    return _log_normal(error / left, noise / left)
 
 
 def _log_normal(error: Floats, variance: Floats) -> Floats:

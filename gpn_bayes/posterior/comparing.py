@@ -1,0 +1,235 @@
+"""Posteriors compared by how well each predicts a row of the table from all others: leave-one-out, by ArviZ."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import logsumexp
+
+from gpn_bayes._util.types import Floats
+from gpn_bayes.posterior import densities
+from gpn_bayes.posterior.diagnostics import weight_ess
+from gpn_bayes.posterior.effects import choose
+from gpn_bayes.posterior.equations import scorer_of
+from gpn_bayes.posterior.estimate import ess_of
+from gpn_bayes.posterior.export import resampled_draws
+from gpn_bayes.posterior.leave_one_out import tied
+from gpn_bayes.posterior.pictures import ComparisonPicture
+from gpn_bayes.posterior.protocols import DrawnPosterior
+
+if TYPE_CHECKING:
+    from arviz_stats.utils import ELPDData
+
+_PURPOSE = "comparisons"
+# Draws times rows that are held at a time.
+_MOST = 100_000_000
+
+
+@dataclass(eq=False, repr=False)
+class Comparison(ComparisonPicture):
+    """How well posteriors over the same table predict each of its rows from all others.
+
+    Attributes
+    ----------
+    table : DataFrame
+        ArviZ's comparison, one posterior a row, the best first: `rank`, `elpd_diff` (below the best; negative) with
+        its standard error `dse`, `p_worse`, `diag_diff` and `diag_elpd` (what ArviZ warns of), `p` (effective number of
+        parameters; of DAGs here), `elpd` (the sum of log densities of rows left out) with its standard error `se`,
+        `weight` (of the best mixture: stacking), and `mcse`, the Monte Carlo error of `elpd`.
+    by_variable : DataFrame
+        Of each variable given its parents, under each posterior: `variable`, `model`, `elpd`, `elpd_diff` (below the
+        posterior that is best altogether; positive where this one is better) and its standard error `dse`. They add up
+        to `elpd` of the table but for the averaging over DAGs.
+    rows : int
+        How many rows were predicted.
+    pointwise : dict of ELPDData
+        What ArviZ found for each posterior: elpd and Pareto k of every row.
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> rng = np.random.default_rng(1)
+    >>> x = rng.uniform(-3, 3, 80)
+    >>> data = pd.DataFrame({"x": x, "y": np.sin(2 * x) + 0.2 * rng.normal(size=80)})
+    >>> runs = {s: gpn.sample(data, score=s, draws=200, random_seed=1, progressbar=False) for s in ("gp", "bge")}
+    >>> found = gpn.compare(runs, progressbar=False)
+    >>> found.best, found.table.index.tolist(), found.rows
+    ('gp', ['gp', 'bge'], 80)
+    >>> found.by_variable.query("model == 'bge'").set_index("variable")["elpd_diff"].round(-1).to_dict()
+    {'x': 0.0, 'y': -80.0}
+    """
+
+    table: pd.DataFrame
+    by_variable: pd.DataFrame
+    rows: int
+    pointwise: "dict[str, ELPDData]"
+
+    @property
+    def best(self) -> str:
+        """The posterior that predicts best."""
+        return str(self.table.index[0])
+
+    def __str__(self) -> str:
+        """Say in a few lines which posterior predicts best, by how much, and where."""
+        lines = []
+        for name, row in self.table.iloc[1:].iterrows():
+            lines.append(
+                f"{self.best} predicts a row left out better than {name}, by {-row['elpd_diff']:.1f} ± {row['dse']:.1f} "
+                f"nats over all {self.rows:,} rows{self._where(str(name))}"
+            )
+        return "\n".join(lines)
+
+    def _where(self, name: str) -> str:
+        """Say for which variables the best posterior is better by more than two standard errors."""
+        own = self.by_variable[self.by_variable["model"] == name].sort_values("elpd_diff")
+        clear = own[own["elpd_diff"] < -2 * own["dse"]].head(3)
+        shown = ", ".join(
+            f"{row['variable']} {-row['elpd_diff']:.1f} ± {row['dse']:.1f}" for row in clear.to_dict("records")
+        )
+        return f"; most of it at {shown}" if shown else "; at no single variable clearly"
+
+    def __repr__(self) -> str:
+        """Show what `str` says."""
+        return f"<Comparison: {self}>"
+
+    def _repr_html_(self) -> str:
+        lines = "<br>".join(escape(line) for line in str(self).split("\n"))
+        wide = self.by_variable.pivot(index="variable", columns="model", values="elpd").loc[
+            list(dict.fromkeys(self.by_variable["variable"])), list(self.table.index)
+        ]
+        tables = [frame.to_html(float_format="{:.1f}".format, escape=True) for frame in (self.table, wide)]
+        return f"<p>{lines}</p>{''.join(tables)}"
+
+
+def compare(posteriors: Mapping[str, DrawnPosterior], *, progressbar: bool = True) -> Comparison:
+    """Compare posteriors of the same table by how well each predicts a row from all others.
+
+    Leave-one-out densities are averaged over DAGs, with parameters integrated out, in units of the table, so that
+    posteriors under different scores can be compared: where do curves help? Differences of a few standard errors
+    `dse` are clear. Under Gaussian processes densities are averages over 32 draws of the hyperparameters, whose error
+    isn't counted.
+
+    Parameters
+    ----------
+    posteriors : mapping of str to GraphPosterior
+        Two or more, of the same rows and columns in the same units.
+    progressbar : bool, default True
+        Whether to show progress where it takes long, under Gaussian processes.
+
+    Raises
+    ------
+    ValueError
+        If densities can't be compared: those of other rows, of other units, or of numbers with those of categories.
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+    >>> posts = {
+    ...     "all": gpn.sample(data, score="bge", draws=200, random_seed=1, progressbar=False),
+    ...     "one parent": gpn.sample(data, score="bge", max_parents=1, draws=200, random_seed=1, progressbar=False),
+    ... }
+    >>> found = gpn.compare(posts)
+    >>> bool(found.table.loc["all", "mcse"] < 0.1)
+    True
+    """
+    import arviz_stats
+
+    named = dict(posteriors)
+    if len(named) < 2:
+        raise ValueError(f"comparisons need two posteriors or more; received {len(named)}")
+    first, *others = named
+    for name in others:
+        _check_same_table(named[first], named[name], first, name)
+    found, of_variables, errors = {}, {}, {}
+    for name, post in named.items():
+        found[name], of_variables[name], errors[name] = _left_out(post, named[first].names, progressbar)
+    table = arviz_stats.compare(found, round_to="none").assign(mcse=pd.Series(errors))
+    return Comparison(table, _by_variable(table, of_variables, named[first].names), _n_rows(found), found)
+
+
+def _check_same_table(one: DrawnPosterior, two: DrawnPosterior, first: str, second: str) -> None:
+    """Refuse posteriors whose densities aren't those of the same things."""
+    alone = sorted(set(one.names) ^ set(two.names))
+    if alone:
+        which = first if alone[0] in one.names else second
+        raise ValueError(f"compared posteriors must be over the same variables; {alone[0]!r} is only in {which!r}")
+    scorers = [scorer_of(post, _PURPOSE) for post in (one, two)]
+    if scorers[0].discrete != scorers[1].discrete:
+        numbers, categories = (first, second) if scorers[1].discrete else (second, first)
+        raise ValueError(
+            f"densities of numbers and probabilities of categories can't be compared; received numbers in {numbers!r} "
+            f"and categories in {categories!r}"
+        )
+    order = [two.names.index(name) for name in one.names]
+    rows = [densities.rows_behind(post, _PURPOSE) for post in (one, two)]
+    levels = [scorer.levels for scorer in scorers]
+    same_levels = not levels[0] or tuple(levels[0]) == tuple(levels[1][place] for place in order)
+    if rows[0].shape != rows[1].shape or not np.allclose(rows[0], rows[1][:, order], rtol=1e-9) or not same_levels:
+        raise ValueError(
+            "compared posteriors must be of the same rows in the same units, or their densities can't be compared; "
+            f"those of {first!r} and {second!r} differ"
+        )
+
+
+def _left_out(
+    post: DrawnPosterior, names: tuple[str, ...], progressbar: bool
+) -> tuple["ELPDData", dict[str, Floats], float]:
+    """Return what ArviZ finds of rows left out, the same of each variable given its parents, and the error of all."""
+    import arviz_stats
+    import xarray as xr
+
+    n_rows = len(densities.rows_behind(post, _PURPOSE))
+    chosen = choose(post, max(1000, _MOST // n_rows) if post.log_score.size * n_rows > _MOST else None)
+    kept = np.arange(chosen.weights.size).reshape(chosen.weights.shape)
+    if post.log_weights is not None:
+        kept = resampled_draws(chosen.weights) + kept[:, :1]
+    places = chosen.places[kept.ravel()]
+    left_out = densities.of_rows_left_out(post, places, progressbar)
+    joint = tied(left_out.joint(slice(None)))
+    size = min(ess_of(post.log_score), weight_ess(post.weights))
+    share = min(1.0, size / post.log_score.size) if np.isfinite(size) else 1.0
+    tree = xr.DataTree.from_dict(
+        {"log_likelihood": xr.Dataset({"rows": (("chain", "draw", "row"), joint.reshape(*kept.shape, -1))})}
+    )
+    with warnings.catch_warnings():
+        # Ties make Pareto's k large where nothing is wrong; the table says of how many rows it is.
+        warnings.filterwarnings("ignore", message="Estimated shape parameter of Pareto distribution")
+        found = arviz_stats.loo(tree, pointwise=True, reff=share)
+    weights = found.log_weights.transpose("chain", "draw", "row").to_numpy().reshape(joint.shape)
+    of_variables = {
+        name: logsumexp(weights + left_out.by_set[left_out.places[:, post.names.index(name)]], axis=0) for name in names
+    }
+    return found, of_variables, _mcse(joint, share)
+
+
+def _mcse(joint: Floats, share: float) -> float:
+    """Return the Monte Carlo error of the sum over rows of -log E[1 / p], by the influence of every draw on it."""
+    inverse = np.exp(joint.min(axis=0) - joint)
+    influence = (inverse / inverse.mean(axis=0)).sum(axis=1)
+    return float(influence.std() / np.sqrt(share * len(influence)))
+
+
+def _by_variable(table: pd.DataFrame, of_variables: Mapping[str, Mapping[str, Floats]], names: Any) -> pd.DataFrame:
+    best, records = str(table.index[0]), []
+    for variable in names:
+        for model in table.index:
+            apart = of_variables[model][variable] - of_variables[best][variable]
+            records.append(
+                {
+                    "variable": variable,
+                    "model": model,
+                    "elpd": float(of_variables[model][variable].sum()),
+                    "elpd_diff": float(apart.sum()),
+                    "dse": float(np.sqrt(len(apart) * apart.var())),
+                }
+            )
+    return pd.DataFrame(records)
+
+
+def _n_rows(found: "Mapping[str, ELPDData]") -> int:
+    return int(next(iter(found.values())).n_data_points)
