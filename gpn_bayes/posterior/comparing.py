@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from gpn_bayes._util.types import Floats
 from gpn_bayes.posterior import densities
 from gpn_bayes.posterior.diagnostics import weight_ess
-from gpn_bayes.posterior.effects import choose
+from gpn_bayes.posterior.effects import CURVE_DRAWS, choose
 from gpn_bayes.posterior.equations import scorer_of
 from gpn_bayes.posterior.estimate import ess_of
 from gpn_bayes.posterior.export import resampled_draws
@@ -77,10 +77,8 @@ class Comparison(ComparisonPicture):
         """Say in a few lines which posterior predicts best, by how much, and where."""
         lines = []
         for name, row in self.table.iloc[1:].iterrows():
-            lines.append(
-                f"{self.best} predicts a row left out better than {name}, by {-row['elpd_diff']:.1f} ± {row['dse']:.1f} "
-                f"nats over all {self.rows:,} rows{self._where(str(name))}"
-            )
+            gap = f"{-row['elpd_diff']:.1f} ± {row['dse']:.1f} nats over all {self.rows:,} rows"
+            lines.append(f"{self.best} predicts rows left out better than {name}, by {gap}{self._where(str(name))}")
         return "\n".join(lines)
 
     def _where(self, name: str) -> str:
@@ -105,7 +103,9 @@ class Comparison(ComparisonPicture):
         return f"<p>{lines}</p>{''.join(tables)}"
 
 
-def compare(posteriors: Mapping[str, DrawnPosterior], *, progressbar: bool = True) -> Comparison:
+def compare(
+    posteriors: Mapping[str, DrawnPosterior], *, draws: int | None = None, progressbar: bool = True
+) -> Comparison:
     """Compare posteriors of the same table by how well each predicts a row from all others.
 
     Leave-one-out densities are averaged over DAGs, with parameters integrated out, in units of the table, so that
@@ -117,6 +117,9 @@ def compare(posteriors: Mapping[str, DrawnPosterior], *, progressbar: bool = Tru
     ----------
     posteriors : mapping of str to GraphPosterior
         Two or more, of the same rows and columns in the same units.
+    draws : int, optional
+        Over how many DAGs to average; all by default (fewer of tables with very many rows), and 500 under Gaussian
+        processes, whose densities take long.
     progressbar : bool, default True
         Whether to show progress where it takes long, under Gaussian processes.
 
@@ -137,7 +140,7 @@ def compare(posteriors: Mapping[str, DrawnPosterior], *, progressbar: bool = Tru
     >>> bool(found.table.loc["all", "mcse"] < 0.1)
     True
     """
-    import arviz_stats
+    from arviz_stats.loo.compare import compare as arviz_compare
 
     named = dict(posteriors)
     if len(named) < 2:
@@ -147,8 +150,8 @@ def compare(posteriors: Mapping[str, DrawnPosterior], *, progressbar: bool = Tru
         _check_same_table(named[first], named[name], first, name)
     found, of_variables, errors = {}, {}, {}
     for name, post in named.items():
-        found[name], of_variables[name], errors[name] = _left_out(post, named[first].names, progressbar)
-    table = arviz_stats.compare(found, round_to="none").assign(mcse=pd.Series(errors))
+        found[name], of_variables[name], errors[name] = _left_out(post, named[first].names, draws, progressbar)
+    table = arviz_compare(found, round_to="none").assign(mcse=pd.Series(errors))
     return Comparison(table, _by_variable(table, of_variables, named[first].names), _n_rows(found), found)
 
 
@@ -177,14 +180,16 @@ def _check_same_table(one: DrawnPosterior, two: DrawnPosterior, first: str, seco
 
 
 def _left_out(
-    post: DrawnPosterior, names: tuple[str, ...], progressbar: bool
+    post: DrawnPosterior, names: tuple[str, ...], draws: int | None, progressbar: bool
 ) -> tuple["ELPDData", dict[str, Floats], float]:
     """Return what ArviZ finds of rows left out, the same of each variable given its parents, and the error of all."""
-    import arviz_stats
     import xarray as xr
+    from arviz_stats.loo.loo import loo
 
+    if draws is None and not scorer_of(post, _PURPOSE).closed_form:
+        draws = CURVE_DRAWS
     n_rows = len(densities.rows_behind(post, _PURPOSE))
-    chosen = choose(post, max(1000, _MOST // n_rows) if post.log_score.size * n_rows > _MOST else None)
+    chosen = choose(post, min(draws or post.log_score.size, max(1000, _MOST // n_rows)))
     kept = np.arange(chosen.weights.size).reshape(chosen.weights.shape)
     if post.log_weights is not None:
         kept = resampled_draws(chosen.weights) + kept[:, :1]
@@ -199,7 +204,7 @@ def _left_out(
     with warnings.catch_warnings():
         # Ties make Pareto's k large where nothing is wrong; the table says of how many rows it is.
         warnings.filterwarnings("ignore", message="Estimated shape parameter of Pareto distribution")
-        found = arviz_stats.loo(tree, pointwise=True, reff=share)
+        found = loo(tree, pointwise=True, reff=share)
     weights = found.log_weights.transpose("chain", "draw", "row").to_numpy().reshape(joint.shape)
     of_variables = {
         name: logsumexp(weights + left_out.by_set[left_out.places[:, post.names.index(name)]], axis=0) for name in names
