@@ -15,6 +15,7 @@ from gpn_bayes._util.types import Adjacency, DiGraph, Floats
 from gpn_bayes.data import Data, warn_of_noise
 from gpn_bayes.estimators.arrays import check_array_input
 from gpn_bayes.estimators.method_and_parameter import method_and_parameter
+from gpn_bayes.estimators.predicting import mean_log_density
 from gpn_bayes.estimators.problem import Problem, read_problem
 
 
@@ -70,10 +71,12 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
 
     @method_and_parameter
     def score(self, X: Any, y: None = None) -> float:  # noqa: N803 (scikit-learn's name)
-        """Return the log score of the estimate on other rows, such as those that cross-validation holds out.
+        """Return how well the estimate predicts other rows, such as those that cross-validation holds out.
 
-        It is `log_score` by the learner's own ``score``, or by BIC where it has none; higher is better. For another,
-        give scikit-learn a function: ``scoring=lambda learner, rows, y=None: learner.log_score("gp", rows)``.
+        It is the mean over the rows of log p(row | rows of `fit`, estimate): parameters are integrated out under the
+        learner's own ``score``, or else under BGe for numbers and BDeu for categories. Higher is better. Densities are
+        in units of the table, so that learners with different scores can be compared. For another measure, give
+        scikit-learn a function: ``scoring=lambda learner, rows, y=None: learner.log_score("gp", rows)``.
 
         Parameters
         ----------
@@ -82,20 +85,34 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         y : None
             Ignored; for compatibility with scikit-learn.
 
+        Raises
+        ------
+        NotFittedError
+            If the learner isn't fitted; it is a ValueError.
+        ValueError
+            If it keeps no data, for rows without one of the variables, and for levels that didn't occur in `fit`.
+
         Examples
         --------
         >>> import gpn_bayes as gpn
         >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
         >>> est = gpn.estimators.HillClimbing(score="bge").fit(data[:400])
-        >>> round(est.score(data[400:]), 1), est.get_params()["score"]
-        (-2172.3, 'bge')
+        >>> round(est.score(data[400:]), 2), est.get_params()["score"]
+        (-4.71, 'bge')
         """
-        return self.log_score(self._own_score, X)
+        rows = self._check_rows(X)
+        return mean_log_density(self._own_score, self._kept_data("predict from"), self._dag(), rows)
 
     @property
     def _own_score(self) -> Any:
-        """What estimates are scored by: the constructor's ``score`` (which, as an attribute, is the method), or BIC."""
-        return vars(self).get("score", "bic")
+        """The constructor's ``score`` (which, as an attribute, is the method); None where it has none."""
+        return vars(self).get("score")
+
+    def _kept_data(self, purpose: str) -> Data:
+        """Return the data of `fit`; refuse where a learner never saw pooled rows."""
+        if self._data is None:
+            raise ValueError(f"a learner must keep its data to {purpose}; {type(self).__name__} keeps none")
+        return self._data
 
     def _check_input(self, data: Any) -> Any:
         """Return data for `fit`; arrays are checked as scikit-learn does, all else is left to those who read it."""

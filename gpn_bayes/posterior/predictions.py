@@ -3,16 +3,13 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
-from gpn_bayes._util.checks import did_you_mean
-from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Floats
 from gpn_bayes.posterior.effects import CURVE_DRAWS, Chosen, choose
-from gpn_bayes.posterior.equations import scorer_of, units_of
+from gpn_bayes.posterior.equations import scorer_of
 from gpn_bayes.posterior.protocols import DrawnPosterior
-from gpn_bayes.posterior.score_noise import DrawnSets, drawn_sets
-from gpn_bayes.scores.base import Scorer
+from gpn_bayes.posterior.score_noise import drawn_sets
+from gpn_bayes.scores.densities import log_densities, read_rows, values_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -60,11 +57,11 @@ class Predictions(DrawnPosterior):
         import xarray as xr
 
         scorer = scorer_of(self, "predictions")
-        table = _read(rows, self.names)
-        values = _codes(table, scorer) if scorer.discrete else _numbers(table)
+        table = read_rows(rows, self.names)
+        values = values_of(table, scorer)
         chosen = choose(self, CURVE_DRAWS if draws is None and not scorer.closed_form else draws)
         sets = drawn_sets(self.parents.reshape(1, -1, *self.parents.shape[2:])[:, chosen.places])
-        by_set = _densities(scorer, self.data, sets, values, progressbar)
+        by_set = log_densities(scorer, self.data, sets.keys, values, progressbar)
         places = sets.places.reshape(-1, len(self.names))
         step = max(1, _CHUNK // (len(places) * len(self.names)))
         parts = [
@@ -90,50 +87,3 @@ class Predictions(DrawnPosterior):
         highest = by_node.max(axis=0)
         given = highest + np.log(np.einsum("d,dvr->vr", share, np.exp(by_node - highest)))
         return top + np.log(moments.value), moments.mcse / moments.value, given.T
-
-
-def _densities(scorer: Scorer, data: Any, sets: DrawnSets, values: np.ndarray, progressbar: bool) -> Floats:
-    """Return log densities of rows in units of the table, of shape (parent set, row): of each node given a set."""
-    centre, scale = units_of(scorer, data)
-    if not scorer.discrete:
-        values = (values - centre) / scale
-    found = np.empty((len(sets.keys), len(values)))
-    with progress_bar("Densities", len(sets.keys), progressbar and not scorer.closed_form) as advance:
-        for place, (node, parents) in enumerate(sets.keys):
-            equation: Any = scorer.equation(node, parents)
-            found[place] = equation.log_predictive(values[:, node], values[:, list(parents)].T)
-            found[place] -= np.log(scale[node])
-            advance(1)
-    return found
-
-
-def _read(rows: Any, names: tuple[str, ...]) -> pd.DataFrame:
-    """Return rows with a column for every variable, in their order."""
-    table = (rows if isinstance(rows, pd.DataFrame) else pd.DataFrame([dict(rows)])).rename(columns=str)
-    missing = [name for name in names if name not in table]
-    if missing:
-        raise ValueError(
-            f"new rows must have a column for every variable; received none for {missing[0]!r}"
-            f"{did_you_mean(missing[0], list(table))}"
-        )
-    if table.empty:
-        raise ValueError("new rows must be one or more; received none")
-    return table[list(names)]
-
-
-def _numbers(table: pd.DataFrame) -> Floats:
-    values: Floats = table.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=float)
-    if not np.isfinite(values).all():
-        row, column = np.argwhere(~np.isfinite(values))[0].tolist()
-        received, name = table.iat[row, column], table.columns[column]
-        raise ValueError(f"new rows must hold finite numbers; received {received!s} for {name!r}")
-    return values
-
-
-def _codes(table: pd.DataFrame, scorer: Scorer) -> np.ndarray:
-    """Return the levels of categories as numbers."""
-    codes = np.empty(table.shape, dtype=np.int64)
-    for node, name in enumerate(table):
-        known = {value: scorer.level_code(node, value) for value in table[name].unique()}
-        codes[:, node] = table[name].map(known)
-    return codes
