@@ -15,11 +15,13 @@ from gpn_bayes._util.types import Adjacency, DiGraph, Floats
 from gpn_bayes.data import Data, warn_of_noise
 from gpn_bayes.estimators.arrays import check_array_input
 from gpn_bayes.estimators.method_and_parameter import method_and_parameter
-from gpn_bayes.estimators.predicting import mean_log_density
+from gpn_bayes.estimators.predicting import mean_log_density, predictive_scorer
 from gpn_bayes.estimators.problem import Problem, read_problem
+from gpn_bayes.exports import Exports
+from gpn_bayes.exports.formats import UNDIRECTED
 
 
-class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class GraphEstimator(Exports, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A learner that returns one graph.
 
     A subclass implements `fit`, which calls `_keep_graph` and returns itself.
@@ -120,9 +122,8 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
 
     def _check_rows(self, data: Any) -> Any:
         """Return data for a fitted learner; the columns of an array are those of `fit`, in that order."""
+        self._check_fitted("scored")
         label = type(self).__name__
-        if not hasattr(self, "adjacency_"):
-            raise NotFittedError(f"a learner must be fitted before it is scored; {label} isn't: call fit first")
         if getattr(data, "ndim", 0) == 2 and not isinstance(data, pd.DataFrame):
             if data.shape[1] != self.n_features_in_:
                 raise ValueError(
@@ -130,6 +131,38 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
                 )
             return pd.DataFrame(check_array_input(data, label), columns=self.feature_names_in_).infer_objects()
         return data
+
+    def _check_fitted(self, purpose: str) -> None:
+        if not hasattr(self, "adjacency_"):
+            label = type(self).__name__
+            raise NotFittedError(f"a learner must be fitted before it is {purpose}; {label} isn't: call fit first")
+
+    def _graph_to_export(self, which: str | None, threshold: float | None) -> DiGraph:
+        self._check_one(which, threshold)
+        graph = self.graph_.copy()
+        weights = getattr(self, "weights_", None)
+        names = self.feature_names_in_
+        for i, j in np.argwhere(self.adjacency_):
+            edge = graph.edges[names[i], names[j]]
+            if weights is not None:
+                edge["weight"] = float(weights[i, j])
+            if self.adjacency_[j, i]:
+                edge[UNDIRECTED] = True
+        return graph
+
+    def _dag_to_export(self, which: str | None, threshold: float | None) -> DiGraph:
+        self._check_one(which, threshold)
+        return self._dag()
+
+    def _check_one(self, which: str | None, threshold: float | None) -> None:
+        self._check_fitted("exported")
+        for name, value in (("which", which), ("threshold", threshold)):
+            if value is not None:
+                raise ValueError(f"a learner has one graph to export; received {name}={value!r}")
+
+    def _table_scorer(self) -> scores.Scorer:
+        self._check_fitted("exported")
+        return predictive_scorer(self._own_score, self._kept_data("have tables"))
 
     def log_score(self, score: Any, data: Any = None) -> float:
         """Return the score of the estimate: the sum over its nodes.

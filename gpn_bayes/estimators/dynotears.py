@@ -178,9 +178,9 @@ class DYNOTEARS(GraphEstimator):
         --------
         >>> import networkx as nx
         >>> import gpn_bayes as gpn
-        >>> series = gpn.simulate.svar(nx.DiGraph([("rain", "flow")]), [[[1, 0], [0, 1]]], 300, random_seed=1)
-        >>> round(DYNOTEARS(random_state=1).fit(series[:200]).score(series[200:]), 2)
-        -2.9
+        >>> [series] = gpn.simulate.svar(nx.DiGraph([("rain", "flow")]), [[[1, 0], [0, 1]]], 300, random_seed=1)
+        >>> round(gpn.estimators.DYNOTEARS(random_state=1).fit(series[:200]).score(series[200:]), 2)
+        -2.86
         """
         rows = self._read_again(self._check_rows(X)).frame()
         now = [lagged_name(name, 0) for name in self._lagged.names]
@@ -193,6 +193,14 @@ class DYNOTEARS(GraphEstimator):
             odd = min(set(lagged.names) ^ set(self._lagged.names))
             raise ValueError(f"the data must have the estimate's variables; {odd!r} is in only one of the two")
         return lagged
+
+    def _graph_to_export(self, which: str | None, threshold: float | None) -> DiGraph:
+        """Return the edges of all times."""
+        self._check_one(which, threshold)
+        return self.lagged_graph_.copy()
+
+    def _dag_to_export(self, which: str | None, threshold: float | None) -> DiGraph:
+        return self._graph_to_export(which, threshold)
 
     def log_score(self, score: Any, data: Any = None) -> float:
         """Return the score of all edges: the sum over the variables at a time, given their parents.

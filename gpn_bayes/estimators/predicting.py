@@ -35,9 +35,7 @@ def predictive_scorer(score: Any, data: Data) -> scores.Scorer:
     return scores.by_name("bdeu" if discrete else "bge").bind(data)
 
 
-def mean_log_density(
-    score: Any, data: Data, graph: DiGraph, rows: Any, nodes: Iterable[str] | None = None
-) -> float:
+def mean_log_density(score: Any, data: Data, graph: DiGraph, rows: Any, nodes: Iterable[str] | None = None) -> float:
     """Return the mean over new rows of their log density given others and a DAG, in units of the table.
 
     Parameters
