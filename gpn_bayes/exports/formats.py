@@ -90,7 +90,11 @@ def to_bnlearn(graph: DiGraph) -> str:
     [raf][erk|raf:pka][pka]
     <BLANKLINE>
     """
-    _refuse(graph, re.compile(rf"[|:\[\]]|{_CONTROL.pattern}"), "model strings can hold none of | : [ ] in a name")
+    _refuse(
+        graph,
+        re.compile(rf"[|:\[\]]|{_CONTROL.pattern}"),
+        "model strings can hold none of | : [ ] in a name, nor control characters",
+    )
     parents = {name: ":".join(graph.predecessors(name)) for name in graph}
     return "".join(f"[{name}|{own}]" if own else f"[{name}]" for name, own in parents.items()) + "\n"
 
@@ -124,8 +128,6 @@ WRITERS: dict[str, Callable[[DiGraph], str]] = {
     "bnlearn": to_bnlearn,
     "csv": to_csv,
 }
-# Formats that hold the edges of any graph; all others need a DAG, or a class of DAGs.
-ANY_GRAPH = ("graphml", "dot", "csv")
 
 
 def _refuse(graph: DiGraph, wrong: re.Pattern[str], rule: str) -> None:

@@ -125,26 +125,27 @@ class Exports(ABC):
         [rain][wet|rain]
         """
         check_choice("form", form, FORMATS)
+        try:
+            text = self._written(form, which, threshold)
+            text.encode()
+        except UnicodeEncodeError as error:
+            wrong = str(error.object)[error.start]
+            raise ValueError(f"names must be text that UTF-8 can hold; received one with {wrong!r}") from None
+        return text
+
+    def _written(self, form: str, which: str | None, threshold: float | None) -> str:
         if form == "bif":
             from gpn_bayes.simulate.bif import bif_text
 
-            text = bif_text(self._fitted(which, threshold))
-        elif form in formats.ANY_GRAPH:
-            text = formats.WRITERS[form](self.to_networkx(which=which, threshold=threshold))
-        elif form == "dagitty":
-            graph = self.to_networkx(which=which, threshold=threshold)
+            return bif_text(self._fitted(which, threshold))
+        if form == "bnlearn":
+            return formats.to_bnlearn(self._checked_dag(which, threshold))
+        graph = self.to_networkx(which=which, threshold=threshold)
+        if form == "dagitty":
             # Undirected edges make no cycle.
             edges = [(a, b) for a, b, known in graph.edges(data=True) if formats.UNDIRECTED not in known]
             self._check_acyclic(nx.DiGraph(edges))
-            text = formats.to_dagitty(graph)
-        else:
-            text = formats.WRITERS[form](self._checked_dag(which, threshold))
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            wrong = text[error.start]
-            raise ValueError(f"names must be text that UTF-8 can hold; received one with {wrong!r}") from None
-        return text
+        return formats.WRITERS[form](graph)
 
     def to_networkx(self, *, which: str | None = None, threshold: float | None = None) -> DiGraph:
         """Return the graph with all nodes, its edges with their attributes.
