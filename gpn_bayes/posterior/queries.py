@@ -380,9 +380,10 @@ class GraphQueries(EdgePictures, Exports, ABC):
         chosen = self._best_dag() if which == self._best else self.median_graph(0.5 if threshold is None else threshold)
         graph: DiGraph = nx.DiGraph()
         graph.add_nodes_from(self.names)
-        probabilities = self.edge_probabilities()
+        probabilities = self.edge_probabilities().to_numpy()
         for parent, child in chosen.edges:
-            graph.add_edge(parent, child, **{self.quantity: float(probabilities.at[parent, child])})
+            probability = float(probabilities[self._index(parent), self._index(child)])
+            graph.add_edge(parent, child, **{self.quantity: probability})
         return graph
 
     def _instead_of_cycles(self) -> str:
