@@ -96,13 +96,14 @@ USES = {
     "graphs": "_util kernels",
     "simulate": "_util data graphs",
     "scores": "_util data graphs kernels",
+    "exports": "_util graphs scores simulate",
     "candidates": "_util data graphs kernels mcmc scores",
-    "posterior": "_util data graphs plots report scores",
+    "posterior": "_util data exports graphs plots report scores",
     "plots": "_util graphs posterior.curves posterior.protocols posterior.score_setting",
     "report": "_util data graphs plots posterior.curves posterior.diagnostics posterior.effects posterior.equations "
     "posterior.estimate posterior.protocols posterior.score_noise posterior.score_setting",
     "sampling": "_util candidates data graphs kernels mcmc posterior scores",
-    "estimators": "_util candidates data graphs kernels posterior scores",
+    "estimators": "_util candidates data exports graphs kernels posterior scores",
     # Protocols don't know of connections, nor connections of protocols.
     "secure": "_util",
     "wire": "",

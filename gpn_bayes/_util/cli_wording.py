@@ -13,7 +13,7 @@ _OPTIONS = {
     for name in (
         "candidates", "chains", "contexts", "cores", "draws", "expand", "intervention", "max_parents", "missing",
         "order_bias", "plus_one", "prior", "random_seed", "random_state", "reweight", "sampler", "score",
-        "target_penalty", "target_probability", "targets", "temperatures", "thin", "tune", "until",
+        "target_penalty", "target_probability", "targets", "temperatures", "thin", "tune", "until", "which",
     )
 }  # fmt: skip
 _NAMES = "|".join(_OPTIONS)

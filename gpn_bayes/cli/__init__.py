@@ -1,4 +1,4 @@
-"""The command line: ``gpn-bayes run``, ``demo``, ``query``, ``effect``, ``compare``, ``estimate`` and others."""
+"""The command line: ``gpn-bayes run``, ``demo``, ``query``, ``effect``, ``export``, ``compare`` and others."""
 
 import sys
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 import gpn_bayes
-from gpn_bayes.cli import compare, effect, estimate, federate, private_k2, query, run, screen, warm_up
+from gpn_bayes.cli import compare, effect, estimate, export, federate, private_k2, query, run, screen, warm_up
 
 app = typer.Typer(
     name="gpn-bayes",
@@ -20,6 +20,7 @@ app.command("run")(run.run_file)
 app.command("demo")(run.run_demo)
 app.command("query")(query.answer)
 app.command("effect")(effect.show_effect)
+app.command("export")(export.export_graph)
 app.command("compare")(compare.compare_runs)
 app.command("estimate")(estimate.estimate_file)
 app.command("warm-up")(warm_up.warm_up)

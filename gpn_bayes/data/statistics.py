@@ -486,6 +486,18 @@ def standardised(data: Data, purpose: str) -> Data:
     return replace(data, values=data.standardised(purpose))
 
 
+def spread_of(data: Data) -> Floats:
+    """Return the standard deviation of every variable, in units of the table.
+
+    Examples
+    --------
+    >>> spread_of(Dataset.read(np.array([[1.0, 4.0], [3.0, 8.0], [5.0, 0.0]]))).tolist()
+    [2.0, 4.0]
+    """
+    spread: Floats = data.values.std(axis=0, ddof=1) if isinstance(data, Dataset) else np.sqrt(np.diag(data.cov))
+    return spread
+
+
 def _stacked(parts: "Sequence[SufficientStatistics | RowMoments]") -> tuple[Ints, Floats, Floats]:
     """Return the sizes, means, and sums of squares and products of several tables."""
     n: Ints = np.array([part.n for part in parts], dtype=np.int64)

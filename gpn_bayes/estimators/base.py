@@ -15,10 +15,13 @@ from gpn_bayes._util.types import Adjacency, DiGraph, Floats
 from gpn_bayes.data import Data, warn_of_noise
 from gpn_bayes.estimators.arrays import check_array_input
 from gpn_bayes.estimators.method_and_parameter import method_and_parameter
+from gpn_bayes.estimators.predicting import mean_log_density, predictive_scorer
 from gpn_bayes.estimators.problem import Problem, read_problem
+from gpn_bayes.exports import Exports
+from gpn_bayes.exports.formats import UNDIRECTED
 
 
-class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class GraphEstimator(Exports, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A learner that returns one graph.
 
     A subclass implements `fit`, which calls `_keep_graph` and returns itself.
@@ -70,10 +73,12 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
 
     @method_and_parameter
     def score(self, X: Any, y: None = None) -> float:  # noqa: N803 (scikit-learn's name)
-        """Return the log score of the estimate on other rows, such as those that cross-validation holds out.
+        """Return how well the estimate predicts other rows, such as those that cross-validation holds out.
 
-        It is `log_score` by the learner's own ``score``, or by BIC where it has none; higher is better. For another,
-        give scikit-learn a function: ``scoring=lambda learner, rows, y=None: learner.log_score("gp", rows)``.
+        It is the mean over the rows of log p(row | rows of `fit`, estimate): parameters are integrated out under the
+        learner's own ``score``, or else under BGe for numbers and BDeu for categories. Higher is better. Densities are
+        in units of the table, so that learners with different scores can be compared. For another measure, give
+        scikit-learn a function: ``scoring=lambda learner, rows, y=None: learner.log_score("gp", rows)``.
 
         Parameters
         ----------
@@ -82,20 +87,34 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         y : None
             Ignored; for compatibility with scikit-learn.
 
+        Raises
+        ------
+        NotFittedError
+            If the learner isn't fitted; it is a ValueError.
+        ValueError
+            If it keeps no data, for rows without one of the variables, and for levels that didn't occur in `fit`.
+
         Examples
         --------
         >>> import gpn_bayes as gpn
         >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
         >>> est = gpn.estimators.HillClimbing(score="bge").fit(data[:400])
-        >>> round(est.score(data[400:]), 1), est.get_params()["score"]
-        (-2172.3, 'bge')
+        >>> round(est.score(data[400:]), 2), est.get_params()["score"]
+        (-4.71, 'bge')
         """
-        return self.log_score(self._own_score, X)
+        rows = self._check_rows(X)
+        return mean_log_density(self._own_score, self._kept_data("predict from"), self._dag(), rows)
 
     @property
     def _own_score(self) -> Any:
-        """What estimates are scored by: the constructor's ``score`` (which, as an attribute, is the method), or BIC."""
-        return vars(self).get("score", "bic")
+        """The constructor's ``score`` (which, as an attribute, is the method); None where it has none."""
+        return vars(self).get("score")
+
+    def _kept_data(self, purpose: str) -> Data:
+        """Return the data of `fit`; refuse where a learner never saw pooled rows."""
+        if self._data is None:
+            raise ValueError(f"a learner must keep its data to {purpose}; {type(self).__name__} keeps none")
+        return self._data
 
     def _check_input(self, data: Any) -> Any:
         """Return data for `fit`; arrays are checked as scikit-learn does, all else is left to those who read it."""
@@ -103,9 +122,8 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
 
     def _check_rows(self, data: Any) -> Any:
         """Return data for a fitted learner; the columns of an array are those of `fit`, in that order."""
+        self._check_fitted("scored")
         label = type(self).__name__
-        if not hasattr(self, "adjacency_"):
-            raise NotFittedError(f"a learner must be fitted before it is scored; {label} isn't: call fit first")
         if getattr(data, "ndim", 0) == 2 and not isinstance(data, pd.DataFrame):
             if data.shape[1] != self.n_features_in_:
                 raise ValueError(
@@ -113,6 +131,38 @@ class GraphEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
                 )
             return pd.DataFrame(check_array_input(data, label), columns=self.feature_names_in_).infer_objects()
         return data
+
+    def _check_fitted(self, purpose: str) -> None:
+        if not hasattr(self, "adjacency_"):
+            label = type(self).__name__
+            raise NotFittedError(f"a learner must be fitted before it is {purpose}; {label} isn't: call fit first")
+
+    def _graph_to_export(self, which: str | None, threshold: float | None) -> DiGraph:
+        self._check_one(which, threshold)
+        graph = self.graph_.copy()
+        weights = getattr(self, "weights_", None)
+        names = self.feature_names_in_
+        for i, j in np.argwhere(self.adjacency_):
+            edge = graph.edges[names[i], names[j]]
+            if weights is not None:
+                edge["weight"] = float(weights[i, j])
+            if self.adjacency_[j, i]:
+                edge[UNDIRECTED] = True
+        return graph
+
+    def _dag_to_export(self, which: str | None, threshold: float | None) -> DiGraph:
+        self._check_one(which, threshold)
+        return self._dag()
+
+    def _check_one(self, which: str | None, threshold: float | None) -> None:
+        self._check_fitted("exported")
+        for name, value in (("which", which), ("threshold", threshold)):
+            if value is not None:
+                raise ValueError(f"a learner has one graph to export; received {name}={value!r}")
+
+    def _table_scorer(self) -> scores.Scorer:
+        self._check_fitted("exported")
+        return predictive_scorer(self._own_score, self._kept_data("have tables"))
 
     def log_score(self, score: Any, data: Any = None) -> float:
         """Return the score of the estimate: the sum over its nodes.

@@ -22,6 +22,7 @@ from gpn_bayes.estimators.pc import NO_DAG
 from gpn_bayes.graphs import equivalence
 from gpn_bayes.posterior.estimate import Moments
 from gpn_bayes.posterior.queries import GraphQueries
+from gpn_bayes.scores import Scorer
 
 # Resamples that leave a column constant are drawn again, at most this many times.
 MAX_REDRAWS = 100
@@ -58,6 +59,7 @@ class BootstrapResult(GraphQueries):
     learner: str
     inconsistent: int = 0
     quantity: ClassVar[str] = "frequency"
+    _best: ClassVar[str] = "mode"
 
     @property
     def resamples(self) -> int:
@@ -95,6 +97,12 @@ class BootstrapResult(GraphQueries):
         status[same & (features[0] == 0)] = "never"
         status[same & (features[0] == 1)] = "always"
         return Moments(value, error, np.full(len(value), float(count)), status)
+
+    def _best_dag(self) -> DiGraph:
+        return next(self.graphs(distinct=True))
+
+    def _table_scorer(self) -> Scorer:
+        raise ValueError("tables are fitted to the data; a bootstrap keeps none: export a fitted learner")
 
     def graphs(self, distinct: bool = False) -> Iterator[DiGraph]:
         """Yield the DAGs of the resamples.

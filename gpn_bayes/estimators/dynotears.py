@@ -8,10 +8,13 @@ import numpy as np
 from gpn_bayes import graphs, scores
 from gpn_bayes._util.checks import check_count, check_not_negative
 from gpn_bayes._util.types import Bools, DiGraph, Floats
+from gpn_bayes.data import Dataset
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.lagged_data import LaggedData, lagged_graph, lagged_name, read_series
 from gpn_bayes.estimators.lagged_orders import OrderProblem, best_orders
+from gpn_bayes.estimators.method_and_parameter import method_and_parameter
 from gpn_bayes.estimators.notears.dags import cut
+from gpn_bayes.estimators.predicting import mean_log_density
 from gpn_bayes.scores.prior import GraphPrior
 
 
@@ -158,6 +161,47 @@ class DYNOTEARS(GraphEstimator):
         self._lagged = lagged
         self.lagged_graph_ = lagged_graph(lagged.names, within, self.weights_, self.lagged_weights_)
 
+    @method_and_parameter
+    def score(self, X: Any, y: None = None) -> float:  # noqa: N803 (scikit-learn's name)
+        """Return how well the estimate predicts another series: the mean log density of a time given those before it.
+
+        Parameters are integrated out under BGe, given the series of `fit`; see `log_score` for other scores.
+
+        Parameters
+        ----------
+        X : series, or list of series
+            As for `fit`.
+        y : None
+            Ignored; for compatibility with scikit-learn.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import gpn_bayes as gpn
+        >>> [series] = gpn.simulate.svar(nx.DiGraph([("rain", "flow")]), [[[1, 0], [0, 1]]], 300, random_seed=1)
+        >>> round(gpn.estimators.DYNOTEARS(random_state=1).fit(series[:200]).score(series[200:]), 2)
+        -2.86
+        """
+        rows = self._read_again(self._check_rows(X)).frame()
+        now = [lagged_name(name, 0) for name in self._lagged.names]
+        return mean_log_density(None, Dataset.read(self._lagged.frame()), self.lagged_graph_, rows, now)
+
+    def _read_again(self, series: Any) -> LaggedData:
+        """Return other series of the variables of `fit`."""
+        lagged = read_series(series, self._lagged.lags, self.series)
+        if set(lagged.names) != set(self._lagged.names):
+            odd = min(set(lagged.names) ^ set(self._lagged.names))
+            raise ValueError(f"the data must have the estimate's variables; {odd!r} is in only one of the two")
+        return lagged
+
+    def _graph_to_export(self, which: str | None, threshold: float | None) -> DiGraph:
+        """Return the edges of all times."""
+        self._check_one(which, threshold)
+        return self.lagged_graph_.copy()
+
+    def _dag_to_export(self, which: str | None, threshold: float | None) -> DiGraph:
+        return self._graph_to_export(which, threshold)
+
     def log_score(self, score: Any, data: Any = None) -> float:
         """Return the score of all edges: the sum over the variables at a time, given their parents.
 
@@ -177,10 +221,7 @@ class DYNOTEARS(GraphEstimator):
         -537.9
         """
         data = self._check_rows(data)
-        lagged = self._lagged if data is None else read_series(data, self._lagged.lags, self.series)
-        if set(lagged.names) != set(self._lagged.names):
-            odd = min(set(lagged.names) ^ set(self._lagged.names))
-            raise ValueError(f"the data must have the estimate's variables; {odd!r} is in only one of the two")
+        lagged = self._lagged if data is None else self._read_again(data)
         scorer = scores.by_name(score).bind(lagged.frame())
         now = [lagged_name(name, 0) for name in lagged.names]
         return sum(scorer.local(node, self.lagged_graph_.predecessors(node)) for node in now)

@@ -13,8 +13,9 @@ from gpn_bayes._util.checks import check_count, check_share, finite_number
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Bools, Floats, Ints
 from gpn_bayes.data import Dataset
+from gpn_bayes.data.statistics import spread_of
 from gpn_bayes.posterior.effect import Effect, weighted_quantile
-from gpn_bayes.posterior.equations import DrawnEquations, Setting, spread_of
+from gpn_bayes.posterior.equations import DrawnEquations, Setting
 from gpn_bayes.posterior.protocols import DrawnPosterior
 
 if TYPE_CHECKING:

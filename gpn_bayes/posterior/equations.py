@@ -17,6 +17,7 @@ from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.posterior.score_noise import DrawnSets, drawn_sets
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.dag_scorer import DagScorer
+from gpn_bayes.scores.densities import units_of
 from gpn_bayes.scores.equations import DrawnEquation, DrawnTable, LinearEquation
 
 
@@ -251,25 +252,3 @@ def _ranks(groups: Ints) -> Ints:
         lengths = np.diff(begins, append=len(column))
         own[order] = np.arange(len(column)) - np.repeat(begins, lengths)
     return ranks
-
-
-def units_of(scorer: Scorer, data: Any) -> tuple[Floats, Floats]:
-    """Return the zero and the unit of every variable, as the score has them.
-
-    Parameters
-    ----------
-    scorer : Scorer
-        The score, bound to the data.
-    data : Dataset or SufficientStatistics
-        The data.
-    """
-    n = len(scorer.names)
-    if scorer.discrete or not getattr(scorer.score, "standardise", True):
-        return np.zeros(n), np.ones(n)
-    return data.values.mean(axis=0) if isinstance(data, Dataset) else data.mean, spread_of(data)
-
-
-def spread_of(data: Dataset | SufficientStatistics) -> Floats:
-    """Return the standard deviation of every variable, in units of the table."""
-    spread: Floats = data.values.std(axis=0, ddof=1) if isinstance(data, Dataset) else np.sqrt(np.diag(data.cov))
-    return spread

@@ -16,6 +16,7 @@ from gpn_bayes._util.types import Adjacency, DiGraph, Floats, Ints, Words
 from gpn_bayes.data import UnknownTargets
 from gpn_bayes.posterior.causal import CausalQueries
 from gpn_bayes.posterior.diagnostics import Diagnostics, diagnose, edge_r_hats, weight_ess
+from gpn_bayes.posterior.equations import scorer_of
 from gpn_bayes.posterior.estimate import Estimate, Moments, ess_of, exact_moments, weighted_moments
 from gpn_bayes.posterior.exact import ExactAnswers
 from gpn_bayes.posterior.pictures import DrawPictures
@@ -24,6 +25,7 @@ from gpn_bayes.posterior.queries import GraphQueries
 from gpn_bayes.posterior.score_noise import ScoreNoise
 from gpn_bayes.posterior.score_setting import score_text
 from gpn_bayes.posterior.target_answers import TargetAnswers
+from gpn_bayes.scores.base import Scorer
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -306,6 +308,12 @@ class GraphPosterior(GraphQueries, CausalQueries, Predictions, DrawPictures):
         graph = graphs.to_networkx(graphs.unpack(self.parents[best], len(self.names)), self.names)
         graph.graph["log_score"] = float(self.log_score[best])
         return graph
+
+    def _best_dag(self) -> DiGraph:
+        return self.map()
+
+    def _table_scorer(self) -> Scorer:
+        return scorer_of(self, "tables")
 
     def graphs(self, distinct: bool = False) -> Iterator[DiGraph]:
         """Yield the drawn DAGs, with ``log_score`` and ``weight`` (of mean one) in ``graph.graph``.

@@ -91,18 +91,30 @@ def replicated_variable(
     """
     equations = DrawnEquations(post, places, random_seed)
     rng = np.random.default_rng([random_seed, len(places), variable])
-    values = np.empty((len(places), len(rows)))
     if equations.discrete:
-        for k, own in enumerate(values):
-            own[:] = _level(equations, k, variable, rows, rng.random(len(rows)))
-        return values
+        levels = [_level(equations, k, variable, rows, rng.random(len(rows))) for k in range(len(places))]
+        return np.array(levels, dtype=float)
+    expected, sigma = expected_variable(post, places, rows, variable, random_seed, progressbar)
+    drawn: Floats = expected + sigma[:, None] * rng.standard_normal(expected.shape)
+    return drawn
+
+
+def expected_variable(
+    post: DrawnPosterior, places: Ints, rows: Floats, variable: int, random_seed: int, progressbar: bool
+) -> tuple[Floats, Floats]:
+    """Return what one variable is expected to be given its parents in each row, (draw, row), and its noise, (draw,).
+
+    The parameters are those of `replicated_variable`; both are in units of the table.
+    """
+    equations = DrawnEquations(post, places, random_seed)
     equations.prepare(lambda _: [variable], progressbar and not equations.linear)
     known = dict(enumerate(((rows - equations.centre) / equations.scale).T))
-    for k, own in enumerate(values):
+    expected, sigma = np.empty((len(places), len(rows))), np.empty(len(places))
+    for k in range(len(places)):
         drawn, rank = equations.equation(k, variable)
-        own[:] = equations.expected(k, variable, known) + drawn.sigma[rank] * rng.standard_normal(len(rows))
-    found: Floats = equations.centre[variable] + equations.scale[variable] * values
-    return found
+        expected[k], sigma[k] = equations.expected(k, variable, known), drawn.sigma[rank]
+    centre, scale = equations.centre[variable], equations.scale[variable]
+    return centre + scale * expected, scale * sigma
 
 
 def counterfactual(
@@ -139,15 +151,25 @@ def _asked(
     """Return the interventions by variable, and the equations of the requested number of DAGs."""
     check_count("draws", draws, 1)
     given = {graphs.node_index(name, post.names): value for name, value in dict(interventions).items()}
-    return given, DrawnEquations(post, _resampled(post.weights, draws, random_seed), random_seed)
+    return given, DrawnEquations(post, resampled(post.weights, draws, random_seed), random_seed)
 
 
 def _prepare(equations: DrawnEquations, progressbar: bool) -> None:
     equations.prepare(lambda _: range(len(equations.names)), progressbar and not equations.linear)
 
 
-def _resampled(weights: Floats, draws: int, random_seed: int) -> Ints:
-    """Return which of the posterior's draws stand for all of them, by systematic resampling over all chains."""
+def resampled(weights: Floats, draws: int, random_seed: int) -> Ints:
+    """Return which of the posterior's draws stand for all of them, by systematic resampling over all chains.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (chain, draw)
+        The weights of all draws.
+    draws : int
+        How many to choose.
+    random_seed : int
+        Where the one random number comes from.
+    """
     below = np.cumsum(weights.ravel())
     offset = np.random.default_rng(random_seed).random()
     places: Ints = np.searchsorted(below, (np.arange(draws) + offset) / draws * below[-1], side="right")

@@ -1,14 +1,21 @@
-"""How probable new rows are, averaged over DAGs, with the parameters of their equations integrated out."""
+"""What new rows are like, and how probable: averaged over DAGs and over the parameters of their equations."""
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
-from gpn_bayes._util.types import Floats
+from gpn_bayes import graphs
+from gpn_bayes._util.checks import check_choice, check_count, check_share
+from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.posterior import densities
+from gpn_bayes.posterior.effect import weighted_quantile
 from gpn_bayes.posterior.effects import CURVE_DRAWS, Chosen, choose
 from gpn_bayes.posterior.equations import scorer_of
+from gpn_bayes.posterior.outcomes import do, expected_variable, replicated, resampled
 from gpn_bayes.posterior.protocols import DrawnPosterior
+from gpn_bayes.scores.densities import read_rows, values_of
 from gpn_bayes.scores.equations import log_mean
 
 if TYPE_CHECKING:
@@ -16,6 +23,10 @@ if TYPE_CHECKING:
 
 # Numbers of all draws that are held at a time.
 _CHUNK = 20_000_000
+# Values of a variable at which its density is computed: over all that it could be, then where it is likely.
+_WIDE, _NARROW = 129, 65
+# What lies below this share of the highest density isn't looked at.
+_NEGLIGIBLE = 1e-8
 
 
 class Predictions(DrawnPosterior):
@@ -56,10 +67,9 @@ class Predictions(DrawnPosterior):
         """
         import xarray as xr
 
-        values, index = densities.read_rows(self, rows)
-        # Those of Gaussian processes take long.
-        few = draws is None and not scorer_of(self, "predictions").closed_form
-        chosen = choose(self, CURVE_DRAWS if few else draws)
+        scorer = scorer_of(self, "predictions")
+        table = read_rows(rows, self.names)
+        values, chosen = values_of(table, scorer), self._some(draws)
         found = densities.of_new_rows(self, values, chosen.places, progressbar)
         step = max(1, _CHUNK // found.places.size)
         parts = [self._averaged(found, slice(begin, begin + step), chosen) for begin in range(0, len(values), step)]
@@ -70,7 +80,7 @@ class Predictions(DrawnPosterior):
                 "mcse": ("row", mcse),
                 "log_density_given_parents": (("row", "variable"), given),
             },
-            coords={"row": index.to_numpy(), "variable": list(self.names)},
+            coords={"row": table.index.to_numpy(), "variable": list(self.names)},
         )
 
     def _averaged(self, found: densities.RowDensities, rows: slice, chosen: Chosen) -> tuple[Floats, Floats, Floats]:
@@ -81,3 +91,177 @@ class Predictions(DrawnPosterior):
         log_share = np.log(np.maximum(chosen.weights.ravel(), np.finfo(float).tiny))[:, None]
         given = [log_mean(found.by_set[own, rows], log_share) for own in found.places.T]
         return top + np.log(moments.value), moments.mcse / moments.value, np.array(given).T
+
+    def predict(
+        self,
+        rows: Any,
+        variable: Hashable,
+        *,
+        given: str = "parents",
+        probability: float = 0.9,
+        draws: int | None = None,
+        random_seed: int = 0,
+        progressbar: bool = True,
+    ) -> pd.DataFrame:
+        """Predict a variable of new rows from the others, averaged over DAGs and their parameters.
+
+        Parameters
+        ----------
+        rows : DataFrame, Series or mapping
+            New rows, with a column for every other variable, taken as merely observed.
+        variable : str or int
+            What to predict; its own column isn't read.
+        given : {"parents", "all"}
+            What is known: its parents, whichever these are in a DAG, or all other variables, its effects among them.
+        probability : float, default 0.9
+            That of the interval between `lower` and `upper`.
+        draws : int, optional
+            Over how many DAGs to average; all by default, and 500 under Gaussian processes.
+        random_seed : int, default 0
+            Where the parameters and the noise come from.
+        progressbar : bool, default True
+            Whether Gaussian processes show progress.
+
+        Returns
+        -------
+        DataFrame
+            A row for each: `mean`, `sd`, `lower` and `upper` of the variable, noise included, in units of the table; or
+            the probability of each of its levels.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> post = gpn.sample(data[:800], score="bge", draws=500, random_seed=1, progressbar=False)
+        >>> found = post.predict(data[800:].drop(columns="akt"), "akt", given="all")
+        >>> held = data["akt"][800:].between(found["lower"], found["upper"])
+        >>> found.columns.tolist(), bool(held.mean() > 0.8)
+        (['mean', 'sd', 'lower', 'upper'], True)
+        """
+        check_choice("given", given, ("parents", "all"))
+        check_share("probability", probability, ends=False)
+        scorer = scorer_of(self, "predictions")
+        node = graphs.node_index(variable, self.names)
+        known = read_rows(rows, [name for name in self.names if name != self.names[node]])
+        blank = scorer.levels[node][0] if scorer.discrete else 0.0
+        table = known.assign(**{self.names[node]: blank})[list(self.names)]
+        values, chosen = values_of(table, scorer), self._some(draws)
+        if scorer.discrete:
+            return self._levels(values, node, scorer.levels[node], given, chosen, progressbar).set_index(table.index)
+        tails = (0.5 * (1 - probability), 0.5 * (1 + probability))
+        expected, sigma = expected_variable(self, chosen.places, values, node, random_seed, progressbar)
+        found = _of_draws(expected, sigma, chosen.weights.ravel(), tails, random_seed)
+        if given == "all":
+            found = self._on_grid(values, node, found, tails, chosen, progressbar)
+        return found.set_index(table.index)
+
+    def sample_predictive(
+        self, rows: int = 100, *, tables: int | None = None, random_seed: int = 0, progressbar: bool = True
+    ) -> pd.DataFrame:
+        """Draw new rows: each from a DAG and parameters of its own, or whole tables.
+
+        Parameters
+        ----------
+        rows : int, default 100
+            How many rows, or rows of each table.
+        tables : int, optional
+            Draw so many tables, every one from one DAG with one draw of its parameters, as the old table is; rows are
+            then known by ``table`` and ``row``.
+        random_seed : int, default 0
+            Where DAGs, parameters and noise come from.
+        progressbar : bool, default True
+            Whether Gaussian processes show progress.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> post = gpn.sample(data, score="bge", draws=500, random_seed=1, progressbar=False)
+        >>> post.sample_predictive(3).shape, post.sample_predictive(50, tables=2).index.names
+        ((3, 4), FrozenList(['table', 'row']))
+        """
+        check_count("rows", rows, 1)
+        if tables is None:
+            return do(self, {}, draws=rows, random_seed=random_seed, progressbar=progressbar)
+        check_count("tables", tables, 1)
+        places = resampled(self.weights, tables, random_seed)
+        drawn = replicated(self, places, rows, random_seed, progressbar)
+        index = pd.MultiIndex.from_product([range(tables), range(rows)], names=["table", "row"])
+        found = pd.DataFrame(drawn.reshape(-1, len(self.names)), index=index, columns=list(self.names))
+        levels = scorer_of(self, "predictions").levels
+        for name, own in zip(self.names, levels, strict=False):
+            found[name] = np.array(own, dtype=object)[found[name].astype(int)]
+        return found
+
+    def _some(self, draws: int | None) -> Chosen:
+        """Return the draws to average over: by default all, but 500 where densities take long."""
+        few = draws is None and not scorer_of(self, "predictions").closed_form
+        return choose(self, CURVE_DRAWS if few else draws)
+
+    def _levels(
+        self, values: Ints, node: int, levels: tuple[Any, ...], given: str, chosen: Chosen, progressbar: bool
+    ) -> pd.DataFrame:
+        """Return the probabilities of a variable's levels in rows."""
+        codes = np.broadcast_to(np.arange(len(levels)), (len(values), len(levels)))
+        found = self._densities_at(values, node, codes, given, chosen, progressbar)
+        shares = np.exp(found - found.max(axis=1, keepdims=True))
+        return pd.DataFrame(shares / shares.sum(axis=1, keepdims=True), columns=[str(level) for level in levels])
+
+    def _densities_at(
+        self, values: np.ndarray, node: int, points: np.ndarray, given: str, chosen: Chosen, progressbar: bool
+    ) -> Floats:
+        """Return log densities of rows with some values of a variable, (row, value): its own, or of whole rows."""
+        many = np.repeat(values, points.shape[1], axis=0)
+        many[:, node] = points.ravel()
+        found = densities.of_new_rows(self, many, chosen.places, progressbar)
+        log_share = np.log(np.maximum(chosen.weights.ravel(), np.finfo(float).tiny))[:, None]
+        step = max(1, _CHUNK // len(found.places))
+        parts = []
+        for begin in range(0, len(many), step):
+            some = slice(begin, begin + step)
+            own = found.by_set[found.places[:, node], some] if given == "parents" else found.joint(some)
+            parts.append(log_mean(own, log_share))
+        return np.concatenate(parts).reshape(points.shape)
+
+    def _on_grid(
+        self,
+        values: Floats,
+        node: int,
+        start: pd.DataFrame,
+        tails: tuple[float, float],
+        chosen: Chosen,
+        progressbar: bool,
+    ) -> pd.DataFrame:
+        """Return mean, sd and interval of a variable given all others: p(row) as a function of it, normalised.
+
+        Computed at values from far below to far above what its parents say, then at those where it is likely.
+        """
+        reach = 8 * start["sd"].to_numpy()
+        lowest, highest = (start["mean"].to_numpy() + sign * reach for sign in (-1, 1))
+        for count in (_WIDE, _WIDE, _NARROW):
+            points = np.linspace(lowest, highest, count, axis=1)
+            found = self._densities_at(values, node, points, "all", chosen, progressbar)
+            shares = np.exp(found - found.max(axis=1, keepdims=True))
+            likely = shares > _NEGLIGIBLE
+            first, last = likely.argmax(axis=1), count - 1 - likely[:, ::-1].argmax(axis=1)
+            every = np.arange(len(points))
+            lowest, highest = points[every, np.maximum(first - 1, 0)], points[every, np.minimum(last + 1, count - 1)]
+        shares /= shares.sum(axis=1, keepdims=True)
+        mean = (shares * points).sum(axis=1)
+        sd = np.sqrt((shares * (points - mean[:, None]) ** 2).sum(axis=1))
+        # Each value stands for its surroundings, half a step to either side.
+        below = np.cumsum(shares, axis=1) - 0.5 * shares
+        lower, upper = (np.array([np.interp(q, *pair) for pair in zip(below, points, strict=True)]) for q in tails)
+        return pd.DataFrame({"mean": mean, "sd": sd, "lower": lower, "upper": upper})
+
+
+def _of_draws(
+    expected: Floats, sigma: Floats, weights: Floats, tails: tuple[float, float], random_seed: int
+) -> pd.DataFrame:
+    """Return mean, sd and interval of expected values, (draw, row), with noise."""
+    mean = np.average(expected, axis=0, weights=weights)
+    variance = np.average((expected - mean) ** 2 + sigma[:, None] ** 2, axis=0, weights=weights)
+    noise = np.random.default_rng([random_seed, len(sigma)]).standard_normal(expected.shape)
+    drawn = expected + sigma[:, None] * noise
+    lower, upper = (weighted_quantile(drawn, weights, q) for q in tails)
+    return pd.DataFrame({"mean": mean, "sd": np.sqrt(variance), "lower": lower, "upper": upper})

@@ -3,25 +3,26 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 
 from gpn_bayes import graphs
-from gpn_bayes._util.checks import finite_number
+from gpn_bayes._util.checks import check_choice, finite_number
 from gpn_bayes._util.types import Adjacency, Bools, DiGraph, Words
+from gpn_bayes.exports import Exports
 from gpn_bayes.graphs import metrics
 from gpn_bayes.posterior.estimate import Estimate, Moments
 from gpn_bayes.posterior.pictures import EdgePictures
 from gpn_bayes.posterior.questions import Question, read_question
 
 
-class GraphQueries(EdgePictures, ABC):
+class GraphQueries(EdgePictures, Exports, ABC):
     """DAGs over the same variables, and what can be asked of them.
 
-    A subclass has the attributes below, and implements `_moments`.
+    A subclass has the attributes below, and implements `_moments` and `_best_dag`.
 
     Attributes
     ----------
@@ -33,10 +34,15 @@ class GraphQueries(EdgePictures, ABC):
 
     names: tuple[str, ...]
     parents: Words
+    _best: ClassVar[str] = "map"  # what `export` calls the one DAG
 
     @abstractmethod
     def _moments(self, features_of: Callable[[np.ndarray], np.ndarray]) -> Moments:
         """Return the means of features of a stack of DAGs, as arrays over the features."""
+
+    @abstractmethod
+    def _best_dag(self) -> DiGraph:
+        """Return the one DAG that stands for all where a DAG is needed."""
 
     @property
     def _target_sets(self) -> list[list[int]]:
@@ -365,6 +371,23 @@ class GraphQueries(EdgePictures, ABC):
         for i, j in np.argwhere(probabilities > threshold):
             graph.add_edge(self.names[i], self.names[j], probability=float(probabilities[i, j]))
         return graph
+
+    def _graph_to_export(self, which: str | None, threshold: float | None) -> DiGraph:
+        if which is not None:
+            check_choice("which", which, ("median", self._best))
+        if which == self._best and threshold is not None:
+            raise ValueError(f"a threshold is that of which='median'; received {threshold} with which={which!r}")
+        chosen = self._best_dag() if which == self._best else self.median_graph(0.5 if threshold is None else threshold)
+        graph: DiGraph = nx.DiGraph()
+        graph.add_nodes_from(self.names)
+        probabilities = self.edge_probabilities().to_numpy()
+        for parent, child in chosen.edges:
+            probability = float(probabilities[self._index(parent), self._index(child)])
+            graph.add_edge(parent, child, **{self.quantity: probability})
+        return graph
+
+    def _instead_of_cycles(self) -> str:
+        return f": use which={self._best!r}"
 
     # Comparison with a known network
 

@@ -128,11 +128,6 @@ class PrivateK2(GraphEstimator):
         self.seconds_ = perf_counter() - started
         return self
 
-    @property
-    def _own_score(self) -> str:
-        """K2's; ``score`` here is a way to compute it."""
-        return "k2"
-
     def _settings(self, names: list[str]) -> Settings:
         for name in names:
             if names.count(name) > 1:

@@ -6,8 +6,9 @@ import numpy as np
 
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.types import Floats
+from gpn_bayes.data.statistics import spread_of
 from gpn_bayes.posterior.effects import PairEffects
-from gpn_bayes.posterior.equations import given_data, spread_of
+from gpn_bayes.posterior.equations import given_data
 from gpn_bayes.posterior.protocols import DrawnEffect, DrawnPosterior
 from gpn_bayes.report.rounding import decimals_of, numbers
 

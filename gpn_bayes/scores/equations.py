@@ -316,6 +316,18 @@ class TableEquation:
 
     concentrations: Floats
 
+    @property
+    def mean(self) -> Floats:
+        """The posterior mean of each probability.
+
+        Examples
+        --------
+        >>> TableEquation(np.array([[8.0, 2.0], [1.0, 9.0]])).mean.tolist()
+        [[0.8, 0.2], [0.1, 0.9]]
+        """
+        mean: Floats = self.concentrations / self.concentrations.sum(axis=-1, keepdims=True)
+        return mean
+
     def draw(self, count: int, rng: np.random.Generator) -> DrawnTable:
         """Draw the probabilities of every configuration."""
         parts = rng.standard_gamma(self.concentrations, (count, *self.concentrations.shape))

@@ -333,6 +333,16 @@ def write_bif(network: DiscreteNetwork, path: str | Path, name: str = "unknown")
     }
     <BLANKLINE>
     """
+    text = bif_text(network, name)
+    try:
+        with Path(path).open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except FileExistsError:
+        raise ValueError(f"nothing is overwritten; {str(path)!r} exists: choose another name") from None
+
+
+def bif_text(network: DiscreteNetwork, name: str = "unknown") -> str:
+    """Return a network as the text of a BIF file; see `write_bif`."""
     lines = [f"network {_quoted(name)} {{", "}"]
     for variable, levels in network.levels.items():
         lines += [
@@ -349,11 +359,7 @@ def write_bif(network: DiscreteNetwork, path: str | Path, name: str = "unknown")
             start = f"({given})" if parents else "table"
             lines.append(f"  {start} {', '.join(map(repr, table[place].tolist()))};")
         lines.append("}")
-    try:
-        with Path(path).open("x", encoding="utf-8", newline="\n") as file:
-            file.write("\n".join(lines) + "\n")
-    except FileExistsError:
-        raise ValueError(f"nothing is overwritten; {str(path)!r} exists: choose another name") from None
+    return "\n".join(lines) + "\n"
 
 
 def _joined(names: Iterable[str]) -> str:

@@ -1,0 +1,149 @@
+"""Densities of new rows given those that a score is bound to, in units of the table; parameters are integrated out."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpn_bayes._util.checks import did_you_mean
+from gpn_bayes._util.progress import progress_bar
+from gpn_bayes._util.types import Floats
+from gpn_bayes.data import Dataset
+from gpn_bayes.data.statistics import spread_of
+from gpn_bayes.scores.base import Scorer
+
+
+def read_rows(rows: Any, names: Sequence[str]) -> pd.DataFrame:
+    """Return new rows with a column for every variable, in the order of the variables.
+
+    Parameters
+    ----------
+    rows : DataFrame, Series or mapping
+        The rows, or one of them; further columns are left out.
+    names : sequence of str
+        The variables.
+
+    Examples
+    --------
+    >>> read_rows({"b": 1, "c": 2, "a": 3}, ["a", "b"]).to_dict("records")
+    [{'a': 3, 'b': 1}]
+    """
+    if not isinstance(rows, pd.DataFrame | pd.Series | Mapping):
+        raise ValueError(f"new rows must be a DataFrame, a Series or a mapping; received {type(rows).__name__}")
+    table = (rows if isinstance(rows, pd.DataFrame) else pd.DataFrame([dict(rows)])).rename(columns=str)
+    missing = [name for name in names if name not in table]
+    if missing:
+        raise ValueError(
+            f"new rows must have a column for every variable; received none for {missing[0]!r}"
+            f"{did_you_mean(missing[0], list(table))}"
+        )
+    if table.empty:
+        raise ValueError("new rows must be one or more; received none")
+    return table[list(names)]
+
+
+def values_of(table: pd.DataFrame, scorer: Scorer) -> np.ndarray:
+    """Return new rows as a score takes them: codes of levels, or numbers in units of the table.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The rows, as `read_rows` returns them.
+    scorer : Scorer
+        The score, bound to other rows.
+
+    Examples
+    --------
+    >>> from gpn_bayes import scores
+    >>> scorer = scores.BDeu().bind(pd.DataFrame({"rain": ["no", "yes", "no"], "wet": [0, 1, 1]}))
+    >>> values_of(pd.DataFrame({"rain": ["yes", "no"], "wet": [1, 0]}), scorer).tolist()
+    [[1, 1], [0, 0]]
+    """
+    return _codes(table, scorer) if scorer.discrete else _numbers(table)
+
+
+def log_densities(
+    scorer: Scorer,
+    data: Any,
+    families: Sequence[tuple[int, tuple[int, ...]]],
+    values: np.ndarray,
+    progressbar: bool = False,
+    left_out: bool = False,
+) -> Floats:
+    """Return the log densities of rows in units of the table: those of nodes given their parents.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        The score, bound to the data.
+    data : Dataset or SufficientStatistics
+        The data.
+    families : sequence of (int, tuple of int)
+        Each node with its parents.
+    values : ndarray of shape (rows, variables)
+        The new rows, as `values_of` returns them.
+    progressbar : bool, default False
+        Whether scores that take long show progress.
+    left_out : bool, default False
+        Whether the rows are those of the data, and each is to be predicted from all others.
+
+    Returns
+    -------
+    ndarray of shape (families, rows)
+        Log probabilities under scores of categories.
+
+    Examples
+    --------
+    >>> from gpn_bayes import Dataset, datasets, scores
+    >>> data = Dataset.read(datasets.sachs(transform="log2")[["raf", "mek"]])
+    >>> scorer = scores.BGe().bind(data)
+    >>> log_densities(scorer, data, [(0, ()), (1, (0,))], data.values[:3]).shape
+    (2, 3)
+    """
+    centre, scale = units_of(scorer, data)
+    if not scorer.discrete:
+        values = (values - centre) / scale
+    found = np.empty((len(families), len(values)))
+    with progress_bar("Densities", len(families), progressbar and not scorer.closed_form) as advance:
+        for place, (node, parents) in enumerate(families):
+            equation: Any = scorer.equation(node, parents)
+            density = equation.log_leave_one_out if left_out else equation.log_predictive
+            found[place] = density(values[:, node], values[:, list(parents)].T)
+            found[place] -= np.log(scale[node])
+            advance(1)
+    return found
+
+
+def units_of(scorer: Scorer, data: Any) -> tuple[Floats, Floats]:
+    """Return the zero and the unit of every variable, as the score has them.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        The score, bound to the data.
+    data : Dataset or SufficientStatistics
+        The data.
+    """
+    n = len(scorer.names)
+    if scorer.discrete or not getattr(scorer.score, "standardise", True):
+        return np.zeros(n), np.ones(n)
+    return data.values.mean(axis=0) if isinstance(data, Dataset) else data.mean, spread_of(data)
+
+
+def _numbers(table: pd.DataFrame) -> Floats:
+    values: Floats = table.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=float)
+    if not np.isfinite(values).all():
+        row, column = np.argwhere(~np.isfinite(values))[0].tolist()
+        received, name = table.iat[row, column], table.columns[column]
+        raise ValueError(f"new rows must hold finite numbers; received {received!s} for {name!r}")
+    return values
+
+
+def _codes(table: pd.DataFrame, scorer: Scorer) -> np.ndarray:
+    """Return the levels of categories as numbers."""
+    codes = np.empty(table.shape, dtype=np.int64)
+    for node, name in enumerate(table):
+        known = {value: scorer.level_code(node, value) for value in table[name].unique()}
+        codes[:, node] = table[name].map(known)
+    return codes
