@@ -43,7 +43,8 @@ class Comparison(ComparisonPicture):
     by_variable : DataFrame
         Of each variable given its parents, under each posterior: `variable`, `model`, `elpd`, `elpd_diff` (below the
         posterior that is best altogether; positive where this one is better) and its standard error `dse`. They add up
-        to `elpd` of the table but for the averaging over DAGs.
+        to `elpd` of the table but for the averaging over DAGs. Where an edge points one way under one posterior and
+        the other way under another, one variable gains what the other loses: look at both.
     rows : int
         How many rows were predicted.
     pointwise : dict of ELPDData
@@ -74,21 +75,12 @@ class Comparison(ComparisonPicture):
         return str(self.table.index[0])
 
     def __str__(self) -> str:
-        """Say in a few lines which posterior predicts best, by how much, and where."""
+        """Say in a few lines which posterior predicts best, and by how much."""
         lines = []
         for name, row in self.table.iloc[1:].iterrows():
             gap = f"{-row['elpd_diff']:.1f} ± {row['dse']:.1f} nats over all {self.rows:,} rows"
-            lines.append(f"{self.best} predicts rows left out better than {name}, by {gap}{self._where(str(name))}")
+            lines.append(f"{self.best} predicts rows left out better than {name}, by {gap}")
         return "\n".join(lines)
-
-    def _where(self, name: str) -> str:
-        """Say for which variables the best posterior is better by more than two standard errors."""
-        own = self.by_variable[self.by_variable["model"] == name].sort_values("elpd_diff")
-        clear = own[own["elpd_diff"] < -2 * own["dse"]].head(3)
-        shown = ", ".join(
-            f"{row['variable']} {-row['elpd_diff']:.1f} ± {row['dse']:.1f}" for row in clear.to_dict("records")
-        )
-        return f"; most of it at {shown}" if shown else "; at no single variable clearly"
 
     def __repr__(self) -> str:
         """Show what `str` says."""
