@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 
 import gpn_bayes as gpn
 from gpn_bayes.cli import main, methods
-from gpn_bayes.cli.estimate import edge_table
 from gpn_bayes.estimators.base import GraphEstimator
+from gpn_bayes.estimators.edge_tables import edge_table
 from tests.command_line import call, read_estimate
 
 ASIA = Path(__file__).parent / "reference" / "discrete" / "asia_1000.csv"

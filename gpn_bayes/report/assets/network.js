@@ -121,6 +121,7 @@ function redrawNetwork() {
 }
 
 function linkWords(link) {
+  if (single) return edgeWords(edgeOf(link));
   const [from, to] = [link.parent, link.child];
   const there = estimate(report.edges, from, to);
   const back = estimate(report.edges, to, from);
@@ -145,7 +146,7 @@ function hideTip() {
 }
 
 function threshold() {
-  return Number(byId("threshold").value);
+  return single ? 0 : Number(byId("threshold").value);
 }
 
 function hideLowLinks() {
@@ -153,12 +154,12 @@ function hideLowLinks() {
 }
 
 function applyThreshold() {
-  byId("threshold-value").textContent = threshold().toFixed(2);
+  if (!single) byId("threshold-value").textContent = threshold().toFixed(2);
   hideLowLinks();
   const pairs = (size * (size - 1)) / 2;
   const noun = pairs === 1 ? "pair" : "pairs";
   const shown = drawn.links.filter((link) => link.probability >= threshold()).length;
-  byId("shown").textContent = `${shown} of ${pairs.toLocaleString("en")} ${noun} shown`;
+  byId("shown").textContent = `${shown} of ${pairs.toLocaleString("en")} ${noun} ${single ? "joined" : "shown"}`;
   if (!byId("links").hidden) redrawList();
 }
 
@@ -292,8 +293,10 @@ function showAs(list) {
 }
 
 function startNetwork() {
-  byId("threshold").value = drawn.start;
-  byId("threshold").addEventListener("input", applyThreshold);
+  if (!single) {
+    byId("threshold").value = drawn.start;
+    byId("threshold").addEventListener("input", applyThreshold);
+  }
   byId("zoom-in").addEventListener("click", () => zoomBy(zoomStep));
   byId("zoom-out").addEventListener("click", () => zoomBy(1 / zoomStep));
   byId("zoom-fit").addEventListener("click", fitNetwork);
