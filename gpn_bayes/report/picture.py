@@ -98,7 +98,8 @@ class _Drawn:
         heading = 0.0 if tiers is None else max(node_size([tier_label(tier)])[0] for tier in np.unique(tiers))
         spacing = SPACING._replace(heading=heading, layers=(36.0, 70.0))
         self.placed: Placed = place_network(self.sizes, shown, averaged, spacing, _BOX, tiers)
-        self.thinner = line_scale(shown)
+        # The edges of one graph are all alike: nothing is lost with thinner lines.
+        self.thinner = line_scale(shown) * (1.0 if quantity else 0.5)
 
     def svg(self) -> str:
         """Return the whole picture."""
