@@ -1,4 +1,4 @@
-"""What notebooks show: cells that are small, quick, escaped and readable on any background, in a real kernel and page."""
+"""What notebooks show: small, quick, escaped, readable on any background; in a real kernel and page."""
 
 import re
 import subprocess
@@ -205,6 +205,7 @@ cells = open(f"{folder}/cells.py", encoding="utf-8").read().split("# %%")
 notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell.strip()) for cell in cells])
 NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
 nbformat.write(notebook, f"{folder}/notebook.ipynb")
+notebook.metadata.pop("widgets", None)  # where ipywidgets is installed: pages would fetch what draws its bars
 for theme in ("light", "dark"):
     exporter = HTMLExporter(theme=theme, mathjax_url="", require_js_url="", jquery_url="", widget_renderer_url="")
     with open(f"{folder}/{theme}.html", "w", encoding="utf-8") as file:

@@ -95,7 +95,8 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
     body = "".join(f"<tr>{line('td', row)}</tr>" for row in rows)
     head = f"<thead><tr>{line('th', columns)}</tr></thead>"
-    return f'<table style="border-collapse:collapse;margin:0;font-size:13px;color:inherit">{head}<tbody>{body}</tbody></table>'
+    style = "border-collapse:collapse;margin:0;font-size:13px;color:inherit"
+    return f'<table style="{style}">{head}<tbody>{body}</tbody></table>'
 
 
 def beside(*parts: str) -> str:
