@@ -253,6 +253,8 @@ def test_the_page_of_a_notebook_is_alive(rendered, theme):
         frame = page.find_element("css selector", "iframe.gpn-bayes")
         page.execute_script("arguments[0].scrollIntoView()", frame)
         page.switch_to.frame(frame)
+        # The frame has its width with its first frame on screen.
+        page.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
         box = page.find_element("css selector", "#question")
         box.clear()
         box.send_keys("erk -> akt\n")

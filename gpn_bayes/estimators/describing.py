@@ -60,7 +60,7 @@ def describe(learner: Any, score: Any = None, log_score: float | None = None) ->
         log_score=log_score,
         facts=_facts(learner, maximises),
         caveats=_caveats(learner),
-        assumptions=_score_assumptions(learner) if maximises else (),
+        assumptions=_score_assumptions(learner) if maximises and learner._data is not None else (),
         # The rows of a series are anything but independent.
         network=NETWORK_ASSUMPTIONS[:-1] if series else NETWORK_ASSUMPTIONS,
         call=_call(learner),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpn_bayes._util.cli_wording import in_both
-from gpn_bayes.data import Dataset, data_flags
+from gpn_bayes.data import Dataset, Flag, data_flags
 from gpn_bayes.posterior.diagnostics import DATA_LIGHTS, NETWORK_ASSUMPTIONS, WITHOUT_ROWS, data_heading, data_verdict
 
 
@@ -29,7 +29,7 @@ def checked_data(
     >>> checked_data(None, "The data were not examined.")["data_heading"]
     'The data were not examined.'
     """
-    flags = ()
+    flags: tuple[Flag, ...] = ()
     if isinstance(data, Dataset):
         unexamined = ""
         flags = data_flags(data, numbers="continuous" in data.kinds)

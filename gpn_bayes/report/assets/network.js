@@ -276,9 +276,28 @@ function startPointers(svg) {
 function refitOnNewWidth() {
   let width = window.innerWidth;
   window.addEventListener("resize", () => {
-    if (window.innerWidth !== width && !byId("drawing").hidden) fitNetwork();
+    if (window.innerWidth !== width) {
+      if (!viewChosen) showFirst();
+      else if (!byId("drawing").hidden) fitNetwork();
+    }
     width = window.innerWidth;
   });
+}
+
+// The frame of a notebook gets its width after its page has started: the choice stands once the reader makes it.
+let viewChosen = false;
+
+// Where letters would be too small to be read, the list comes first.
+function showFirst() {
+  byId("drawing").hidden = false;
+  const width = byId("network").clientWidth;
+  const font = fontSize * Math.max(...drawn.layouts.map((layout) => fittedScale(layout, width)));
+  showAs(font < legibleFont && width < 600);
+}
+
+function chooseView(list) {
+  viewChosen = true;
+  showAs(list);
 }
 
 // Either the drawing or the list.
@@ -300,14 +319,11 @@ function startNetwork() {
   byId("zoom-in").addEventListener("click", () => zoomBy(zoomStep));
   byId("zoom-out").addEventListener("click", () => zoomBy(1 / zoomStep));
   byId("zoom-fit").addEventListener("click", fitNetwork);
-  byId("as-drawing").addEventListener("click", () => showAs(false));
-  byId("as-list").addEventListener("click", () => showAs(true));
+  byId("as-drawing").addEventListener("click", () => chooseView(false));
+  byId("as-list").addEventListener("click", () => chooseView(true));
   byId("list-order").addEventListener("change", redrawList);
   startPointers(byId("network"));
   refitOnNewWidth();
-  // Where letters would be too small to be read, the list comes first.
-  const width = byId("network").clientWidth;
-  const font = fontSize * Math.max(...drawn.layouts.map((layout) => fittedScale(layout, width)));
-  showAs(font < legibleFont && width < 600);
+  showFirst();
   applyThreshold();
 }

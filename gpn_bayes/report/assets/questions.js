@@ -97,7 +97,10 @@ function showAnswer(text) {
 function startQuestions() {
   const input = byId("question");
   input.value = report.questions[0];
-  byId("question-form").addEventListener("submit", (event) => {
+  // No form is ever sent: the frame of a notebook forbids it, even to the page's own scripts.
+  byId("question-button").addEventListener("click", () => showAnswer(input.value));
+  input.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.isComposing) return;
     event.preventDefault();
     showAnswer(input.value);
   });
