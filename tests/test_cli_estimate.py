@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 
 import gpn_bayes as gpn
 from gpn_bayes.cli import main, methods
-from gpn_bayes.cli.estimate import edge_table
 from gpn_bayes.estimators.base import GraphEstimator
+from gpn_bayes.estimators.edge_tables import edge_table
 from tests.command_line import call, read_estimate
 
 ASIA = Path(__file__).parent / "reference" / "discrete" / "asia_1000.csv"
@@ -53,7 +53,7 @@ def test_every_method_is_tried_here():
 @pytest.mark.parametrize("method", [method for method in OPTIONS if method != "pc"])
 def test_score_based_methods_write_a_good_graph_and_its_weights(method, results):
     edges, identity = read_estimate(results[method])
-    assert {file.name for file in results[method].iterdir()} == {"edges.csv", "estimate.json"}
+    assert {file.name for file in results[method].iterdir()} == {"edges.csv", "estimate.json", "report.html"}
     assert list(edges) == ["parent", "child", "type", "weight"] and set(edges["type"]) == {"directed"}
     assert identity["method"] == method and identity["variables"] == NAMES and identity["rows"] == 1000
     assert identity["edges"] == len(edges) and not identity["interrupted"] and identity["seconds"] >= 0
@@ -108,7 +108,7 @@ def test_the_screen_shows_edges_score_and_evidence(tmp_path, capsys, monkeypatch
     total = rf"^score {learner.log_score_:.3f}, {len(rows)} edges, \d+\.\d seconds$"
     assert re.search(total, shown, re.M)
     assert "The worth of an edge is the loss in score without it." in shown
-    assert shown.endswith(f"In {tmp_path / 'o'}/: edges.csv, estimate.json\n")
+    assert shown.endswith(f"In {tmp_path / 'o'}/: report.html, edges.csv, estimate.json\n")
     assert max(len(line) for line in shown.splitlines() if not line.startswith("In ")) <= 80
 
 

@@ -250,7 +250,7 @@ def test_what_can_not_be_compared_is_refused():
     cut = gpn.sample(gpn.Dataset.read(table, discretise=3), score="bdeu", draws=50, **QUIET)
     with pytest.raises(ValueError, match="^densities of numbers and probabilities of categories can't be compared; "):
         gpn.compare({"x": post, "y": cut})
-    of_sums = gpn.sample(gpn.SufficientStatistics.from_data(table), score="bge", draws=50, **QUIET)
+    of_sums = gpn.sample(gpn.SufficientStatistics.of(table), score="bge", draws=50, **QUIET)
     with pytest.raises(ValueError, match="need the rows; received SufficientStatistics$"):
         of_sums.to_arviz(log_likelihood=True)
     # Another order of columns is the same table.

@@ -124,6 +124,12 @@ def test_a_status_that_stays_is_written_too(monkeypatch, capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_colours_in_a_log_bring_no_bars(clock, capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    work(clock, 20, 1.0)
+    assert capsys.readouterr().err == "Scoring 50% (10 s, about 10 s left)\nScoring 100% (20 s)\n"
+
+
 # Terminals
 
 
@@ -248,6 +254,21 @@ def test_a_notebook_without_ipywidgets_gets_one_line_that_changes(notebook, with
             tell(f"round {k}")
     assert notebook == ["Scoring 100% (20 s)", "round 2"]
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_stage_has_one_line_in_a_notebook_without_ipywidgets(notebook, without_widgets, clock, capsys):
+    stages = Stages(show=True)
+    seen = []
+    for title, parts in (("Scores", ("Round 1", "Scoring")), ("Sampling", ("Chains",))):
+        with stages.stage(title):
+            for part in parts:
+                work(clock, 2, 3.0, part)
+                seen.append(notebook[-1])
+    assert seen == ["Round 1 100% (6 s)", "Scoring 100% (6 s)", "Chains 100% (6 s)"]
+    assert notebook == ["Scores 100% (12 s)", "Sampling 100% (6 s)"]
+    with stages.stage("Quick"):
+        work(clock, 1, 0.1)
+    assert len(notebook) == 2 and capsys.readouterr() == ("", "")
 
 
 def test_quick_work_leaves_nothing_in_a_notebook(notebook, without_widgets, clock):

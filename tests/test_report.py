@@ -153,11 +153,11 @@ def test_small_networks_have_a_drawing_for_phones():
 
 def test_names_in_nodes_are_broken_between_words_alone():
     for name in LONG:
-        lines = drawing._lines(name)
+        lines = drawing.name_lines(name)
         assert "".join(lines).replace(" ", "") == name.replace(" ", "")
         assert all(line[-1] in "_-./" or name[name.index(line) + len(line)] == " " for line in lines[:-1]), name
-    assert drawing._lines("x" * 80) == ["x" * 25 + "…"]
-    assert drawing._lines("one two three four five six seven eight nine ten eleven twelve")[-1].endswith(" …")
+    assert drawing.name_lines("x" * 80) == ["x" * 25 + "…"]
+    assert drawing.name_lines("one two three four five six seven eight nine ten eleven twelve")[-1].endswith(" …")
 
 
 def test_lines_pass_beside_nodes():

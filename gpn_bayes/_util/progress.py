@@ -2,6 +2,7 @@
 
 import importlib.util
 import math
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -102,8 +103,30 @@ class _BarLine:
         self._progress.stop()
 
 
-# The line of the stage under way, where there is one and it can be drawn.
-_shared_line: ContextVar[_BarLine | None] = ContextVar("line of a stage", default=None)
+class _TextLine:
+    """One line of a notebook, in words, that may begin again for another part of the work."""
+
+    def __init__(self, lines: "_Lines") -> None:
+        self._lines = lines
+
+    def begin(self, description: str, total: float) -> Callable[[float], None]:
+        """Begin a part; returns the function that advances it."""
+        return _PlainBar(description, total, self._lines).advance
+
+    def end(self, title: str, seconds: float) -> None:
+        """Leave the title and the time; nothing where the work was too quick for a line."""
+        self._lines.replace(lambda: f"{title} 100% ({_duration(seconds)})")
+
+    def __enter__(self) -> "_TextLine":
+        self._lines.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        self._lines.__exit__(kind, *rest)
+
+
+# The line of the stage under way, where there is one and it can change.
+_shared_line: ContextVar[_BarLine | _TextLine | None] = ContextVar("line of a stage", default=None)
 
 
 class Stages:
@@ -132,12 +155,13 @@ class Stages:
     def stage(self, title: str) -> Iterator[None]:
         """Give all bars that open meanwhile one line, which bears the title in the end."""
         started = monotonic()
-        line = None
+        line: _BarLine | _TextLine | None = None
         if self._show:
             from rich.console import Console
 
             console = Console(file=sys.stderr)
-            line = _BarLine(console) if _plain_lines(console) is None else None
+            lines = _plain_lines(console)
+            line = _BarLine(console) if lines is None else _TextLine(lines) if console.is_jupyter else None
         token = _shared_line.set(line)
         try:
             with line or nullcontext():
@@ -225,6 +249,11 @@ class _Lines:
             self._text = text
             if monotonic() - self._last >= self._pause():
                 self._flush()
+
+    def replace(self, text: Callable[[], str]) -> None:
+        """Set the text without writing it: the last line says it, if there was one before."""
+        with self._lock:
+            self._text = text
 
     def __enter__(self) -> "_Lines":
         return self
@@ -319,7 +348,9 @@ def _plain_lines(console: "Console") -> _Lines | None:
     if console.is_jupyter:
         # Without ipywidgets rich draws nothing there, and warns repeatedly.
         return None if importlib.util.find_spec("ipywidgets") else _Lines(_notebook_line(), _NOTEBOOK_SECONDS)
-    return None if console.is_interactive else _LogLines()
+    # Services that collect logs set FORCE_COLOR, for which rich takes a file or a pipe for a terminal.
+    forced = os.environ.get("FORCE_COLOR") and not console.file.isatty()
+    return None if console.is_interactive and not forced else _LogLines()
 
 
 def _notebook_line() -> Callable[[str], None]:

@@ -22,13 +22,13 @@ from gpn_bayes.cli.options import (
     folder_option,
     reads_table,
 )
+from gpn_bayes.cli.retyping import retyped
 from gpn_bayes.cli.run import INTERRUPTED
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-    from gpn_bayes._util.types import DiGraph
     from gpn_bayes.data import Dataset, SufficientStatistics
     from gpn_bayes.estimators.base import GraphEstimator
 
@@ -37,6 +37,7 @@ FORMAT = "gpn_bayes estimate 1"
 
 @reads_table
 def estimate_file(
+    context: typer.Context,
     data: TableFile,
     method: Annotated[str, typer.Option(help=f"How to learn: {', '.join(methods.METHODS)}.")],
     out: Annotated[Path, folder_option("Folder for the results; nothing in it is overwritten.")],
@@ -71,7 +72,7 @@ def estimate_file(
 ) -> None:
     """Learn one graph from a table, and write its edges.
 
-    Writes edges.csv, and estimate.json with the method, its settings and the score.
+    Writes report.html, edges.csv, and estimate.json with the method, its settings and the score.
     Edges that pc can't direct are one row each, of type undirected.
     """
     with screen.plain_messages():
@@ -79,7 +80,7 @@ def estimate_file(
 
         methods.find_method(method)
         score = None if score is None else inputs.read_score(score)
-        check_free(out, [_edges_file(out), _identity_file(out)])
+        check_free(out, [_report_file(out), _edges_file(out), _identity_file(out)])
         if seed is not None and seed < 0:
             raise ValueError(f"--seed must be 0 or more; received {seed}")
         dataset = inputs.read_table(data, table)
@@ -98,8 +99,8 @@ def estimate_file(
             scores.by_name(score).bind(dataset)  # data it can't handle are reported before the search
         fitted = _learn(learner, dataset, score)
         _show(fitted)
-        _write(fitted, method, out)
-        screen.show_files(out, [_edges_file(out), _identity_file(out)])
+        _write(fitted, method, out, retyped(context))
+        screen.show_files(out, [_report_file(out), _edges_file(out), _identity_file(out)])
         if fitted.interrupted:
             screen.note("interrupted; this is the best graph found so far")
             raise typer.Exit(INTERRUPTED)
@@ -150,6 +151,10 @@ def _learn(learner: "GraphEstimator", dataset: "Dataset | SufficientStatistics",
     return _Fitted(learner, dataset, score, log_score, seconds)
 
 
+def _report_file(out: Path) -> Path:
+    return out / "report.html"
+
+
 def _edges_file(out: Path) -> Path:
     return out / "edges.csv"
 
@@ -158,50 +163,11 @@ def _identity_file(out: Path) -> Path:
     return out / "estimate.json"
 
 
-def edge_table(learner: "GraphEstimator") -> "pd.DataFrame":
-    """Return the edges of a fitted learner, strongest first where it has weights, then by name.
-
-    Returns
-    -------
-    DataFrame
-        Columns `parent`, `child`, `type` and, where the learner has them, `weight`. The type is "directed" or
-        "undirected"; an undirected edge is one row, whose ends are in the order of their names.
-    """
-    import numpy as np
-    import pandas as pd
-
-    if hasattr(learner, "lagged_graph_"):
-        return _lagged_table(learner.lagged_graph_)
-    names = learner.feature_names_in_
-    both_ways = (learner.adjacency_ != 0) & (learner.adjacency_.T != 0)
-    parents, children = np.nonzero((learner.adjacency_ != 0) & ~(both_ways & (names[:, None] > names[None, :])))
-    table = pd.DataFrame({"parent": names[parents], "child": names[children]}, dtype=object)
-    table["type"] = np.where(both_ways[parents, children], "undirected", "directed")
-    table = table.sort_values(["parent", "child"])
-    if hasattr(learner, "weights_"):
-        # Rounded as written: what differs by less than that must not change the order.
-        table["weight"] = learner.weights_[parents, children].round(6)[table.index]
-        # A coefficient is strong whatever its sign; an edge that the score would do better without is weak.
-        strength = None if hasattr(learner, "log_score_") else abs
-        table = table.sort_values("weight", ascending=False, kind="stable", key=strength)
-    return table.reset_index(drop=True)
-
-
-def _lagged_table(graph: "DiGraph") -> "pd.DataFrame":
-    """Return the edges of a time series: those within a time, then those of one time before, and so on."""
-    import pandas as pd
-
-    table = pd.DataFrame(graph.edges(data="weight"), columns=["parent", "child", "weight"])
-    table["weight"] = table["weight"].astype(float).round(6)
-    # The time of a cause stands in the last brackets of its name, "[t]" or "[t-1]".
-    table["lag"] = table["parent"].str.extract(r"-(\d+)\]$", expand=False).fillna("0").astype(int)
-    table["strength"] = -table["weight"].abs()
-    table = table.sort_values(["lag", "strength", "parent", "child"])
-    return table.assign(type="directed")[["parent", "child", "type", "weight"]].reset_index(drop=True)
-
-
-def _write(fitted: _Fitted, method: str, out: Path) -> None:
+def _write(fitted: _Fitted, method: str, out: Path, command: str) -> None:
     from gpn_bayes import __version__
+    from gpn_bayes.estimators.describing import describe
+    from gpn_bayes.estimators.edge_tables import edge_table
+    from gpn_bayes.report import write_estimate_report
 
     edges = edge_table(fitted.learner)
     settings = {name: value for name, value in fitted.learner.get_params().items() if name != "progressbar"}
@@ -225,11 +191,14 @@ def _write(fitted: _Fitted, method: str, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     write_whole(_identity_file(out), json.dumps(content, indent=1, ensure_ascii=False, default=str) + "\n")
     write_whole(_edges_file(out), csv_of_edges(edges, float_format="%.6f"))
+    described = describe(fitted.learner, fitted.score, fitted.log_score)
+    write_estimate_report(described, _report_file(out), command=command)
 
 
 def _show(fitted: _Fitted) -> None:
     """Print what was learnt: the strongest edges, their number, and the score."""
     from gpn_bayes import scores
+    from gpn_bayes.estimators.edge_tables import edge_table
 
     out = screen.console()
     out.print(f"\n{fitted.learner.n_features_in_} variables, {fitted.data.n_rows} rows", style="bold", end="")

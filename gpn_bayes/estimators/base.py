@@ -2,6 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from gpn_bayes import graphs, scores
+from gpn_bayes._util.cells import safe_html
 from gpn_bayes._util.types import Adjacency, DiGraph, Floats
 from gpn_bayes.data import Data, warn_of_noise
 from gpn_bayes.estimators.arrays import check_array_input
@@ -197,6 +200,59 @@ class GraphEstimator(Exports, BaseEstimator):  # type: ignore[misc]  # scikit-le
         if odd:
             raise ValueError(f"the data must have the estimate's variables; {min(odd)!r} is in only one of the two")
         return scorer.total(self._dag())
+
+    def report(self, path: str | PathLike[str], overwrite: bool = False) -> Path:
+        """Write an HTML report of the estimate, one file that works offline: the network, its edges and its score.
+
+        Parameters
+        ----------
+        path : path
+            Where to write, such as ``"report.html"``.
+        overwrite : bool, default False
+            Whether an existing file may be replaced.
+
+        Returns
+        -------
+        Path
+            Where the report is.
+
+        Raises
+        ------
+        NotFittedError
+            If the learner isn't fitted; it is a ValueError.
+        ValueError
+            If the file exists, or its folder doesn't.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> est = gpn.estimators.HillClimbing(score="bge").fit(data)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     est.report(f"{folder}/report.html").name
+        'report.html'
+        """
+        from gpn_bayes.estimators.describing import describe
+        from gpn_bayes.report import write_estimate_report
+
+        self._check_fitted("reported")
+        return write_estimate_report(describe(self), path, overwrite)
+
+    def _repr_html_inner(self) -> str:
+        """Return scikit-learn's diagram and, once fitted, the network below it."""
+        diagram: str = super()._repr_html_inner()
+        return diagram + self._network_html() if hasattr(self, "adjacency_") else diagram
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        return bundle | {"text/html": self._repr_html_inner()} if "text/html" in bundle else bundle
+
+    @safe_html
+    def _network_html(self) -> str:
+        from gpn_bayes.estimators.describing import learner_cell
+
+        return learner_cell(self)
 
     def _dag(self) -> DiGraph:
         """Return the DAG to score: the estimate, or one that represents it."""

@@ -5,6 +5,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,6 +15,7 @@ from sklearn.base import clone
 
 from gpn_bayes import graphs
 from gpn_bayes._util.blas_threads import one_blas_thread
+from gpn_bayes._util.cells import safe_html
 from gpn_bayes._util.checks import check_count
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import DiGraph, Words
@@ -45,6 +48,8 @@ class BootstrapResult(GraphQueries):
         What learnt them.
     inconsistent : int
         How many resamples gave a graph that no DAG agrees with, and count as a DAG near to it.
+    data : Dataset, optional
+        The rows that were resampled.
 
     Examples
     --------
@@ -58,6 +63,7 @@ class BootstrapResult(GraphQueries):
     parents: Words
     learner: str
     inconsistent: int = 0
+    data: Dataset | None = None
     quantity: ClassVar[str] = "frequency"
     _best: ClassVar[str] = "mode"
 
@@ -82,6 +88,12 @@ class BootstrapResult(GraphQueries):
 
     def _told(self) -> str:
         return f"bootstrap frequencies of {self.learner}, {self.resamples} resamples"
+
+    @safe_html
+    def _repr_html_(self) -> str:
+        from gpn_bayes.report.summaries import bootstrap_cell
+
+        return bootstrap_cell(self)
 
     def _moments(self, features_of: Callable[[np.ndarray], np.ndarray]) -> Moments:
         _, _, inverse = self._distinct
@@ -168,6 +180,35 @@ class BootstrapResult(GraphQueries):
         table.attrs["title"] = self._told()
         return table
 
+    def report(self, path: str | PathLike[str], overwrite: bool = False) -> Path:
+        """Write an HTML report of the frequencies, one file that works offline.
+
+        Parameters
+        ----------
+        path : path
+            Where to write, such as ``"report.html"``.
+        overwrite : bool, default False
+            Whether an existing file may be replaced.
+
+        Returns
+        -------
+        Path
+            Where the report is.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> boot = gpn.bootstrap(gpn.estimators.PC(alpha=0.01), data, n=20, random_seed=1, progressbar=False)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     boot.report(f"{folder}/report.html").name
+        'report.html'
+        """
+        from gpn_bayes.report import write_bootstrap_report
+
+        return write_bootstrap_report(self, path, overwrite)
+
 
 def bootstrap(
     estimator: GraphEstimator,
@@ -235,7 +276,8 @@ def bootstrap(
         warnings.warn(f"the bootstrap was interrupted: {len(fitted)} of {n} resamples are kept", UserWarning, 2)
     dags = np.stack([one.dag for one in fitted])
     learner = " ".join(repr(estimator).split())
-    return BootstrapResult(data.names, graphs.pack(dags)[None], learner, sum(not one.consistent for one in fitted))
+    inconsistent = sum(not one.consistent for one in fitted)
+    return BootstrapResult(data.names, graphs.pack(dags)[None], learner, inconsistent, data)
 
 
 class _Found(NamedTuple):

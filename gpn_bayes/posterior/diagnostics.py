@@ -1,11 +1,13 @@
 """Whether sampling has converged, and what the answers rest on besides: in numbers and in plain words."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from gpn_bayes import graphs
+from gpn_bayes._util import cells
 from gpn_bayes.data.flags import Flag
 from gpn_bayes.posterior.estimate import ess_of, r_hat_of
 from gpn_bayes.posterior.protocols import DrawnPosterior
@@ -35,6 +37,8 @@ NETWORK_ASSUMPTIONS = (
     "Rows are independent of each other.",
 )
 NOT_EXAMINED = "The data were not examined."
+# A green light for assumptions would claim more than checks can show.
+DATA_LIGHTS = {"clear": "neutral", "unknown": "neutral", "flagged": "caution"}
 WITHOUT_ROWS = "The data were not examined: only their means and covariances were given, without rows."
 
 
@@ -178,19 +182,12 @@ class Diagnostics:
     @property
     def data_verdict(self) -> str:
         """The data in one word: "unknown" where they weren't examined, "flagged" or "clear"; mild flags don't count."""
-        if self.unexamined:
-            return "unknown"
-        return "flagged" if any(not flag.mild for flag in self.data_flags) else "clear"
+        return data_verdict(self.data_flags, self.unexamined)
 
     @property
     def data_heading(self) -> str:
         """The verdict on the data, as a sentence."""
-        if self.unexamined:
-            return self.unexamined
-        count = sum(not flag.mild for flag in self.data_flags)
-        if not count:
-            return "Checks of the data found nothing unusual."
-        return f"Checks of the data raised {count} flag{'s' if count > 1 else ''}."
+        return data_heading(self.data_flags, self.unexamined)
 
     @property
     def gap_limit(self) -> float:
@@ -265,6 +262,20 @@ class Diagnostics:
             lines += [self.data_heading, *(f"- {flag.message}" for flag in self.data_flags)]
         return "\n".join(lines)
 
+    def _verdicts(self) -> list[str]:
+        """Return both verdicts, on the sampling and on the data, as HTML."""
+        return [
+            cells.verdict(self.verdict, self.heading),
+            cells.verdict(DATA_LIGHTS[self.data_verdict], self.data_heading),
+        ]
+
+    @cells.safe_html
+    def _repr_html_(self) -> str:
+        sampling, data = self._verdicts()
+        flags = cells.listed([flag.message for flag in self.data_flags])
+        assumed = cells.listed(self.assumptions, "What the answers assume")
+        return cells.cell(sampling, cells.note(self.summary), cells.listed(self.warnings()), data, flags, assumed)
+
     @property
     def summary(self) -> str:
         """The figures of the sampling, in one sentence."""
@@ -309,6 +320,35 @@ class Diagnostics:
             return ""
         tail = "too few distinct draws for a Pareto k" if np.isnan(self.pareto_k) else f"Pareto k {self.pareto_k:.2f}"
         return f"; weighted from the proposal score to the target score, worth {self.weight_ess:.0f} draws ({tail})"
+
+
+def data_verdict(flags: Sequence[Flag], unexamined: str = "") -> str:
+    """Return the data in one word: "unknown" where they weren't examined, "flagged" or "clear"; mild flags don't count.
+
+    Examples
+    --------
+    >>> data_verdict([]), data_verdict([Flag("outliers", ("a",), "a: one value far out.")])
+    ('clear', 'flagged')
+    """
+    if unexamined:
+        return "unknown"
+    return "flagged" if any(not flag.mild for flag in flags) else "clear"
+
+
+def data_heading(flags: Sequence[Flag], unexamined: str = "") -> str:
+    """Return the verdict on the data as a sentence, or why they weren't examined.
+
+    Examples
+    --------
+    >>> data_heading([]), data_heading([], "The data were not examined.")
+    ('Checks of the data found nothing unusual.', 'The data were not examined.')
+    """
+    if unexamined:
+        return unexamined
+    count = sum(not flag.mild for flag in flags)
+    if not count:
+        return "Checks of the data found nothing unusual."
+    return f"Checks of the data raised {count} flag{'s' if count > 1 else ''}."
 
 
 def diagnose(post: DrawnPosterior) -> Diagnostics:

@@ -1,9 +1,11 @@
 """Weighted means over draws, and their error."""
 
+from html import escape
 from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes._util import cells
 from gpn_bayes._util.arviz_stats import array_stats
 from gpn_bayes.posterior.traces import MIN_DRAWS, mean_errors
 
@@ -46,6 +48,14 @@ class Estimate(NamedTuple):
         if np.isnan(self.mcse):
             return f"{self.value:.3f}"
         return f"{self.value:.3f} ± {self.mcse:.3f}"
+
+    @cells.safe_html
+    def _repr_html_(self) -> str:
+        worth = f"as precise as {self.ess:,.0f} independent draws" if np.isfinite(self.ess) else ""
+        if np.isnan(self.mcse):
+            worth = "no error known: it never changed in the draws"
+        number = f'<strong style="font-size:17px">{escape(str(self))}</strong>'
+        return cells.cell(number, cells.note(worth) if worth else "")
 
 
 class Moments(NamedTuple):

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gpn_bayes import graphs
+from gpn_bayes._util.cells import safe_html
 from gpn_bayes._util.types import Adjacency, DiGraph, Floats, Ints, Words
 from gpn_bayes.data import UnknownTargets
 from gpn_bayes.posterior.causal import CausalQueries
@@ -29,6 +30,8 @@ from gpn_bayes.scores.base import Scorer
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from gpn_bayes.report import Explorer
 
 
 @dataclass(eq=False)
@@ -565,3 +568,36 @@ class GraphPosterior(GraphQueries, CausalQueries, Predictions, DrawPictures):
         from gpn_bayes.report import write_report
 
         return write_report(self, path, data, curves, overwrite)
+
+    def explore(self, height: int = 760, data: Any = None, curves: int = 24) -> "Explorer":
+        """Show the report inside a notebook: the same page, which answers questions, without a file.
+
+        Parameters
+        ----------
+        height : int, default 760
+            Of the frame, in pixels.
+        data, curves : optional
+            As in `report`.
+
+        Returns
+        -------
+        Explorer
+            What the notebook shows, if it is the last line of a cell or given to ``display``.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+        >>> post.explore(height=600)
+        <Explorer: a page for notebooks; elsewhere write post.report('report.html') and open that>
+        """
+        from gpn_bayes.report import explore
+
+        return explore(self, height, data, curves)
+
+    @safe_html
+    def _repr_html_(self) -> str:
+        from gpn_bayes.report.summaries import posterior_cell
+
+        return posterior_cell(self)

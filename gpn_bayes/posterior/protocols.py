@@ -39,6 +39,33 @@ class GraphCollection(Protocol):
         """Return the probability of every edge; rows are parents, columns children."""
 
 
+class ResampledGraphs(GraphCollection, Protocol):
+    """DAGs that a learner found in resampled rows; the members are those of `gpn_bayes.estimators.BootstrapResult`."""
+
+    parents: np.ndarray
+    learner: str
+    inconsistent: int
+    data: Any
+
+    @property
+    @abstractmethod
+    def resamples(self) -> int:
+        """How many resamples there are."""
+
+    @property
+    @abstractmethod
+    def _edge_moments(self) -> Moments:
+        """The frequencies of all edges, flat."""
+
+    @abstractmethod
+    def _moments(self, features_of: Callable[[np.ndarray], np.ndarray]) -> Moments:
+        """Return the frequencies of features of a stack of DAGs, as arrays over the features."""
+
+    @abstractmethod
+    def _joined_moments(self, i: Sequence[int] | np.ndarray, j: Sequence[int] | np.ndarray) -> Moments:
+        """Return how often nodes i and j are joined, either way."""
+
+
 class DrawnPosterior(GraphCollection, Protocol):
     """Weighted draws of DAGs from a posterior, with their scores and how they were made.
 

@@ -13,6 +13,8 @@ Examples
 ('report.html', '<!doctype html>')
 """
 
-from gpn_bayes.report.writing import write_report
+from gpn_bayes.report.one_graph import FittedGraph, write_estimate_report
+from gpn_bayes.report.resamples import write_bootstrap_report
+from gpn_bayes.report.writing import Explorer, explore, write_report
 
-__all__ = ["write_report"]
+__all__ = ["Explorer", "FittedGraph", "explore", "write_bootstrap_report", "write_estimate_report", "write_report"]

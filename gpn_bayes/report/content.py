@@ -7,7 +7,7 @@ import numpy as np
 from gpn_bayes import graphs
 from gpn_bayes.data import UnknownTargets, check_known, read_data
 from gpn_bayes.posterior.estimate import Moments
-from gpn_bayes.posterior.protocols import DrawnPosterior
+from gpn_bayes.posterior.protocols import DrawnPosterior, ResampledGraphs
 from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.report import origin, trust, wording
 from gpn_bayes.report.drawing import drawing_of
@@ -58,13 +58,13 @@ def content_of(post: DrawnPosterior, data: Any = None, curves: int = 24, command
     return {
         "names": list(post.names),
         "edges": _edges(post),
-        "paths": _told(paths),
-        "joined": _joined(post),
+        "paths": told(paths),
+        "joined": joined(post),
         "network": drawing_of(post),
         "sets": _parent_sets(post),
         "curves": functions_of(post, data, curves),
         "effects": effects_ahead(post, data, paths.value.reshape(probabilities.shape), curves),
-        "title": wording.title(post),
+        "title": wording.title(post.names),
         "subtitle": wording.subtitle(post, data),
         "answers": wording.answers(probabilities, post.names, post.settings) + _changes(post),
         "questions": wording.questions(probabilities, post.names),
@@ -104,13 +104,13 @@ def _edges(post: DrawnPosterior) -> dict[str, Any]:
     }
 
 
-def _joined(post: DrawnPosterior) -> dict[str, Any]:
+def joined(post: DrawnPosterior | ResampledGraphs) -> dict[str, Any]:
     """Return the probabilities of edges either way, of pairs in the order of `numpy.triu_indices`."""
-    return _told(post._joined_moments(*np.triu_indices(len(post.names), 1)))
+    return told(post._joined_moments(*np.triu_indices(len(post.names), 1)))
 
 
-def _told(found: Moments) -> dict[str, Any]:
-    """Return probabilities with their errors, as JSON takes them."""
+def told(found: Moments) -> dict[str, Any]:
+    """Return probabilities or frequencies with their errors, as JSON takes them."""
     return {"probability": numbers(found.value, PROBABILITY_DECIMALS), "mcse": errors(found.mcse)}
 
 
@@ -119,12 +119,17 @@ def _parent_sets(post: DrawnPosterior) -> list[list[Any]]:
     if post.exact is not None:
         tables = zip(post.exact.candidates, post.exact.parent_sets, strict=True)
         return [[[_members(mask, own), _share(p[mask])] for mask in _largest(p)] for own, p in tables]
-    keys, places = drawn_sets(post.parents)
-    weights = np.repeat(post.weights.ravel(), len(post.names))
-    shares = np.bincount(places.ravel(), weights, len(keys)) / post.weights.sum()
+    return drawn_parent_sets(post.parents, post.weights)
+
+
+def drawn_parent_sets(parents: np.ndarray, weights: np.ndarray) -> list[list[Any]]:
+    """Return each node's most frequent parent sets among weighted DAGs, given as parent bits."""
+    n = parents.shape[2]
+    keys, places = drawn_sets(parents)
+    shares = np.bincount(places.ravel(), np.repeat(weights.ravel(), n), len(keys)) / weights.sum()
     nodes = np.array([node for node, _ in keys])
     listed = []
-    for node in range(len(post.names)):
+    for node in range(n):
         own = np.flatnonzero(nodes == node)
         listed.append([[list(keys[k][1]), _share(shares[k])] for k in own[_largest(shares[own])]])
     return listed

@@ -1,6 +1,7 @@
 """Where the nodes and links of a report's network stand, computed once; in pixels, y downwards."""
 
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,13 +22,13 @@ from gpn_bayes.plots.placing import (
     tiers_of,
     widened,
 )
-from gpn_bayes.posterior.protocols import DrawnPosterior
+from gpn_bayes.posterior.protocols import GraphCollection
 from gpn_bayes.report.compact import compact_places
 
 # Pairs below this probability are never drawn.
 SHOWN_FROM = 0.01
 # The size of letters in nodes, as in the style sheet, and the height of a line.
-FONT, _LINE = 13.0, 16.0
+FONT, LINE_HEIGHT = 13.0, 16.0
 # The boxes that a network is drawn for, of a screen, a tablet and a phone; all but the first only if letters are at
 # least so large in them.
 _BOXES, _LEGIBLE = ((1180.0, 760.0), (700.0, 860.0), (330.0, 600.0)), 10.0
@@ -35,14 +36,32 @@ _BOXES, _LEGIBLE = ((1180.0, 760.0), (700.0, 860.0), (330.0, 600.0)), 10.0
 _SMALLEST = 7.5
 _NAME_WIDTH, _LONGEST_LINE, _MOST_LINES = 18, 26, 3
 _PAD, _NARROWEST = (11.0, 7.0), 46.0
-_SPACING = Spacing(gap=22.0, layers=(44.0, 100.0), inset=11.0, step=16.0, margin=12.0, heading=0.0)
+SPACING = Spacing(gap=22.0, layers=(44.0, 100.0), inset=11.0, step=16.0, margin=12.0, heading=0.0)
 # The widths of letters over the size of the font, as in the widest of the fonts that systems come with.
 _SLIM, _USUAL, _BROAD, _SQUARE = 0.4, 0.62, 0.95, 1.0
 _SLIM_LETTERS, _BROAD_LETTERS = frozenset("iljtfrI .,:;'|!()[]{}-/\\"), frozenset("mwMWOQ%@&")
 
 
-def drawing_of(post: DrawnPosterior) -> dict[str, Any]:
-    """Return the network as it is drawn, causes above effects.
+def drawing_of(post: GraphCollection) -> dict[str, Any]:
+    """Return the network of a posterior or bootstrap as it is drawn, causes above effects; see `drawing`."""
+    return drawing(post.names, post.edge_probabilities().to_numpy(), averaged_order(post), tiers_of(post))
+
+
+def drawing(
+    names: Sequence[str], probabilities: np.ndarray, averaged: np.ndarray, tiers: np.ndarray | None = None
+) -> dict[str, Any]:
+    """Return a network as it is drawn, causes above effects.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The variables.
+    probabilities : ndarray of shape (n, n)
+        Of the edges, rows parents.
+    averaged : ndarray of int
+        The variables from causes to effects.
+    tiers : ndarray, optional
+        The tier of each variable.
 
     Returns
     -------
@@ -55,14 +74,12 @@ def drawing_of(post: DrawnPosterior) -> dict[str, Any]:
         `nodes`, their middles; `courses`, by the number of a link, the lanes (x, top, bottom) of its way around nodes;
         and `bands`, the tiers, each with `label`, `top` and `bottom`.
     """
-    probabilities = post.edge_probabilities().to_numpy()
     drawn = sorted(links(probabilities, SHOWN_FROM), key=lambda link: link.probability)
-    start, strong = strong_links(drawn, len(post.names), STARTS)
-    labels = [_lines(name) for name in post.names]
-    sizes = widened(np.array([_size(lines) for lines in labels]), strong, _SPACING)
-    averaged, tiers = averaged_order(post), tiers_of(post)
+    start, strong = strong_links(drawn, len(names), STARTS)
+    labels = [name_lines(name) for name in names]
+    sizes = widened(np.array([node_size(lines) for lines in labels]), strong, SPACING)
     headings = [] if tiers is None else [_width(tier_label(tier)) for tier in np.unique(tiers)]
-    spacing = _SPACING._replace(heading=max(headings, default=0.0) + _SPACING.margin)
+    spacing = SPACING._replace(heading=max(headings, default=0.0) + SPACING.margin)
     first, *narrower = (
         place_network(sizes, strong, averaged, spacing, box, tiers, least=least / FONT)
         for box, least in zip(_BOXES, (_SMALLEST, _LEGIBLE, _LEGIBLE), strict=True)
@@ -82,8 +99,19 @@ def drawing_of(post: DrawnPosterior) -> dict[str, Any]:
         "from": SHOWN_FROM,
         "start": start,
         "thinner": round(line_scale(strong), 3),
-        "dip": _SPACING.layers[0],
+        "dip": SPACING.layers[0],
     }
+
+
+def order_by_edges(probabilities: np.ndarray) -> np.ndarray:
+    """Return the nodes from causes to effects: by how many parents more than children they have.
+
+    Examples
+    --------
+    >>> order_by_edges(np.array([[0, 0, 0], [1, 0, 1], [1, 0, 0]])).tolist()
+    [1, 2, 0]
+    """
+    return np.argsort(np.round(probabilities.sum(axis=0) - probabilities.sum(axis=1), 9), kind="stable")
 
 
 def _numbers(link: Link) -> dict[str, Any]:
@@ -135,7 +163,7 @@ def _bands_of_rows(centre: np.ndarray, tiers: np.ndarray | None, height: float) 
     return [Band(float(n), top, end) for n, top, end in zip(numbers, [0.0, *between], [*between, height], strict=True)]
 
 
-def _lines(name: str) -> list[str]:
+def name_lines(name: str) -> list[str]:
     """Return the lines of a node's name, cut short where they are too long or too many; the page holds the whole."""
     lines = wrapped(" ".join(name.split()), _NAME_WIDTH, longest=len(name) + 1).split("\n")
     if len(lines) > _MOST_LINES:
@@ -143,9 +171,10 @@ def _lines(name: str) -> list[str]:
     return [line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 1]}…" for line in lines]
 
 
-def _size(lines: list[str]) -> tuple[float, float]:
+def node_size(lines: list[str]) -> tuple[float, float]:
+    """Return the width and height of a node that holds such lines."""
     width = max(_width(line) for line in lines) + 2 * _PAD[0]
-    return max(width, _NARROWEST), _LINE * len(lines) + 2 * _PAD[1]
+    return max(width, _NARROWEST), LINE_HEIGHT * len(lines) + 2 * _PAD[1]
 
 
 def _width(line: str) -> float:

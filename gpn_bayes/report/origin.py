@@ -25,7 +25,7 @@ def origin_of(post: DrawnPosterior) -> dict[str, Any]:
     -------
     dict
         `settings` and `versions`, lists of (name, text); `call`, Python code, None where the settings don't tell all of
-        it; and `seeded`, whether that draws the very same networks.
+        it; `seeded`, whether that draws the very same networks; and `unseeded`, what to say if not.
     """
     settings = post.settings
     listed = [
@@ -33,13 +33,19 @@ def origin_of(post: DrawnPosterior) -> dict[str, Any]:
         for name, value in settings.items()
         if name not in _SHOWN_ELSEWHERE
     ]
-    reporter = [("gpn_bayes", gpn_bayes.__version__), ("Python", platform.python_version())]
     return {
         "settings": listed,
-        "versions": [*reporter, *((name, version(name)) for name in _PACKAGES)],
+        "versions": versions(),
         "call": _call(settings, post.names),
         "seeded": settings.get("random_seed") is not None,
+        "unseeded": "Drawn without a seed: another run draws other networks.",
     }
+
+
+def versions() -> list[tuple[str, str]]:
+    """Return the versions of this package, of Python and of the packages that answers depend on."""
+    reporter = [("gpn_bayes", gpn_bayes.__version__), ("Python", platform.python_version())]
+    return [*reporter, *((name, version(name)) for name in _PACKAGES)]
 
 
 def _text(name: str, value: Any, names: tuple[str, ...]) -> str:
@@ -53,8 +59,8 @@ def _text(name: str, value: Any, names: tuple[str, ...]) -> str:
     if name == "missing" and isinstance(value, dict):
         return f"{value['dropped']} of {value['rows']} rows dropped"
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_plain(own)}" for key, own in value.items()) or "none"
-    return _plain(value)
+        return ", ".join(f"{key} {plain_text(own)}" for key, own in value.items()) or "none"
+    return plain_text(value)
 
 
 def _experiments_text(done: dict[str, Any]) -> str:
@@ -70,13 +76,20 @@ def _experiments_text(done: dict[str, Any]) -> str:
     return f"{done['kind']}, of {listed}"
 
 
-def _plain(value: Any) -> str:
-    if value is None or value == [] or value == {}:
+def plain_text(value: Any) -> str:
+    """Return the value of a setting in words.
+
+    Examples
+    --------
+    >>> plain_text(None), plain_text(True), plain_text([1, 0.123456]), plain_text(())
+    ('none', 'yes', '1, 0.1235', 'none')
+    """
+    if value is None or (isinstance(value, list | tuple | dict) and not value):
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, list):
-        return ", ".join(_plain(own) for own in value)
+    if isinstance(value, list | tuple):
+        return ", ".join(plain_text(own) for own in value)
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

@@ -1,10 +1,13 @@
 """The page of a report: a template, a style sheet, scripts and numbers in one HTML text."""
 
 import json
+import re
 from html import escape
 from importlib.resources import files
 from string import Template
 from typing import Any
+
+from gpn_bayes.report.kinds import POSTERIOR, Kind
 
 _ASSETS = files("gpn_bayes.report") / "assets"
 # In the order they are run; each defines functions, and the last one starts them.
@@ -12,30 +15,46 @@ _SCRIPTS = (
     "numbers.js", "theme.js", "charts.js", "questions.js", "table.js", "network.js", "list.js", "variable.js",
     "effects.js", "start.js",
 )  # fmt: skip
+# Parts of the template that some pages lack.
+_PART = re.compile(r"[ ]*<!-- only ([\w-]+) -->\n(.*?)[ ]*<!-- end -->\n", re.DOTALL)
 _LIGHTS = {True: "good", False: "poor", None: "none"}
 
 
-def page_of(content: dict[str, Any]) -> str:
-    """Return the page that shows what `gpn_bayes.report.content.content_of` found."""
+def page_of(content: dict[str, Any], kind: Kind = POSTERIOR) -> str:
+    """Return the page that shows what `gpn_bayes.report.content.content_of` found, or one of its siblings.
+
+    Parameters
+    ----------
+    content : dict
+        What it shows.
+    kind : Kind
+        Which parts it has, and how it speaks.
+    """
     scripts = "\n".join(_asset(name) for name in _SCRIPTS)
-    return Template(_asset("page.html")).substitute(
+    template = _PART.sub(lambda found: found[2] if found[1] in kind.parts else "", _asset("page.html"))
+    told = {name: own for name, own in content.items() if name not in ("answers", "origin", "caveats")}
+    return Template(template).substitute(
+        kind.texts,
+        kind=kind.name,
+        columns="\n".join(_column(key, *own) for key, own in kind.headings.items()),
+        caveats=_sentences(content.get("caveats", [])),
         title=escape(content["title"]),
         subtitle=escape(content["subtitle"]),
         style=_asset("style.css"),
         verdict=escape(content["trust"]["verdict"]),
         heading=escape(content["trust"]["heading"]),
-        summary=escape(content["trust"]["summary"]),
+        summary=escape(content["trust"].get("summary", "")),
         answers="\n".join(_answer(own) for own in content["answers"]),
-        warnings=_listed("What to do", content["trust"]["warnings"]),
+        warnings=_listed("What to do", content["trust"].get("warnings", [])),
         data_verdict=escape(content["trust"]["data_verdict"]),
         data_heading=escape(content["trust"]["data_heading"]),
         assumptions=_listed("What the answers assume", content["trust"]["assumptions"]),
         flags=_listed("What to look at in the data", content["trust"]["flags"]),
-        figures="\n".join(_figure(own) for own in content["trust"]["figures"]),
+        figures="\n".join(_figure(own) for own in content["trust"].get("figures", [])),
         settings=_definitions(content["origin"]["settings"]),
         versions=_definitions(content["origin"]["versions"]),
         call=_ways(content["origin"]),
-        numbers=script_json({name: own for name, own in content.items() if name not in ("answers", "origin")}),
+        numbers=script_json({**told, "kind": kind.name, "words": kind.words, "columns": kind.columns}),
         scripts=f'(function () {{\n"use strict";\n{scripts}\n}})();',
     )
 
@@ -72,6 +91,15 @@ def _listed(heading: str, texts: list[str]) -> str:
     return f"<h4>{heading}</h4><ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"
 
 
+def _column(key: str, heading: str, css: str) -> str:
+    named = f' class="{css}"' if css else ""
+    return f'<th data-key="{key}" scope="col"{named}><button type="button">{escape(heading)}</button></th>'
+
+
+def _sentences(texts: list[str]) -> str:
+    return "".join(f"<p>{escape(text)}</p>" for text in texts)
+
+
 def _figure(figure: dict[str, Any]) -> str:
     light = _LIGHTS[figure["fine"]]
     word = {"good": "fine", "poor": "not fine", "none": ""}[light]
@@ -89,9 +117,9 @@ def _definitions(pairs: list[tuple[str, str]]) -> str:
 
 
 def _ways(origin: dict[str, Any]) -> str:
-    """Return the ways to draw the same networks again: by a command, and by Python."""
+    """Return the ways to the same results: by a command, and by Python."""
     ways = {"On the command line": origin["command"], "In Python, with the table <code>df</code>": origin["call"]}
     calls = "".join(f"<h3>{way}</h3><pre><code>{escape(text)}</code></pre>" for way, text in ways.items() if text)
     if not calls:
         return "<p>The settings below don't tell the whole call; keep the script that made it.</p>"
-    return calls if origin["seeded"] else f"{calls}<p>Drawn without a seed: another run draws other networks.</p>"
+    return calls if origin["seeded"] else f"{calls}<p>{escape(origin['unseeded'])}</p>"

@@ -6,6 +6,7 @@ import numpy as np
 
 from gpn_bayes._util.cli_wording import in_both
 from gpn_bayes.posterior.diagnostics import (
+    DATA_LIGHTS,
     ESS_LIMIT,
     R_HAT_POOR,
     WEIGHT_ESS_LIMIT,
@@ -16,8 +17,6 @@ from gpn_bayes.posterior.diagnostics import (
 from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.report.wording import counted
 
-# A green light for assumptions would claim more than checks can show.
-_DATA_LIGHTS = {"clear": "neutral", "unknown": "neutral", "flagged": "caution"}
 # Points of a trace that are shown of each chain.
 _TRACE_POINTS = 200
 
@@ -43,7 +42,7 @@ def trust_of(post: DrawnPosterior) -> dict[str, Any]:
         "figures": [*_chain_figures(diagnostics), *_weight_figures(diagnostics), *_score_figures(diagnostics)],
         "trace": None if diagnostics.sampler == "exact" else _trace(post.log_score),
         "assumptions": [_arrow(text) for text in diagnostics.assumptions],
-        "data_verdict": _DATA_LIGHTS[diagnostics.data_verdict],
+        "data_verdict": DATA_LIGHTS[diagnostics.data_verdict],
         "data_heading": diagnostics.data_heading,
         "flags": [in_both(flag.message) for flag in diagnostics.data_flags],
     }

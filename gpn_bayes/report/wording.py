@@ -1,7 +1,7 @@
 """The answers of a posterior in words: which pairs are joined, which way, and what is open."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,9 +15,59 @@ JOINED, OPEN = 0.9, 0.1
 _LISTED = 8
 
 
-def title(post: DrawnPosterior) -> str:
+class Phrases(NamedTuple):
+    """How answers speak of the shares of networks that have an edge.
+
+    Attributes
+    ----------
+    share : str
+        What such a share is.
+    clear, likelier, undetermined : (str, str)
+        Of the direction of a pair, and of several, whose number stands in the braces.
+    undecided : str
+        Of pairs that are joined in some of them.
+    edges : str
+        How many edges they have on average, whose number stands in the braces.
+    none : str
+        That there are none.
+    """
+
+    share: str
+    clear: tuple[str, str]
+    likelier: tuple[str, str]
+    undetermined: tuple[str, str]
+    undecided: str
+    edges: str
+    none: str
+
+
+def _of_draws(who: str) -> Phrases:
+    """Return how answers speak of draws, given what determines directions."""
+    return Phrases(
+        share="probability",
+        clear=(f"{who} determine its direction:", f"{who} determine the direction of {{}}:"),
+        likelier=("One direction is likelier than the other:", "One direction is likelier for {}:"),
+        undetermined=(f"{who} don't determine its direction:", f"{who} don't determine the direction of {{}}:"),
+        undecided="Open whether they are joined:",
+        edges="A network drawn from the posterior has {:.1f} edges on average.",
+        none="No edge was ever drawn.",
+    )
+
+
+RESAMPLES = Phrases(
+    share="frequency",
+    clear=("The resamples agree on its direction:", "The resamples agree on the direction of {}:"),
+    likelier=("One direction is more frequent than the other:", "One direction is more frequent for {}:"),
+    undetermined=("The resamples don't agree on its direction:", "The resamples don't agree on the direction of {}:"),
+    undecided="Joined in some resamples only:",
+    edges="The learner found {:.1f} edges in a resample on average.",
+    none="No edge was ever found.",
+)
+
+
+def title(names: Sequence[str]) -> str:
     """Return the heading of a report."""
-    return f"Network of {counted(len(post.names), 'variable')}"
+    return f"Network of {counted(len(names), 'variable')}"
 
 
 def subtitle(post: DrawnPosterior, data: Any = None) -> str:
@@ -60,7 +110,10 @@ def changes(probabilities: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def answers(
-    probabilities: np.ndarray, names: Sequence[str], settings: dict[str, Any] | None = None
+    probabilities: np.ndarray,
+    names: Sequence[str],
+    settings: dict[str, Any] | None = None,
+    phrases: Phrases | None = None,
 ) -> list[dict[str, Any]]:
     """Return what the edge probabilities say, as sentences, each with the links it is about.
 
@@ -72,6 +125,8 @@ def answers(
         The variables.
     settings : dict, optional
         Those of the run: where its prior or its candidates favour edges, they may determine directions.
+    phrases : Phrases, optional
+        How to speak of the probabilities; by default as of those of draws.
 
     Returns
     -------
@@ -87,17 +142,17 @@ def answers(
     ranked = sorted(links(probabilities, OPEN), key=lambda link: -link.probability)
     sure = [link for link in ranked if link.probability >= JOINED]
     pairs = len(names) * (len(names) - 1) // 2
-    sentences = [_overview(len(sure), len(ranked) - len(sure), pairs)]
-    who = "Data and prior knowledge" if _favours_edges(settings or {}) else "The data"
-    sentences += _directions(sure, probabilities, names, who)
+    if phrases is None:
+        phrases = _of_draws("Data and prior knowledge" if _favours_edges(settings or {}) else "The data")
+    sentences = [_overview(len(sure), len(ranked) - len(sure), pairs, phrases.share)]
+    sentences += _directions(sure, probabilities, names, phrases)
     undecided = [link for link in ranked if link.probability < JOINED]
     if undecided:
-        sentences.append(_listed("Open whether they are joined:", undecided, names))
+        sentences.append(_listed(phrases.undecided, undecided, names))
     if not ranked:
-        sentences += _nothing(probabilities, names)
+        sentences += _nothing(probabilities, names, phrases.none)
     elif pairs > 1:
-        text = f"A network drawn from the posterior has {probabilities.sum():.1f} edges on average."
-        sentences.append({"text": text, "links": [], "more": 0})
+        sentences.append({"text": phrases.edges.format(probabilities.sum()), "links": [], "more": 0})
     return sentences
 
 
@@ -132,10 +187,10 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _overview(sure: int, undecided: int, pairs: int) -> dict[str, Any]:
+def _overview(sure: int, undecided: int, pairs: int, share: str) -> dict[str, Any]:
     be = "is" if sure == 1 or pairs == 1 else "are"
     all_pairs = f"{counted(pairs, 'pair')} of variables"
-    text = f"{sure or 'None'} of {all_pairs} {be} joined with a probability of {JOINED:g} or more"
+    text = f"{sure or 'None'} of {all_pairs} {be} joined with a {share} of {JOINED:g} or more"
     rest = pairs - sure - undecided
     if not sure and not undecided:
         text += f"; {'it lies' if pairs == 1 else 'all lie'} below {OPEN:g}"
@@ -154,13 +209,9 @@ def _favours_edges(settings: dict[str, Any]) -> bool:
     return imposed or prior.get("log_odds") is not None or candidates.get("method") == "given"
 
 
-def _directions(sure: list[Link], p: np.ndarray, names: Sequence[str], who: str) -> list[dict[str, Any]]:
+def _directions(sure: list[Link], p: np.ndarray, names: Sequence[str], phrases: Phrases) -> list[dict[str, Any]]:
     """Say of the joined pairs which way they go, and what determines it."""
-    openings = {
-        "clear": (f"{who} determine its direction:", f"{who} determine the direction of {{}}:"),
-        "likelier": ("One direction is likelier than the other:", "One direction is likelier for {}:"),
-        "open": (f"{who} don't determine its direction:", f"{who} don't determine the direction of {{}}:"),
-    }
+    openings = {"clear": phrases.clear, "likelier": phrases.likelier, "open": phrases.undetermined}
     sentences = []
     for kind, (alone, of_some) in openings.items():
         own = [link for link in sure if link.direction == kind]
@@ -182,9 +233,9 @@ def _listed(text: str, chosen: list[Link], names: Sequence[str], p: np.ndarray |
     return {"text": text, "links": shown, "more": len(chosen) - len(shown)}
 
 
-def _nothing(probabilities: np.ndarray, names: Sequence[str]) -> list[dict[str, Any]]:
+def _nothing(probabilities: np.ndarray, names: Sequence[str], none: str) -> list[dict[str, Any]]:
     """Say which pair comes closest where none is worth a line."""
     ranked = sorted(links(probabilities, 0.0), key=lambda link: -link.probability)
     if not ranked:
-        return [{"text": "No edge was ever drawn.", "links": [], "more": 0}]
+        return [{"text": none, "links": [], "more": 0}]
     return [_listed("The pair that comes closest:", ranked[:1], names)]

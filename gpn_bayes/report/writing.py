@@ -1,5 +1,6 @@
 """From a posterior to the file of its report."""
 
+from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -69,3 +70,60 @@ def write_report(
     target = new_file(path, overwrite)
     write_whole(target, page_of(content_of(post, data, curves, command)))
     return target
+
+
+class Explorer:
+    """The page of a report inside a notebook; see `gpn_bayes.GraphPosterior.explore`.
+
+    Parameters
+    ----------
+    page : str
+        The page, as HTML.
+    height : int
+        Of its frame, in pixels.
+
+    Examples
+    --------
+    >>> Explorer("<!doctype html>", 600)._repr_html_().startswith("<iframe")
+    True
+    """
+
+    def __init__(self, page: str, height: int) -> None:
+        self.page, self.height = page, height
+
+    def __repr__(self) -> str:
+        """Say what to do where no notebook shows it."""
+        return "<Explorer: a page for notebooks; elsewhere write post.report('report.html') and open that>"
+
+    def _repr_html_(self) -> str:
+        # The page may run its own scripts, but reach nothing of the notebook around it.
+        frame = "width:100%;border:1px solid rgba(128,128,128,.4);border-radius:8px"
+        return (
+            f'<iframe class="gpn-bayes" title="Report" sandbox="allow-scripts" style="{frame};height:{self.height}px" '
+            f'srcdoc="{escape(self.page, quote=True)}"></iframe>'
+        )
+
+
+def explore(post: DrawnPosterior, height: int = 760, data: Any = None, curves: int = 24) -> Explorer:
+    """Return the report of a posterior as a notebook shows it; see `gpn_bayes.GraphPosterior.explore`.
+
+    Parameters
+    ----------
+    post : GraphPosterior
+        The draws.
+    height : int, default 760
+        Of the frame, in pixels.
+    data, curves : optional
+        As in `write_report`.
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.simulate.linear([[0, 1], [0, 0]], 50, random_seed=1)
+    >>> post = gpn.sample(data, score="bge", draws=20, random_seed=1, progressbar=False)
+    >>> "Network of 2 variables" in explore(post).page
+    True
+    """
+    check_count("height", height, 100)
+    check_count("curves", curves)
+    return Explorer(page_of(content_of(post, data, curves)), height)

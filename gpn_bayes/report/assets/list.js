@@ -4,7 +4,7 @@ const listedPairs = 200;
 // The legend's mark of a direction, as wide as the legend has it.
 function directionMark(direction) {
   const svg = svgElement("svg", { class: "mark", viewBox: "0 0 30 12", role: "img" });
-  svgElement("title", {}, svg).textContent = { clear: "clear direction", likelier: "more probable direction", open: "direction undetermined" }[direction];
+  svgElement("title", {}, svg).textContent = { clear: "clear direction", likelier: `more ${words.most} direction`, open: "direction undetermined" }[direction];
   if (direction === "open") svgElement("path", { class: "open", d: "M1 6H29" }, svg);
   else {
     svgElement("path", { class: "clear", d: "M1 6H20" }, svg);
@@ -16,11 +16,11 @@ function directionMark(direction) {
 // A line about a pair: the mark of its direction stays with the name that it leads to.
 function pairLine(link, before, after) {
   const line = make("li", link.direction);
-  const words = make("span", "pair");
+  const pair = make("span", "pair");
   const towards = make("span", "towards");
   towards.append(directionMark(link.direction), variableButton(after));
-  words.append(...before, towards);
-  line.append(words, barOf(link.probability), make("span", "number", link.probability.toFixed(3)));
+  pair.append(...before, towards);
+  line.append(pair, ...(single ? edgeNumbers(edgeOf(link)) : [barOf(link.probability), make("span", "number", link.probability.toFixed(3))]));
   line.title = linkWords(link);
   return line;
 }
@@ -49,10 +49,11 @@ function byChild(shown) {
 
 function redrawList() {
   const chosen = drawn.links.filter((link) => link.probability >= threshold()).reverse();
+  if (single) chosen.sort((a, b) => report.listed.indexOf(edgeOf(a)) - report.listed.indexOf(edgeOf(b)));
   const shown = chosen.slice(0, listedPairs);
   const rows = byId("list-order").value === "child" ? byChild(shown) : byProbability(shown);
   byId("list").replaceChildren(...rows);
   const rest = chosen.length - shown.length;
-  if (rest) byId("list").append(make("p", "hint", `and ${rest.toLocaleString("en")} more, less probable`));
-  if (!chosen.length) byId("list").append(make("p", "hint", "No pair is as probable as that."));
+  if (rest) byId("list").append(make("p", "hint", `and ${rest.toLocaleString("en")} more, less ${words.most}`));
+  if (!chosen.length) byId("list").append(make("p", "hint", single ? "No two variables are joined." : `No pair is as ${words.most} as that.`));
 }

@@ -121,6 +121,7 @@ function redrawNetwork() {
 }
 
 function linkWords(link) {
+  if (single) return edgeWords(edgeOf(link));
   const [from, to] = [link.parent, link.child];
   const there = estimate(report.edges, from, to);
   const back = estimate(report.edges, to, from);
@@ -145,7 +146,7 @@ function hideTip() {
 }
 
 function threshold() {
-  return Number(byId("threshold").value);
+  return single ? 0 : Number(byId("threshold").value);
 }
 
 function hideLowLinks() {
@@ -153,12 +154,12 @@ function hideLowLinks() {
 }
 
 function applyThreshold() {
-  byId("threshold-value").textContent = threshold().toFixed(2);
+  if (!single) byId("threshold-value").textContent = threshold().toFixed(2);
   hideLowLinks();
   const pairs = (size * (size - 1)) / 2;
   const noun = pairs === 1 ? "pair" : "pairs";
   const shown = drawn.links.filter((link) => link.probability >= threshold()).length;
-  byId("shown").textContent = `${shown} of ${pairs.toLocaleString("en")} ${noun} shown`;
+  byId("shown").textContent = `${shown} of ${pairs.toLocaleString("en")} ${noun} ${single ? "joined" : "shown"}`;
   if (!byId("links").hidden) redrawList();
 }
 
@@ -275,9 +276,28 @@ function startPointers(svg) {
 function refitOnNewWidth() {
   let width = window.innerWidth;
   window.addEventListener("resize", () => {
-    if (window.innerWidth !== width && !byId("drawing").hidden) fitNetwork();
+    if (window.innerWidth !== width) {
+      if (!viewChosen) showFirst();
+      else if (!byId("drawing").hidden) fitNetwork();
+    }
     width = window.innerWidth;
   });
+}
+
+// The frame of a notebook gets its width after its page has started: the choice stands once the reader makes it.
+let viewChosen = false;
+
+// Where letters would be too small to be read, the list comes first.
+function showFirst() {
+  byId("drawing").hidden = false;
+  const width = byId("network").clientWidth;
+  const font = fontSize * Math.max(...drawn.layouts.map((layout) => fittedScale(layout, width)));
+  showAs(font < legibleFont && width < 600);
+}
+
+function chooseView(list) {
+  viewChosen = true;
+  showAs(list);
 }
 
 // Either the drawing or the list.
@@ -292,19 +312,18 @@ function showAs(list) {
 }
 
 function startNetwork() {
-  byId("threshold").value = drawn.start;
-  byId("threshold").addEventListener("input", applyThreshold);
+  if (!single) {
+    byId("threshold").value = drawn.start;
+    byId("threshold").addEventListener("input", applyThreshold);
+  }
   byId("zoom-in").addEventListener("click", () => zoomBy(zoomStep));
   byId("zoom-out").addEventListener("click", () => zoomBy(1 / zoomStep));
   byId("zoom-fit").addEventListener("click", fitNetwork);
-  byId("as-drawing").addEventListener("click", () => showAs(false));
-  byId("as-list").addEventListener("click", () => showAs(true));
+  byId("as-drawing").addEventListener("click", () => chooseView(false));
+  byId("as-list").addEventListener("click", () => chooseView(true));
   byId("list-order").addEventListener("change", redrawList);
   startPointers(byId("network"));
   refitOnNewWidth();
-  // Where letters would be too small to be read, the list comes first.
-  const width = byId("network").clientWidth;
-  const font = fontSize * Math.max(...drawn.layouts.map((layout) => fittedScale(layout, width)));
-  showAs(font < legibleFont && width < 600);
+  showFirst();
   applyThreshold();
 }

@@ -2,6 +2,9 @@
 const report = JSON.parse(document.getElementById("numbers").textContent);
 const names = report.names;
 const size = names.length;
+// What shares are called: probabilities of draws, frequencies among resamples. One graph has none, but edges and weights.
+const words = report.words;
+const single = report.kind === "estimate";
 
 function byId(id) {
   return document.getElementById(id);
@@ -46,8 +49,8 @@ function errorText(mcse) {
 function errorWords(found) {
   if (found.mcse === 0) return "exact";
   if (found.mcse !== null) return "± " + found.mcse.toFixed(3);
-  if (found.value === 0) return "in none of the draws";
-  if (found.value === 1) return "in all draws";
+  if (found.value === 0) return words.never;
+  if (found.value === 1) return words.always;
   return found.status === "chains disagree" ? "no error known: each chain has its own answer" : "no error known";
 }
 

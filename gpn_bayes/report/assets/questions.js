@@ -58,7 +58,7 @@ function answerTo(question) {
   const [a, b] = question.names.map((name) => names.indexOf(name));
   const [from, to] = question.names;
   if (question.names.length > 2) {
-    return { complaint: "Orders of more than two variables need the draws: ask gpn-bayes query, or order_probability in Python." };
+    return { complaint: words.orders };
   }
   if (question.sign === "->") {
     return { words: `There is an edge ${from} → ${to}`, found: estimate(report.edges, a, b), beside: edgeBeside(a, b) };
@@ -97,7 +97,10 @@ function showAnswer(text) {
 function startQuestions() {
   const input = byId("question");
   input.value = report.questions[0];
-  byId("question-form").addEventListener("submit", (event) => {
+  // No form is ever sent: the frame of a notebook forbids it, even to the page's own scripts.
+  byId("question-button").addEventListener("click", () => showAnswer(input.value));
+  input.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.isComposing) return;
     event.preventDefault();
     showAnswer(input.value);
   });

@@ -1,6 +1,21 @@
 // The table of edges: sorted, searched, and drawn a page at a time.
 const [firstPage, nextPage] = [25, 100];
-const table = { rows: [], chosen: [], shown: 0, key: "probability", descending: true };
+const table = { rows: [], chosen: [], shown: 0, key: report.columns.sort, descending: report.columns.descending };
+
+// The edge of one graph that a line of the network stands for, its numbers, and in words.
+function edgeOf(link) {
+  const ends = [link.parent, link.child];
+  return report.listed.find((edge) => ends.includes(edge.from) && ends.includes(edge.to));
+}
+
+function edgeNumbers(edge) {
+  return edge.weight === null ? [] : [make("span", "number", edge.weight.toFixed(3))];
+}
+
+function edgeWords(edge) {
+  const sign = edge.type === "undirected" ? " – " : " → ";
+  return edge.parent + sign + edge.child + (edge.weight === null ? "" : `: ${words.weight} ${edge.weight.toFixed(3)}`);
+}
 
 function tableRow(parent, child) {
   const at = place(parent, child);
@@ -12,6 +27,7 @@ function tableRow(parent, child) {
 }
 
 function allRows() {
+  if (single) return report.listed;
   const rows = [];
   for (let parent = 0; parent < size; parent += 1) {
     for (let child = 0; child < size; child += 1) if (child !== parent) rows.push(tableRow(parent, child));
@@ -59,17 +75,31 @@ function nameCell(name) {
 }
 
 function drawRow(row) {
-  const line = make("tr");
-  const probability = cell("number", "");
-  probability.append(barOf(row.probability), row.probability.toFixed(3));
-  if (row.mcse !== null) probability.append(make("small", "narrow", row.mcse === 0 ? "exact" : "± " + row.mcse.toFixed(3)));
-  const ess = row.ess === null ? "–" : Math.round(row.ess).toLocaleString("en");
-  line.append(
-    nameCell(row.parent), nameCell(row.child), probability, cell("number wide", errorText(row.mcse)),
-    cell("number wide", ess), cell("number wide", row.r_hat === null ? "–" : row.r_hat.toFixed(3)), cell("wide", row.status),
-  );
+  const line = make("tr", row.type === "undirected" ? "undirected" : "");
+  line.append(nameCell(row.parent), nameCell(row.child), ...report.columns.further.map((key) => numberCells[key](row)));
   return line;
 }
+
+// The cell of each column after the two names.
+const numberCells = {
+  probability: (row) => {
+    const own = cell("number", "");
+    own.append(barOf(row.probability), row.probability.toFixed(3));
+    if (row.mcse !== null) own.append(make("small", "narrow", row.mcse === 0 ? "exact" : "± " + row.mcse.toFixed(3)));
+    return own;
+  },
+  mcse: (row) => cell("number wide", errorText(row.mcse)),
+  ess: (row) => cell("number wide", row.ess === null ? "–" : Math.round(row.ess).toLocaleString("en")),
+  r_hat: (row) => cell("number wide", row.r_hat === null ? "–" : row.r_hat.toFixed(3)),
+  status: (row) => cell("wide", row.status),
+  weight: (row) => {
+    const own = cell("number", row.weight === null ? "–" : row.weight.toFixed(3));
+    if (row.evidence) own.append(make("small", "narrow", row.evidence));
+    return own;
+  },
+  evidence: (row) => cell("wide", row.evidence),
+  type: (row) => cell("wide", row.type),
+};
 
 function showMore() {
   const next = table.chosen.slice(table.shown, table.shown + (table.shown ? nextPage : firstPage));
@@ -93,7 +123,7 @@ function redrawTable() {
 }
 
 function sortBy(key) {
-  const isText = ["parent", "child", "status"].includes(key);
+  const isText = ["parent", "child", "status", "type"].includes(key);
   table.descending = key === table.key ? !table.descending : !isText;
   table.key = key;
   redrawTable();
@@ -109,13 +139,24 @@ function csvNumber(value, decimals) {
   return value === null ? "" : value.toFixed(decimals);
 }
 
+const csvCells = {
+  parent: (row) => csvField(row.parent),
+  child: (row) => csvField(row.child),
+  probability: (row) => csvNumber(row.probability, 6),
+  mcse: (row) => csvNumber(row.mcse, 6),
+  ess: (row) => (row.status === "exact" ? "inf" : csvNumber(row.ess, 1)),
+  r_hat: (row) => csvNumber(row.r_hat, 4),
+  status: (row) => row.status,
+  type: (row) => row.type,
+  weight: (row) => csvNumber(row.weight, 6),
+};
+
 // The rows that are chosen, as edges.csv holds them.
 function csvText() {
-  const lines = table.chosen.map((row) => [
-    csvField(row.parent), csvField(row.child), csvNumber(row.probability, 6), csvNumber(row.mcse, 6),
-    row.status === "exact" ? "inf" : csvNumber(row.ess, 1), csvNumber(row.r_hat, 4), row.status,
-  ].join(","));
-  return ["parent,child,probability,mcse,ess,r_hat,status", ...lines].join("\n") + "\n";
+  const keys = report.columns.csv;
+  const lines = table.chosen.map((row) => keys.map((key) => csvCells[key](row)).join(","));
+  const heading = keys.map((key) => (key === "probability" ? words.share : key)).join(",");
+  return [heading, ...lines].join("\n") + "\n";
 }
 
 function downloadCsv() {

@@ -23,12 +23,12 @@ function variableButton(number) {
 }
 
 function neighbourList(found) {
-  if (!found.length) return make("p", "muted", `none of probability ${listedFrom} or more`);
+  if (!found.length) return make("p", "muted", single ? "none" : `none of ${words.share} ${listedFrom} or more`);
   const list = make("ul");
   found.slice(0, listedMost).forEach((own) => {
     const line = make("li");
-    line.append(variableButton(own.other), barOf(own.value), make("span", "number", own.value.toFixed(3)));
-    line.title = formatted(own);
+    line.append(variableButton(own.other), ...(own.edge ? edgeNumbers(own.edge) : [barOf(own.value), make("span", "number", own.value.toFixed(3))]));
+    line.title = own.edge ? edgeWords(own.edge) : formatted(own);
     list.append(line);
   });
   if (found.length > listedMost) list.append(make("li", "muted", `and ${found.length - listedMost} more`));
@@ -66,15 +66,34 @@ function curveList(number) {
   return box;
 }
 
+// The parents of a variable in one graph, its children, or what is joined to it without a direction.
+function edgesOf(number, kind, end) {
+  const own = report.listed.filter((edge) => edge.type === kind && (end ? edge[end] === number : edge.from === number || edge.to === number));
+  return own.map((edge) => ({ edge, other: edge.from === number ? edge.to : edge.from }));
+}
+
+function detailsInOneGraph(number) {
+  const open = edgesOf(number, "undirected", "");
+  return [
+    part("Parents", neighbourList(edgesOf(number, "directed", "to"))),
+    part("Children", neighbourList(edgesOf(number, "directed", "from"))),
+    ...(open.length ? [part("Joined, direction undetermined", neighbourList(open))] : []),
+  ];
+}
+
+function details(number) {
+  return [
+    part("Parents", neighbourList(neighbours(number, true))),
+    part("Children", neighbourList(neighbours(number, false))),
+    part(`Most ${words.most} parent sets`, setList(report.sets[number])),
+    ...(report.curves ? [curveList(number)] : []),
+  ];
+}
+
 function chooseVariable(number) {
   byId("variable").value = String(number);
   markNode(number);
-  byId("details").replaceChildren(
-    part("Parents", neighbourList(neighbours(number, true))),
-    part("Children", neighbourList(neighbours(number, false))),
-    part("Most probable parent sets", setList(report.sets[number])),
-    curveList(number),
-  );
+  byId("details").replaceChildren(...(single ? detailsInOneGraph(number) : details(number)));
 }
 
 function part(title, content) {
@@ -84,7 +103,7 @@ function part(title, content) {
 }
 
 function showHint() {
-  byId("details").replaceChildren(make("p", "hint", "Choose a variable here or in the network for its parents, children and curves."));
+  byId("details").replaceChildren(make("p", "hint", `Choose a variable here or in the network for its ${report.curves ? "parents, children and curves" : "parents and children"}.`));
 }
 
 function startVariables() {

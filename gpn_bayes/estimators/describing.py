@@ -1,0 +1,155 @@
+"""A fitted learner as reports and notebooks show it: its edges, what its weights are, and what to keep in mind."""
+
+import inspect
+from typing import Any
+
+from gpn_bayes import graphs, scores
+from gpn_bayes.data import Dataset
+from gpn_bayes.estimators.edge_tables import edge_table
+from gpn_bayes.posterior.diagnostics import NETWORK_ASSUMPTIONS
+from gpn_bayes.report import FittedGraph
+from gpn_bayes.report.summaries import graph_cell
+from gpn_bayes.scores.assumptions import EQUIVALENCE
+
+_WORTH = "The worth of an edge is the loss in log score without it."
+_COEFFICIENT = "The weight of an edge is its coefficient in the equation of the child."
+_SIZE = "The weight of an edge is the size of the parent's part in the equation of the child."
+_NOT_PROVED = "The search doesn't prove that no graph scores higher."
+_INTERRUPTED = "The search was interrupted: this is the best graph until then."
+_UNITS = (
+    "With a squared loss, directions depend on the units of the variables: on standardised columns the learner finds "
+    "another graph."
+)
+
+
+def describe(learner: Any, score: Any = None, log_score: float | None = None) -> FittedGraph:
+    """Return what a report shows of a fitted learner.
+
+    Parameters
+    ----------
+    learner : GraphEstimator
+        Fitted.
+    score, log_score : optional
+        A score and the graph's value, for a learner that maximises none.
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+    >>> fitted = describe(gpn.estimators.HillClimbing(score="bge").fit(data))
+    >>> fitted.learner, fitted.weight, fitted.score, len(fitted.edges)
+    ('HillClimbing', 'worth', 'BGe', 2)
+    """
+    maximises = hasattr(learner, "log_score_")
+    if maximises:
+        score, log_score = learner._own_score, learner.log_score_
+    edges = edge_table(learner)
+    weight = "" if "weight" not in edges else "worth" if maximises else "weight"
+    settings = {name: value for name, value in learner.get_params(deep=False).items() if name != "progressbar"}
+    series = hasattr(learner, "lagged_graph_")
+    return FittedGraph(
+        learner=type(learner).__name__,
+        names=_nodes(learner),
+        edges=edges,
+        settings=settings,
+        weight=weight,
+        meaning=_meaning(learner, weight),
+        evidence=maximises,
+        data=learner._data,
+        score="" if score is None else type(scores.by_name(score)).__name__,
+        log_score=log_score,
+        facts=_facts(learner, maximises),
+        caveats=_caveats(learner),
+        assumptions=_score_assumptions(learner) if maximises and learner._data is not None else (),
+        # The rows of a series are anything but independent.
+        network=NETWORK_ASSUMPTIONS[:-1] if series else NETWORK_ASSUMPTIONS,
+        call=_call(learner),
+        seeded="random_state" not in settings or settings["random_state"] is not None,
+    )
+
+
+def learner_cell(learner: Any) -> str:
+    """Return what a notebook shows of the graph of a fitted learner, as HTML."""
+    weight = "worth" if hasattr(learner, "log_score_") else "weight"
+    return graph_cell(f"Graph of {type(learner).__name__}", _nodes(learner), edge_table(learner), weight)
+
+
+def _nodes(learner: Any) -> tuple[str, ...]:
+    """Return the nodes of the graph that is shown: of a series, variables at each time."""
+    shown = getattr(learner, "lagged_graph_", learner.graph_)
+    return tuple(str(name) for name in shown.nodes)
+
+
+def _meaning(learner: Any, weight: str) -> str:
+    """Return what weights are, given what they are called."""
+    if weight == "worth":
+        return _WORTH
+    # The sizes of functions have no sign; coefficients do.
+    nonlinear = type(learner).__name__ == "NOTEARSMLP" or learner.get_params().get("model") == "mlp"
+    return "" if not weight else _SIZE if nonlinear else _COEFFICIENT
+
+
+def _facts(learner: Any, maximises: bool) -> tuple[str, ...]:
+    """Return what is known of the search."""
+    facts = [_INTERRUPTED] if getattr(learner, "interrupted_", False) else []
+    gap = getattr(learner, "gap_", None)
+    if gap is not None:
+        facts.append("Proved: no graph scores higher." if gap == 0 else f"At most {gap:.3f} below the best score.")
+    elif maximises:
+        facts.append(_NOT_PROVED)
+    return tuple(facts)
+
+
+def _caveats(learner: Any) -> tuple[str, ...]:
+    caveats = []
+    if getattr(learner, "diagnostics_", {}).get("hinges_on_scale"):
+        caveats.append(_UNITS)
+    both_ways = int(((learner.adjacency_ != 0) & (learner.adjacency_.T != 0)).sum()) // 2
+    if both_ways:
+        caveats.append(f"{both_ways} of its edges have no direction: the tests that were made don't determine it.")
+    return tuple(caveats)
+
+
+def _score_assumptions(learner: Any) -> tuple[str, ...]:
+    """Return what the learner's score assumes, and how many directions it leaves open."""
+    scorer = scores.by_name(learner._own_score).bind(learner._data)
+    open_directions = []
+    if set(EQUIVALENCE) <= set(scorer.assumptions):
+        pattern = graphs.cpdag(learner.adjacency_)
+        count = int((pattern & pattern.T).sum()) // 2
+        if count:
+            edges = int(learner.adjacency_.sum())
+            open_directions = [f"In this graph, that leaves open the direction of {count} of {edges} edges."]
+    return (*scorer.assumptions, *open_directions)
+
+
+def _call(learner: Any) -> str | None:
+    """Return the call that fits it again, given the same table; None where its settings don't tell all of it."""
+    if not isinstance(learner._data, Dataset) or not type(learner).__module__.startswith("gpn_bayes.estimators."):
+        return None
+    given = []
+    for name, parameter in inspect.signature(type(learner)).parameters.items():
+        value = learner.get_params(deep=False)[name]
+        if name == "progressbar" or _same(value, parameter.default):
+            continue
+        if isinstance(value, scores.Score):
+            given.append(f"{name}=gpn.scores.{value!r}")
+        elif _is_plain(value):
+            given.append(f"{name}={value!r}")
+        else:
+            return None
+    fit = f"est = gpn.estimators.{type(learner).__name__}({', '.join(given)}).fit(df)"
+    return f"import gpn_bayes as gpn\n\n{fit}"
+
+
+def _same(value: Any, default: Any) -> bool:
+    return value is default or (type(value) is type(default) and _is_plain(value) and value == default)
+
+
+def _is_plain(value: Any) -> bool:
+    """Tell whether Python reads what it writes of a value."""
+    if isinstance(value, list | tuple):
+        return all(_is_plain(own) for own in value)
+    if isinstance(value, dict):
+        return all(_is_plain(own) for pair in value.items() for own in pair)
+    return value is None or type(value) in (bool, int, float, str)
