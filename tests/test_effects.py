@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 
 import gpn_bayes as gpn
 from gpn_bayes import graphs
-from gpn_bayes.posterior.effect import Effect, weighted_quantile
+from gpn_bayes.posterior.effect import Effect, weighted_quantiles
 from gpn_bayes.scores import GP, BGe
 from gpn_bayes.scores.gp.components import components
 from gpn_bayes.scores.gp.curve_equation import CurveEquation
@@ -422,8 +422,8 @@ def test_interactions_have_no_drawn_equations():
 
 def test_quantiles_count_weights():
     values = np.array([[1.0, 5.0], [2.0, 4.0], [3.0, 6.0]])
-    assert weighted_quantile(values, np.array([1.0, 0.0, 0.0]), 0.5).tolist() == [1.0, 5.0]
-    assert weighted_quantile(values, np.ones(3), 0.5).tolist() == [2.0, 5.0]
+    assert weighted_quantiles(values, [np.array([1.0, 0.0, 0.0])], [0.5])[0, 0].tolist() == [1.0, 5.0]
+    assert weighted_quantiles(values, [np.ones(3)], [0.5])[0, 0].tolist() == [2.0, 5.0]
 
 
 # Adjustment

@@ -1,5 +1,6 @@
 """The answer to "what happens to Y if I set X?": weighted draws of an effect, and what they say."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -164,10 +165,8 @@ class Effect(EffectPicture):
         check_share("probability", probability, ends=False)
         tail = 0.5 * (1 - probability)
         flat = draws.stack(all=("chain", "draw")).transpose("all", ...)
-        lower, upper = (
-            flat.isel(all=0, drop=True).copy(data=weighted_quantile(flat.to_numpy(), self.weights.ravel(), q))
-            for q in (tail, 1 - tail)
-        )
+        ends = weighted_quantiles(flat.to_numpy(), [self.weights.ravel()], [tail, 1 - tail])[0]
+        lower, upper = (flat.isel(all=0, drop=True).copy(data=end) for end in ends)
         return self._plain(lower), self._plain(upper)
 
     @staticmethod
@@ -212,27 +211,36 @@ class Effect(EffectPicture):
         return f"<p>{escape(str(self))}</p>{table}"
 
 
-def weighted_quantile(values: Floats, weights: Floats, q: float) -> Floats:
-    """Return a quantile of weighted draws along the first axis.
+def weighted_quantiles(values: Floats, weights: Sequence[Floats], probabilities: Sequence[float]) -> Floats:
+    """Return quantiles of weighted draws along the first axis, under one weighting or several.
 
     Parameters
     ----------
     values : ndarray of shape (draws, …)
         The draws.
-    weights : ndarray of shape (draws,) or of the shape of `values`
+    weights : sequence of ndarray, each of shape (draws,) or of the shape of `values`
         Their weights, any scale.
-    q : float
+    probabilities : sequence of float
         Between 0 and 1.
+
+    Returns
+    -------
+    ndarray of shape (weightings, probabilities, …)
 
     Examples
     --------
-    >>> float(weighted_quantile(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 2.0]), 0.5))
-    2.0
+    >>> draws = np.array([3.0, 1.0, 2.0])
+    >>> weighted_quantiles(draws, [np.ones(3), np.array([0.0, 1.0, 0.0])], [0.1, 0.5]).tolist()
+    [[1.0, 2.0], [1.0, 1.0]]
     """
-    order = np.argsort(values, axis=0, kind="stable")
-    ranked = np.take_along_axis(values, order, axis=0)
-    own = weights[order] if weights.ndim == 1 else np.take_along_axis(weights, order, axis=0)
-    held = np.cumsum(own, axis=0)
-    place = (held < q * held[-1]).sum(axis=0)
-    found: Floats = np.take_along_axis(ranked, np.minimum(place, len(values) - 1)[None], axis=0)[0]
-    return found
+    # Sorted once, along lines that lie together in memory.
+    lines = np.ascontiguousarray(values.reshape(len(values), -1).T)
+    order = np.argsort(lines, axis=1)
+    found = np.empty((len(weights), len(probabilities), len(lines)))
+    for own, quantiles in zip(weights, found, strict=True):
+        flat = own if own.ndim == 1 else np.ascontiguousarray(own.reshape(len(own), -1).T)
+        held = np.cumsum(flat[order] if own.ndim == 1 else np.take_along_axis(flat, order, axis=1), axis=1)
+        for q, quantile in zip(probabilities, quantiles, strict=True):
+            place = np.minimum((held < q * held[:, -1:]).sum(axis=1), len(values) - 1)
+            quantile[:] = lines[np.arange(len(lines)), order[np.arange(len(lines)), place]]
+    return found.reshape(*found.shape[:2], *values.shape[1:])

@@ -14,7 +14,7 @@ from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Bools, Floats, Ints
 from gpn_bayes.data import Dataset
 from gpn_bayes.data.statistics import spread_of
-from gpn_bayes.posterior.effect import Effect, weighted_quantile
+from gpn_bayes.posterior.effect import Effect, weighted_quantiles
 from gpn_bayes.posterior.equations import DrawnEquations, Setting
 from gpn_bayes.posterior.protocols import DrawnPosterior
 
@@ -409,21 +409,20 @@ def _described(post: DrawnPosterior, chosen: Chosen, values: Floats, paths: Bool
     path_weights = weights[:, None] * paths
     some = path_weights.sum(axis=0)
     given_path = np.divide((path_weights * values).sum(axis=0), some, out=np.full(len(some), np.nan), where=some > 0)
-    lower, upper = (
-        np.where(some > 0, weighted_quantile(values, path_weights, end), np.nan) for end in (tail, 1 - tail)
-    )
+    (lower, upper), given = weighted_quantiles(values, [weights, path_weights], [tail, 1 - tail])
+    given = np.where(some > 0, given, np.nan)
     return pd.DataFrame(
         {
             "mean": moments.value,
             "sd": np.sqrt(share @ (values - moments.value) ** 2),
-            "lower": weighted_quantile(values, weights, tail),
-            "upper": weighted_quantile(values, weights, 1 - tail),
+            "lower": lower,
+            "upper": upper,
             "probability": share @ (values * sign > 0),
             "path_probability": share @ paths,
             "mcse": moments.mcse,
             "mean_given_path": given_path,
-            "lower_given_path": lower,
-            "upper_given_path": upper,
+            "lower_given_path": given[0],
+            "upper_given_path": given[1],
         }
     )
 

@@ -10,7 +10,7 @@ from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_choice, check_count, check_share
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.posterior import densities
-from gpn_bayes.posterior.effect import weighted_quantile
+from gpn_bayes.posterior.effect import weighted_quantiles
 from gpn_bayes.posterior.effects import CURVE_DRAWS, Chosen, choose
 from gpn_bayes.posterior.equations import scorer_of
 from gpn_bayes.posterior.outcomes import do, expected_variable, replicated, resampled
@@ -263,5 +263,5 @@ def _of_draws(
     variance = np.average((expected - mean) ** 2 + sigma[:, None] ** 2, axis=0, weights=weights)
     noise = np.random.default_rng([random_seed, len(sigma)]).standard_normal(expected.shape)
     drawn = expected + sigma[:, None] * noise
-    lower, upper = (weighted_quantile(drawn, weights, q) for q in tails)
+    lower, upper = weighted_quantiles(drawn, [weights], tails)[0]
     return pd.DataFrame({"mean": mean, "sd": np.sqrt(variance), "lower": lower, "upper": upper})
