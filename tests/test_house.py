@@ -102,6 +102,7 @@ USES = {
     "report": "_util data graphs plots posterior.curves posterior.diagnostics posterior.effects posterior.equations "
     "posterior.estimate posterior.protocols posterior.score_noise posterior.score_setting",
     "sampling": "_util candidates data graphs kernels mcmc posterior scores",
+    "network_models": "_util data graphs posterior scores",
     "estimators": "_util candidates data graphs kernels posterior scores",
     # Protocols don't know of connections, nor connections of protocols.
     "secure": "_util",
