@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     import pymc as pm
 
 FUNCTIONS = ("drawn", "marginal")
-# What ArviZ and PyMC have other uses for: names of dimensions, and the signs between the parts of names.
-_TAKEN_NAMES, _TAKEN_SIGNS = ("row", "chain", "draw"), ("::", "/")
+# What ArviZ and PyMC have other uses for: names of dimensions, signs between the parts of names, and what the names of
+# transformed variables end in.
+_TAKEN_NAMES, _TAKEN_SIGNS, _TAKEN_END = ("row", "chain", "draw"), ("::", "/"), "__"
 
 # Adds a node, given by its place and those of its parents, to the model being built.
 _Adder = Callable[[int, Sequence[int]], None]
@@ -116,10 +117,10 @@ def pymc_network(data: Any, graph: Any, score: Any = "gp", *, functions: str = "
 
 def _check_names(names: Sequence[str]) -> None:
     for name in names:
-        if name in _TAKEN_NAMES or any(sign in name for sign in _TAKEN_SIGNS):
+        if name in _TAKEN_NAMES or name.endswith(_TAKEN_END) or any(sign in name for sign in _TAKEN_SIGNS):
             raise ValueError(
-                f"columns of a PyMC network can't be named {', '.join(map(repr, _TAKEN_NAMES))} nor hold "
-                f"{' or '.join(map(repr, _TAKEN_SIGNS))}; rename {name!r}"
+                f"columns of a PyMC network can't be named {', '.join(map(repr, _TAKEN_NAMES))}, hold "
+                f"{' or '.join(map(repr, _TAKEN_SIGNS))} or end in {_TAKEN_END!r}; rename {name!r}"
             )
 
 
@@ -161,9 +162,9 @@ def _tables(scorer: BDeuScorer | K2Scorer, table: Dataset) -> _Adder:
 
     def codes(node: int) -> Ints:
         values = table.values[:, node]
-        if table.kinds[node] != "categorical":
-            values = np.searchsorted(np.array(scorer.levels[node], dtype=float), values)
-        return values.astype(np.int64)
+        if table.kinds[node] == "categorical":
+            return values.astype(np.int64)
+        return np.searchsorted(np.array(scorer.levels[node], dtype=float), values)
 
     def add(node: int, own: Sequence[int]) -> None:
         cells = int(np.prod(scorer.cardinalities[[*own, node]]))

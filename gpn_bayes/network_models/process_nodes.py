@@ -30,7 +30,7 @@ SPACING, _FEWEST, _MOST = 1 / 3, 6, 60
 _JITTER = 1e-9
 
 
-class _Whitening(Transform):
+class _Whitening(Transform):  # type: ignore[misc]  # PyMC has no types
     """The coordinates R'(w - m) of weights w, given m and R as the last parameters of their distribution."""
 
     name = "whitened"

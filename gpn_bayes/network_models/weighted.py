@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 from gpn_bayes._util.checks import check_count
 from gpn_bayes._util.types import DiGraph
+from gpn_bayes.network_models.building import pymc_network
 from gpn_bayes.posterior import GraphPosterior
 from gpn_bayes.posterior.equations import scorer_of
-from gpn_bayes.network_models.building import pymc_network
 
 
 class WeightedNetwork(NamedTuple):

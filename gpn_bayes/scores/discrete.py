@@ -212,6 +212,7 @@ class BDeuScorer(DiscreteScorer):
         self.ess = score.ess
 
     def imagined(self, cells: int) -> float:
+        """Return the rows that the prior imagines in each cell: the equivalent sample size, divided evenly."""
         return self.ess / cells
 
     def _terms_of(self, levels: int) -> CountTerms:
