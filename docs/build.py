@@ -11,6 +11,7 @@ OUT = HERE / "html"
 # What users get in their hands without importing it by a short name.
 FURTHER = (
     "gpn_bayes.estimators.bootstrapping",
+    "gpn_bayes.network_models",
     "gpn_bayes.posterior.curves",
     "gpn_bayes.estimators.independence",
     "gpn_bayes.posterior",

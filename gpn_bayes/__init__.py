@@ -36,6 +36,8 @@ _NAMES = {
     "load": "gpn_bayes.posterior",
     "compare": "gpn_bayes.posterior",
     "bootstrap": "gpn_bayes.estimators.bootstrapping",
+    "pymc_network": "gpn_bayes.network_models.building",
+    "pymc_networks": "gpn_bayes.network_models.weighted",
     "Dataset": "gpn_bayes.data",
     "SufficientStatistics": "gpn_bayes.data",
 }

@@ -106,6 +106,7 @@ class BGeScorer(Scorer):
         self.half_df = 0.5 * (big_n + alpha_w - n)
         self._rows = big_n + alpha_mu
         self._means = big_n / (big_n + alpha_mu) * mean
+        self._alpha_mu, self._t0, self._prior_df = float(alpha_mu), float(t0), float(alpha_w - n)
         sizes = np.arange(n)
         self.constants = (
             -0.5 * big_n * np.log(np.pi)
@@ -120,6 +121,25 @@ class BGeScorer(Scorer):
         padded, sizes = padded_sets(parent_sets)
         values = bge_sets(self.matrix, node, padded, sizes, self.constants, self.half_df)
         return ScoreBatch.exact(values)
+
+    def prior_equation(self, size: int) -> LinearEquation:
+        """Return the equation of a node with this many parents before any row is seen: what the prior says of it.
+
+        Examples
+        --------
+        >>> prior = BGe().bind(np.random.default_rng(1).normal(size=(50, 4))).prior_equation(2)
+        >>> prior.mean, prior.df, prior.residual
+        (array([0., 0.]), 5.0, 0.5)
+        """
+        return LinearEquation(
+            mean=np.zeros(size),
+            spread=np.eye(size) / self._t0,
+            residual=self._t0,
+            df=self._prior_df + size + 1,
+            level=0.0,
+            centre=np.zeros(size),
+            rows=self._alpha_mu,
+        )
 
     def equation(self, node: int, parents: tuple[int, ...]) -> LinearEquation:
         """Return the t posterior of a node's coefficients: Geiger & Heckerman (2002), with R as in the score."""

@@ -66,14 +66,14 @@ class DiscreteScorer(Scorer):
     def _terms_of(self, levels: int) -> CountTerms:
         """Return what counts add to the score of a node with this many levels."""
 
-    def _imagined(self, cells: int) -> float:
+    def imagined(self, cells: int) -> float:
         """Return the rows that the prior imagines in each cell of a table of conditional probabilities."""
         return 1.0
 
     def equation(self, node: int, parents: tuple[int, ...]) -> TableEquation:
         """Return the Dirichlet posteriors of a node's conditional probabilities; BIC, without a prior, takes K2's."""
         cells = int(np.prod(self.cardinalities[[*parents, node]]))
-        return TableEquation.of_counts(*self.counted, node, parents, self._imagined(cells))
+        return TableEquation.of_counts(*self.counted, node, parents, self.imagined(cells))
 
     def _terms(self, node: int) -> CountTerms:
         levels = int(self.cardinalities[node])
@@ -211,7 +211,8 @@ class BDeuScorer(DiscreteScorer):
         super().__init__(score, data, score.cardinalities)
         self.ess = score.ess
 
-    def _imagined(self, cells: int) -> float:
+    def imagined(self, cells: int) -> float:
+        """Return the rows that the prior imagines in each cell: the equivalent sample size, divided evenly."""
         return self.ess / cells
 
     def _terms_of(self, levels: int) -> CountTerms:

@@ -85,27 +85,42 @@ def pymc_model(
         covariance = sd**2 * pt.ones((y_data.shape[0], y_data.shape[0]))
         if given:
             x = pm.Data("x_data", values[:, given], dims=("row", "parent"))
-            theta = _hyperparameter("theta", priors.stated("theta"), dims="parent")
-            gaps = x[:, None, :] - x[None, :, :]
-            kernels = pt.exp(-(gaps**2) / (2.0 * theta**2))
-            covariance += _interaction(kernels, len(given), priors) if kernel == "interaction" else kernels.sum(axis=-1)
-        sigma = _hyperparameter("sigma", priors.stated("sigma"))
+            covariance += function_covariance(x, len(given), priors, kernel)
+        sigma = hyperparameter("sigma", priors.stated("sigma"))
         covariance += sigma**2 * pt.eye(y_data.shape[0])
         pm.MvNormal("y", mu=mean, cov=covariance, observed=y_data, dims="row")
     return model
 
 
-def _interaction(kernels: Any, parents: int, priors: HyperPriors) -> Any:
-    """Return tau1 sum_i K_i + tau2 sum_{i<j} K_i K_j, the kernels being along the last axis."""
-    sums = kernels.sum(axis=-1)
-    covariance = _hyperparameter("tau1", priors.stated("tau")) * sums
+def function_covariance(x: Any, parents: int, priors: HyperPriors, kernel: str, prefix: str = "") -> Any:
+    """Add the length scales (and weights) of a kernel to the model, and return the covariance of the function's values.
+
+    Parameters
+    ----------
+    x : TensorVariable of shape (rows, parents)
+        The parents' columns, standardised.
+    parents : int
+        Their number.
+    priors : HyperPriors
+        The priors.
+    kernel : {"additive", "interaction"}
+        sum_i K_i, or tau1 sum_i K_i + tau2 sum_{i<j} K_i K_j.
+    prefix : str
+        What names begin with: of the variables theta, tau1 and tau2, and of the dimension parent.
+    """
+    theta = hyperparameter(f"{prefix}theta", priors.stated("theta"), dims=f"{prefix}parent")
+    gaps = x[:, None, :] - x[None, :, :]
+    kernels = pt.exp(-(gaps**2) / (2.0 * theta**2))
+    if kernel == "additive":
+        return kernels.sum(axis=-1)
+    covariance = hyperparameter(f"{prefix}tau1", priors.stated("tau")) * kernels.sum(axis=-1)
     if parents > 1:
         pairs = [kernels[..., i] * kernels[..., j] for j in range(parents) for i in range(j)]
-        covariance += _hyperparameter("tau2", priors.stated("tau")) * sum(pairs[1:], start=pairs[0])
+        covariance += hyperparameter(f"{prefix}tau2", priors.stated("tau")) * sum(pairs[1:], start=pairs[0])
     return covariance
 
 
-def _hyperparameter(name: str, prior: Any, dims: str | None = None) -> Any:
+def hyperparameter(name: str, prior: Any, dims: str | None = None) -> Any:
     """Add a variable to the model: one number, or one for every coordinate of a dimension."""
     if isinstance(prior, tuple):
         shape, scale = np.array(prior)
