@@ -105,7 +105,6 @@ USES = {
     "sampling": "_util candidates data graphs kernels mcmc posterior scores",
     "estimators": "_util candidates data exports graphs kernels posterior report scores",
     "network_models": "_util data graphs posterior scores",
-    "estimators": "_util candidates data graphs kernels posterior scores",
     # Protocols don't know of connections, nor connections of protocols.
     "secure": "_util",
     "wire": "",

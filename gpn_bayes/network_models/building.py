@@ -7,11 +7,10 @@ import numpy as np
 
 from gpn_bayes import graphs, scores
 from gpn_bayes._util.checks import check_choice
-from gpn_bayes._util.types import Ints
 from gpn_bayes.data import Dataset, SufficientStatistics, refuse_interventions
-from gpn_bayes.posterior.equations import units_of
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.bge import BGeScorer
+from gpn_bayes.scores.densities import rows_of, units_of
 from gpn_bayes.scores.discrete import BDeuScorer, K2Scorer
 from gpn_bayes.scores.gp.score import GPScorer
 
@@ -160,15 +159,11 @@ def _adder(scorer: Scorer, table: Dataset, functions: str) -> _Adder:
 def _tables(scorer: BDeuScorer | K2Scorer, table: Dataset) -> _Adder:
     from gpn_bayes.network_models.table_nodes import add_table_node
 
-    def codes(node: int) -> Ints:
-        values = table.values[:, node]
-        if table.kinds[node] == "categorical":
-            return values.astype(np.int64)
-        return np.searchsorted(np.array(scorer.levels[node], dtype=float), values)
+    codes = rows_of(table, scorer)
 
     def add(node: int, own: Sequence[int]) -> None:
         cells = int(np.prod(scorer.cardinalities[[*own, node]]))
         given = [table.names[p] for p in own]
-        add_table_node(table.names[node], codes(node), given, scorer.imagined(cells))
+        add_table_node(table.names[node], codes[:, node], given, scorer.imagined(cells))
 
     return add

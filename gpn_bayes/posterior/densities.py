@@ -9,7 +9,7 @@ from gpn_bayes.data import Dataset
 from gpn_bayes.posterior.equations import scorer_of
 from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.posterior.score_noise import DrawnSets, drawn_sets
-from gpn_bayes.scores.densities import log_densities
+from gpn_bayes.scores.densities import log_densities, rows_of
 
 
 class RowDensities(NamedTuple):
@@ -84,13 +84,7 @@ def rows_behind(post: DrawnPosterior, purpose: str) -> np.ndarray:
         raise ValueError(f"{purpose} need the rows; received SufficientStatistics")
     if data.interventions is not None:
         raise ValueError(f"{purpose} need rows that were merely observed; received some of experiments")
-    if not scorer.discrete:
-        return data.values
-    columns = [
-        own if kind == "categorical" else np.searchsorted(np.array(levels, dtype=float), own)
-        for own, kind, levels in zip(data.values.T, data.kinds, scorer.levels, strict=True)
-    ]
-    return np.column_stack(columns).astype(np.int64)
+    return rows_of(data, scorer)
 
 
 def _densities(

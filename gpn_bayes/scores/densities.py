@@ -63,6 +63,32 @@ def values_of(table: pd.DataFrame, scorer: Scorer) -> np.ndarray:
     return _codes(table, scorer) if scorer.discrete else _numbers(table)
 
 
+def rows_of(data: Dataset, scorer: Scorer) -> np.ndarray:
+    """Return the rows that a score is bound to, as `values_of` returns new ones.
+
+    Parameters
+    ----------
+    data : Dataset
+        The data.
+    scorer : Scorer
+        The score, bound to them.
+
+    Examples
+    --------
+    >>> from gpn_bayes import Dataset, scores
+    >>> data = Dataset.read(pd.DataFrame({"rain": ["no", "yes", "no"], "dose": [5, 20, 20]}))
+    >>> rows_of(data, scores.BDeu().bind(data)).tolist()
+    [[0, 0], [1, 1], [0, 1]]
+    """
+    if not scorer.discrete:
+        return data.values
+    columns = [
+        own if kind == "categorical" else np.searchsorted(np.array(levels, dtype=float), own)
+        for own, kind, levels in zip(data.values.T, data.kinds, scorer.levels, strict=True)
+    ]
+    return np.column_stack(columns).astype(np.int64)
+
+
 def log_densities(
     scorer: Scorer,
     data: Any,
