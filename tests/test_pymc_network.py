@@ -238,10 +238,8 @@ def test_other_rows_can_be_observed(pm, table, linear):
 
 
 def test_the_prior_draws_whole_tables(pm, curved):
-    prior = pm.sample_prior_predictive(50, model=curved, random_seed=1, compile_kwargs={"mode": "FAST_COMPILE"})[
-        "prior"
-    ]
-    weights = prior["y::weights"].to_numpy()
+    drawn = pm.sample_prior_predictive(50, model=curved, random_seed=1, compile_kwargs={"mode": "FAST_COMPILE"})
+    weights = drawn["prior"]["y::weights"].to_numpy()
     assert weights.std() == pytest.approx(1.0, abs=4 / np.sqrt(2 * weights.size))
 
 
@@ -253,7 +251,7 @@ def test_slopes_and_noise_are_in_units_of_the_table(table, linear):
     found = dict(zip((v.name for v in outputs), values_of(point), strict=True))
     units = table.std(ddof=1)
     assert linear.coords["erk::parent"] == ("raf", "pka", "mek")
-    assert found["erk::slope"] == pytest.approx([1, 2, 3] * units["erk"] / units[["raf", "pka", "mek"]].to_numpy())
+    assert found["erk::slope"] == pytest.approx(np.array([1, 2, 3]) * units["erk"] / units[["raf", "pka", "mek"]])
     assert found["erk::noise"] == pytest.approx(2 * units["erk"])
 
 
@@ -323,6 +321,7 @@ def test_a_graph_may_come_in_any_form(table):
 
 
 def test_the_most_probable_dags_have_their_weights(table):
+    table = table[["raf", "mek", "erk"]]
     post = gpn.sample(table, score=scores.BGe(alpha_mu=0.5), draws=50, random_seed=1, progressbar=False)
     rng = np.random.default_rng(1)
     post.log_weights = rng.normal(size=post.log_score.shape)
@@ -395,10 +394,10 @@ def test_names_may_hold_anything_else(pm, table):
 # Sampling, which compiles for a minute or more
 
 
-def sampled(pm, model, **settings):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONWARNINGS", "default")
-        return pm.sample(model=model, nuts_sampler="nutpie", progressbar=False, random_seed=1, **settings)
+def sampled(pm, model):
+    return pm.sample(
+        model=model, nuts_sampler="nutpie", draws=500, tune=500, chains=4, progressbar=False, random_seed=1
+    )
 
 
 @pytest.mark.slow
@@ -407,7 +406,7 @@ def test_nutpie_samples_the_best_network_of_the_proteins(pm):
     cells = gpn.datasets.sachs(transform="log2")
     post = gpn.sample(cells, score="bge", draws=200, random_seed=1, progressbar=False)
     best, scorer = post.map(), scores.BGe().bind(cells)
-    trace = sampled(pm, gpn.pymc_network(cells, best, score="bge"), draws=500, tune=500, chains=4)
+    trace = sampled(pm, gpn.pymc_network(cells, best, score="bge"))
     assert int(trace["sample_stats"]["diverging"].sum()) == 0
     worst = 0.0
     for name in cells:
@@ -422,11 +421,11 @@ def test_nutpie_samples_the_best_network_of_the_proteins(pm):
 
 @pytest.mark.slow
 def test_nutpie_samples_drawn_functions_without_divergences(pm):
-    """The consensus network of the proteins, with curves; hyperparameters against those of integrated functions."""
+    """And their hyperparameters are those of functions that are integrated out."""
     cells = gpn.datasets.sachs(transform="log2")[["raf", "mek", "pka"]].iloc[:100]
     edges = [("pka", "raf"), ("raf", "mek")]
     traces = {
-        functions: sampled(pm, gpn.pymc_network(cells, edges, functions=functions), draws=500, tune=500, chains=4)
+        functions: sampled(pm, gpn.pymc_network(cells, edges, functions=functions))
         for functions in ("drawn", "marginal")
     }
     for trace in traces.values():

@@ -6,7 +6,6 @@
 # about a minute, and some minutes more the first time, when PyMC's models are compiled.
 
 # %%
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -25,8 +24,8 @@ table = pd.DataFrame({"age": age, "dose": dose, "level": level, "response": resp
 # %% [markdown]
 # ## The network
 #
-# In truth, one more of `dose` makes 0.6 more of `level`, and this makes 0.9 more of `response`. Nothing acts on `age` and
-# on `dose`, which we know, and everything else is for the data to say:
+# In truth, one more of `dose` makes 0.6 more of `level`, and this makes 0.9 more of `response`. Nothing acts on `age`
+# and on `dose`, which we know; everything else is for the data to say:
 
 # %%
 post = gpn.sample(table, score="bge", tiers=[["age", "dose"], ["level", "response"]], **quiet)
@@ -107,14 +106,14 @@ _ = ax.errorbar(at, means, 2 * errors, fmt="o", color=BLUE, capsize=3, label="pm
 _ = ax.legend(frameon=False)
 
 # %% [markdown]
-# The crosses are the truth, the dots what `pm.do` says, with two standard deviations, and the band is the posterior's own
-# curve. Beyond the rows, below 10 and above 40 degrees, neither of the two knows anything.
+# The crosses are the truth, the dots what `pm.do` says, with two standard deviations, and the band is the posterior's
+# own curve. Beyond the rows, below 10 and above 40 degrees, neither of the two knows anything.
 #
 # ## What to conclude
 #
-# Ask the posterior as long as the question is one it knows: its answers are averages over networks, and take no time. Go
-# on in PyMC when you want to change the model: other noise, a hierarchy, missing values, another likelihood. Then you
-# have chosen a network; how probable it is stands in the table above.
+# Ask the posterior as long as the question is one it knows: its answers are averages over networks, and take no time.
+# Go on in PyMC when you want to change the model: other noise, a hierarchy, another likelihood. Then you have chosen a
+# network; how probable it is stands in the table above.
 
 # %%
 # Claims of the text, checked whenever this page is built.
