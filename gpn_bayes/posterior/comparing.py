@@ -61,7 +61,7 @@ class Comparison(ComparisonPicture):
     >>> found.best, found.table.index.tolist(), found.rows
     ('gp', ['gp', 'bge'], 80)
     >>> found.by_variable.query("model == 'bge'").set_index("variable")["elpd_diff"].round(-1).to_dict()
-    {'x': 0.0, 'y': -80.0}
+    {'x': 0.0, 'y': -100.0}
     """
 
     table: pd.DataFrame
