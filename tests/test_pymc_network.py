@@ -135,21 +135,20 @@ def at_hyperparameters(coordinates, sigma, theta):
     return {"x::sigma_log__": np.array(0.0), "x::mean": np.array(0.0)} | y
 
 
-@pytest.mark.parametrize("theta", [0.4, 1.0, 8.0])
-def test_drawn_functions_average_to_the_score_s_likelihood(wave, curved, theta):
-    """By importance sampling: in the sampler's coordinates, weights are standard normal given the rows, or nearly."""
+@pytest.mark.parametrize(("theta", "gap"), [(0.1, None), (0.4, 0.1), (1.0, 0.001), (8.0, 0.1)])
+def test_drawn_functions_have_the_score_s_likelihood_on_average(wave, curved, theta, gap):
+    """In the sampler's coordinates, weights are standard normal given the rows, and the rest is the likelihood."""
     sigma, rng, size = 0.3, np.random.default_rng(4), len(curved.coords["y::weight"])
     logp = curved.compile_logp(vars=[curved["y"], curved["y::weights"]], mode="FAST_COMPILE")
-    drawn = rng.normal(size=(300, size))
+    drawn = rng.normal(size=(5, size))
     found = np.array([float(logp(at_hyperparameters(v, sigma, theta))) - stats.norm.logpdf(v).sum() for v in drawn])
-    weights = np.exp(found - found.max())
-    error = weights.std() / weights.mean() / np.sqrt(len(weights))
+    assert np.ptp(found) < 1e-5
     y, x = ((wave - wave.mean()) / wave.std(ddof=1)).to_numpy().T
     covariance = np.exp(-0.5 * (np.subtract.outer(x, x) / theta) ** 2) + 1 + sigma**2 * np.eye(len(y))
     ours = stats.multivariate_normal.logpdf(y, np.zeros(len(y)), covariance) - len(y) * np.log(wave["y"].std(ddof=1))
-    assert error < 0.1
-    # Between its points a function is known only nearly.
-    assert found.max() + np.log(weights.mean()) == pytest.approx(ours, abs=4 * error + (0.3 if theta < 0.5 else 0.01))
+    # Functions of length scales that are short beside the distance of points are smoother than the process.
+    if gap is not None:
+        assert found[0] == pytest.approx(ours, abs=gap)
 
 
 def test_setting_a_cause_moves_a_curve_s_outcome(pm, wave, curved):

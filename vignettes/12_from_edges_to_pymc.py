@@ -107,7 +107,7 @@ _ = ax.legend(frameon=False)
 
 # %% [markdown]
 # The crosses are the truth, the dots what `pm.do` says, with two standard deviations, and the band is the posterior's
-# own curve. Beyond the rows, below 10 and above 40 degrees, neither of the two knows anything.
+# own curve. Below 10 and above 40 degrees there are no rows, and neither is to be trusted.
 #
 # ## What to conclude
 #

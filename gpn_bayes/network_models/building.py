@@ -43,11 +43,11 @@ def pymc_network(data: Any, graph: Any, score: Any = "gp", *, functions: str = "
 
     GP: ``sigma``, ``theta`` (and ``tau1``, ``tau2``) are as in `gpn_bayes.scores.GP.pymc_model`. With
     ``functions="drawn"``, ``mean`` and the functions of the parents are variables too: ``weights``, a priori standard
-    normal, of values at points a third of a standard deviation apart. Between points a function is the expectation
-    given those; so relations with much shorter length scales come out too smooth, and beyond the range of the rows a
-    function goes back to zero. With ``functions="marginal"``, functions are integrated out and the covariance matrix
-    is written out: the log density is that of the score, to rounding. But then a node's function isn't known to
-    ``pm.do``, under which ``pm.sample_posterior_predictive`` draws a new one from the prior: use "drawn" for effects.
+    normal, of values at points a quarter of a standard deviation apart, between which a function is smooth. So
+    length scales much shorter than 0.4 aren't followed, and beyond the range of the rows a function stays as it is at
+    the end. With ``functions="marginal"``, functions are integrated out and the covariance matrix is written out: the
+    log density is that of the score, to rounding. But then a node's function isn't known to ``pm.do``, under which
+    ``pm.sample_posterior_predictive`` draws a new one from the prior: use "drawn" for effects.
 
     BDeu, K2: a table of ``probability``, one Dirichlet distribution for each configuration of the parents. Variables
     are codes of levels, which the dimensions "node::level" name.

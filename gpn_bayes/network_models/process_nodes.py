@@ -1,16 +1,18 @@
 """A node as a Gaussian process of its parents, in PyMC: with its functions integrated out, or drawn.
 
-A drawn function has weights w, a priori standard normal: f(x) = k(x, z) L'^-1 w with z points over the range of the
-parent and L L' the kernel's matrix there. So f is the process itself at z, and its expectation given these elsewhere.
+A drawn function has weights w, a priori standard normal: its values at points z over the range of the parent are L w,
+with L L' the kernel's matrix there, and elsewhere f(x) = c(x)' L w, with c(x) coefficients that carry the values at z
+to x. These don't depend on the length scale; beyond the points, f stays as it is at the last of them.
 
 Given the hyperparameters, the weights of a node have a normal posterior, N(m, (R R')^-1). A sampler finds it hard to
 move through them as they are, and easy as v = R'(w - m), which are standard normal whatever the hyperparameters: the
-sampler's own coordinates of w are v. This changes neither prior nor posterior, however well m and R fit the rows.
+sampler's own coordinates of w are v. This changes neither prior nor posterior, also where other rows are observed than
+those that m and R are of.
 """
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pymc as pm
@@ -23,9 +25,10 @@ from gpn_bayes.network_models.columns import ROW, Column
 from gpn_bayes.scores.gp.priors import HyperPriors
 from gpn_bayes.scores.gp.pymc_model import function_covariance, hyperparameter
 
-# How far apart points are at most, in the score's units, and how many there may be; a kernel whose length scale is no
-# shorter than their distance loses less than a hundredth of its variance between them.
-SPACING, _FEWEST, _MOST = 1 / 3, 6, 60
+# How far apart points are at most, in the score's units, and how many there may be.
+_SPACING, _FEWEST, _MOST = 0.25, 6, 60
+# The kernel that carries values from points to anywhere has this length scale, relative to the distance between points.
+_SMOOTHNESS = 2.25
 # Keeps a kernel's matrix positive definite.
 _JITTER = 1e-9
 
@@ -48,11 +51,37 @@ class _Whitening(Transform):  # type: ignore[misc]  # PyMC has no types
         return -pt.log(pt.diag(inputs[-1])).sum()
 
 
-class _Points(NamedTuple):
-    """The points of a parent at which its function is drawn, and the weights that carry values there to the rows."""
+class _Points:
+    """The points at which the function of a parent is drawn, evenly over its range.
 
-    places: Floats
-    to_rows: Floats
+    Parameters
+    ----------
+    parent : Column
+        The parent.
+    """
+
+    def __init__(self, parent: Column) -> None:
+        x = parent.standardised
+        self._ends = float(x.min()), float(x.max())
+        count = min(max(math.ceil((self._ends[1] - self._ends[0]) / _SPACING) + 1, _FEWEST), _MOST)
+        self.places = np.linspace(*self._ends, count)
+        self._theta = _SMOOTHNESS * float(self.places[1] - self.places[0])
+        among = np.exp(-0.5 * ((self.places[:, None] - self.places) / self._theta) ** 2)
+        self._inverse = np.linalg.inv(among + _JITTER * np.eye(count))
+        # The coefficients that carry values at the points to the rows.
+        self.to_rows: Floats = np.exp(-0.5 * ((x[:, None] - self.places) / self._theta) ** 2) @ self._inverse
+
+    def __len__(self) -> int:
+        """Return their number."""
+        return len(self.places)
+
+    def root(self, theta: Any) -> Any:
+        """Return L, with L L' the kernel's matrix among the points."""
+        return cholesky(_kernel(pt.constant(self.places), self.places, theta) + _JITTER * np.eye(len(self)))
+
+    def carry(self, values: Any, x: Any) -> Any:
+        """Return a function's values at x, given those at the points."""
+        return _kernel(pt.clip(x, *self._ends), self.places, self._theta) @ (self._inverse @ values)
 
 
 def add_marginal_node(node: Column, parents: Sequence[Column], priors: HyperPriors, kernel: str) -> None:
@@ -99,37 +128,20 @@ def add_drawn_node(node: Column, parents: Sequence[Column], priors: HyperPriors)
         sigma = hyperparameter(node.label("sigma"), priors.stated("sigma"))
         node.observe(pm.Normal(node.label("mean"), mu=mean, sigma=sd), sigma)
         return
-    points = [_points_of(parent.standardised) for parent in parents]
+    points = [_Points(parent) for parent in parents]
     theta = hyperparameter(node.label("theta"), priors.stated("theta"), dims=node.label("parent"))
     sigma = hyperparameter(node.label("sigma"), priors.stated("sigma"))
-    roots = [_root(own.places, theta[k]) for k, own in enumerate(points)]
+    roots = [own.root(theta[k]) for k, own in enumerate(points)]
     weights = _weights(node, points, roots, sigma, (float(mean), float(sd)))
-    ends = np.cumsum([len(own.places) for own in points])
+    ends = np.cumsum([len(own) for own in points])
     expected = pm.Deterministic(node.label("mean"), mean + sd * weights[-1])
-    for k, (parent, own, root, end) in enumerate(zip(parents, points, roots, ends, strict=True)):
-        at_points = solve_triangular(root.T, weights[end - len(own.places) : end], lower=False)
-        expected = expected + _kernel(parent.variable, own.places, theta[k]) @ at_points
+    for parent, own, root, end in zip(parents, points, roots, ends, strict=True):
+        expected = expected + own.carry(root @ weights[end - len(own) : end], parent.variable)
     node.observe(expected, sigma)
-
-
-def _points_of(x: Floats) -> _Points:
-    lowest, highest = float(x.min()), float(x.max())
-    count = min(max(math.ceil((highest - lowest) / SPACING) + 1, _FEWEST), _MOST)
-    places = np.linspace(lowest, highest, count)
-    # A kernel that is smooth over a few points interpolates between them.
-    theta = 2 * (places[1] - places[0])
-    among = np.exp(-0.5 * ((places[:, None] - places) / theta) ** 2) + _JITTER * np.eye(count)
-    to_rows = np.linalg.solve(among, np.exp(-0.5 * ((places[:, None] - x) / theta) ** 2)).T
-    return _Points(places, to_rows)
 
 
 def _kernel(a: Any, b: Floats, theta: Any) -> Any:
     return pt.exp(-0.5 * ((a[:, None] - b[None, :]) / theta) ** 2)
-
-
-def _root(places: Floats, theta: Any) -> Any:
-    """Return L, with L L' the kernel's matrix among the points."""
-    return cholesky(_kernel(pt.constant(places), places, theta) + _JITTER * np.eye(len(places)))
 
 
 def _weights(node: Column, points: Sequence[_Points], roots: Any, sigma: Any, mu: tuple[float, float]) -> Any:
@@ -138,7 +150,7 @@ def _weights(node: Column, points: Sequence[_Points], roots: Any, sigma: Any, mu
     to_rows = np.column_stack([*(own.to_rows for own in points), np.ones(len(node.values))])
     gram, with_y = to_rows.T @ to_rows, to_rows.T @ (node.standardised - mean)
     size = len(gram)
-    # The rows' expectation is to_rows @ factor @ w, nearly.
+    # The rows' expectation is to_rows @ factor @ w.
     factor = block_diag(*roots, pt.constant([[sd]]))
     root = cholesky(pt.eye(size) + factor.T @ pt.constant(gram) @ factor / sigma**2)
     right = factor.T @ pt.constant(with_y) / sigma**2
