@@ -52,14 +52,14 @@ slopes.mean(("chain", "draw")).to_series().round(2)
 
 
 # %%
-def outcome(of, model, trace, cause, value):
-    """Return the mean of one variable over all rows, for each draw, where another is set."""
-    with pm.do(model, {cause: np.full(model.dim_lengths["row"].eval(), value)}):
-        found = pm.sample_posterior_predictive(trace, var_names=[of], predictions=True, **quiet)
-    return found["predictions"][of].mean("row")
+def response_at(value):
+    """Return the mean of all rows, for each draw, where dose is set."""
+    with pm.do(model, {"dose": np.full(150, value)}):
+        found = pm.sample_posterior_predictive(trace, var_names=["response"], predictions=True, **quiet)
+    return found["predictions"]["response"].mean("row")
 
 
-change = outcome("response", model, trace, "dose", 8.0) - outcome("response", model, trace, "dose", 2.0)
+change = response_at(8.0) - response_at(2.0)
 averaged = post.effect("dose", "response", to=8, versus=2)
 pd.DataFrame(
     {
@@ -95,13 +95,15 @@ draws = pm.sample(model=process, **nuts)
 print(int(draws["sample_stats"]["diverging"].sum()), "divergences")
 
 # %%
-at = [12.0, 18.0, 25.0, 36.0]
-done = [outcome("growth", process, draws, "temperature", value) for value in at]
-curve = curved.effect("temperature", "growth", progressbar=False)
+at = [12.0, 25.0, 36.0]
+with pm.do(process, {"temperature": np.repeat(at, 50)}):  # a value for each row
+    rows = pm.sample_posterior_predictive(draws, var_names=["growth"], predictions=True, **quiet)
+growth = rows["predictions"]["growth"].to_numpy().reshape(-1, 3, 50).mean(axis=-1)
+means, errors = growth.mean(axis=0), growth.std(axis=0)
+curve = curved.effect("temperature", "growth", points=13, draws=100, progressbar=False)
 ax = curve.plot()
 truth = [9 - ((value - 25) / 6) ** 2 for value in at]
 ax.scatter(at, truth, marker="x", color=ORANGE, zorder=3, label="truth")
-means, errors = (np.array([float(getattr(one, part)()) for one in done]) for part in ("mean", "std"))
 _ = ax.errorbar(at, means, 2 * errors, fmt="o", color=BLUE, capsize=3, label="pm.do")
 _ = ax.legend(frameon=False)
 
