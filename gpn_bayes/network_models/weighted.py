@@ -21,6 +21,15 @@ class WeightedNetwork(NamedTuple):
         The posterior probability of the DAG.
     graph : networkx.DiGraph
         The DAG.
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+    >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+    >>> model, weight, graph = pymc_networks(post, k=1)[0]
+    >>> len(model.coords["row"]), 0 < weight < 1, len(graph)
+    (853, True, 4)
     """
 
     model: Any

@@ -62,6 +62,13 @@ class FittedGraph:
         Python code that fits it again.
     seeded : bool
         Whether that finds the same graph.
+
+    Examples
+    --------
+    >>> edges = pd.DataFrame({"parent": ["a"], "child": ["b"], "type": ["directed"]})
+    >>> fitted = FittedGraph("PC", ("a", "b"), edges, {"alpha": 0.05})
+    >>> fitted.weight, fitted.log_score is None
+    ('', True)
     """
 
     learner: str
