@@ -11,7 +11,7 @@ from gpn_bayes.posterior.densities import RowDensities
 from gpn_bayes.posterior.outcomes import replicated, replicated_variable
 from gpn_bayes.posterior.protocols import DrawnPosterior
 
-# Densities are given to so many decimals, so that DAGs which have the same one by arithmetic have the same in numbers.
+# Log densities are rounded to this many decimals: those of equivalent DAGs are then equal in spite of rounding errors.
 _DECIMALS = 10
 # More numbers than these, 8 GB of them, aren't held.
 _MOST = 1_000_000_000
@@ -33,7 +33,7 @@ class Wanted(NamedTuple):
 def tied(joint: Floats) -> Floats:
     """Return log p(row | all other rows, DAG), (draw, row), such that ArviZ takes ties for what they are.
 
-    There are only so many DAGs, and equivalent ones share their densities, so that the weights of leave-one-out come in
+    The draws hold a limited number of DAGs, and equivalent ones share their densities: leave-one-out weights come in
     ties. ArviZ fits no tail to ties that are exact, which is right: such weights are bounded. But it raises an error
     where all of the tail is one tie, so the smallest density of each row is lowered by 1e-10.
 

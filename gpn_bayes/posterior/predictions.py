@@ -165,8 +165,8 @@ class Predictions(DrawnPosterior):
         rows : int, default 100
             How many rows, or rows of each table.
         tables : int, optional
-            Draw so many tables, every one from one DAG with one draw of its parameters, as the old table is; rows are
-            then known by ``table`` and ``row``.
+            Draw this many tables, each from a single DAG with a single draw of its parameters; rows are then indexed by
+            ``table`` and ``row``.
         random_seed : int, default 0
             Where DAGs, parameters and noise come from.
         progressbar : bool, default True
