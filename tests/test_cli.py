@@ -361,6 +361,45 @@ def test_compare_shows_both_runs(results, capsys):
     assert f"mean absolute difference {np.abs(p - q).to_numpy().sum() / 30:.4f}" in shown
 
 
+def test_compare_shows_how_well_each_predicts(results, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    code, shown, messages = call(capsys, "compare", results["exact"], results["partition"], "--report", page)
+    assert (code, messages) == (0, "")
+    found = gpn.compare({k: gpn.load(results[k] / "posterior.nc") for k in ("exact", "partition")}, progressbar=False)
+    pattern = r"^({}) +(-[\d,.]+) +(-[\d,.]+) +([+-][\d.]+) +([\d.]+) *$"
+    rows = re.findall(pattern.format("|".join(NAMES)), shown, re.M)
+    assert [row[0] for row in rows] == list(NAMES)
+    wide = found.by_variable.pivot(index="variable", columns="model", values="elpd")
+    for name, first, second, difference, _ in rows:
+        one, two = (float(value.replace(",", "")) for value in (first, second))
+        assert one == pytest.approx(wide.loc[name, "exact"], abs=0.06)
+        assert two == pytest.approx(wide.loc[name, "partition"], abs=0.06)
+        assert float(difference) == pytest.approx(wide.loc[name, "partition"] - wide.loc[name, "exact"], abs=0.06)
+    (whole,) = re.findall(pattern.format("whole rows"), shown, re.M)
+    assert float(whole[1].replace(",", "")) == pytest.approx(found.table.loc["exact", "elpd"], abs=0.06)
+    text = page.read_text(encoding="utf-8")
+    assert 'id="prediction"' in text and "predicts rows left out better than" in text
+    code, _, messages = call(capsys, "compare", results["exact"], results["partition"], "--report", page)
+    assert code == 2 and "exists" in messages and messages.count("\n") == 1
+
+
+def test_compare_without_predictions(results, tmp_path, capsys):
+    code, shown, _ = call(capsys, "compare", results["exact"], results["partition"], "--no-prediction")
+    assert code == 0 and "whole rows" not in shown
+    settings = ["--no-prediction", "--report", tmp_path / "page.html"]
+    code, shown, messages = call(capsys, "compare", results["exact"], results["partition"], *settings)
+    assert code == 2 and shown == ""
+    assert messages == "error: --report shows how well each predicts; received --no-prediction with it\n"
+
+
+def test_compare_says_why_predictions_are_not_compared(results, frame, tmp_path, capsys):
+    (2 * frame).to_csv(tmp_path / "doubled.csv", index=False)
+    call(capsys, "run", tmp_path / "doubled.csv", "--out", tmp_path / "o", "--draws", 5, "-q")
+    code, shown, messages = call(capsys, "compare", results["exact"], tmp_path / "o")
+    assert code == 0 and "mean absolute difference" in shown and "whole rows" not in shown
+    assert "predictions weren't compared: compared posteriors must be of the same rows in the same units" in messages
+
+
 def test_compare_limits_what_it_shows(results, capsys):
     shown = call(capsys, "compare", results["exact"], results["partition"], "--threshold", 0, "--top", 3)[1]
     assert shown.count(" -> ") == 3

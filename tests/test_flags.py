@@ -1,5 +1,6 @@
 """Flags: what is odd in a table or in residuals is found, and clean tables raise none."""
 
+import re
 import time
 
 import numpy as np
@@ -290,7 +291,7 @@ def test_residuals_of_curved_relations_are_those_of_the_processes():
     table = pd.DataFrame({"x": x, "y": np.exp(0.6 * x) + 0.2 * rng.normal(size=400)})
     score = GP(estimator="laplace")
     assert residual_kinds(table, [("x", "y")], score) == []
-    assert [kind for kind, _ in residual_kinds(table, [("x", "y")])] == ["uneven noise"]
+    assert residual_kinds(table, [("x", "y")]) == [("leftover dependence", ("y",))]
     data = Dataset.read(table)
     left = score.bind(data).residuals(data, 1, (0,))
     assert 0.15 < left.std() < 0.25 and np.corrcoef(left, table["y"] - np.exp(0.6 * x))[0, 1] > 0.95
@@ -327,9 +328,55 @@ def test_heavy_tails_are_not_taken_for_uneven_noise():
     assert found.count("uneven noise") <= 1 and found.count("heavy tails") > 20
 
 
+def test_dependence_that_lines_leave_is_told_with_what_to_try():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(300, 2))
+    table = pd.DataFrame({"x": x[:, 0], "other": x[:, 1], "y": x[:, 0] ** 2 + rng.normal(size=300)})
+    data = Dataset.read(table)
+    # No line is steep enough for an edge: what isn't explained depends on x all the same.
+    (flag,) = residual_flags(BGe().bind(data), data, [(), (), ()])
+    assert flag.kind == "leftover dependence" and flag.columns == ("y",)
+    assert re.match(r"y: \d\d% of what parents leave of its variance depends on x\. ", flag.message)
+    assert flag.message.endswith("try score='gp'.")
+    assert residual_flags(GP(estimator="laplace").bind(data), data, [(), (), (0,)]) == ()
+    # Of an effect it may depend.
+    turned = residual_flags(BGe().bind(data), data, [(2,), (), ()])
+    assert "leftover dependence" not in [flag.kind for flag in turned]
+
+
+def test_an_edge_that_is_missing_is_not_taken_for_a_curve():
+    data = Dataset.read(simulate.linear([[0, 1], [0, 0]], 300, random_seed=1))
+    (flag,) = residual_flags(BGe().bind(data), data, [(), ()])
+    assert flag.columns == ("v1", "v2") and flag.message.endswith("allow more parents, or more candidates.")
+    assert residual_flags(BGe().bind(data), data, [(), (0,)]) == ()
+
+
+def test_parents_that_act_together_are_told_with_what_to_try():
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(400, 2))
+    table = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "y": x[:, 0] * x[:, 1] + 0.3 * rng.normal(size=400)})
+    data, parents = Dataset.read(table), [(), (), (0, 1)]
+    for score in (BGe(), GP(estimator="laplace")):
+        (flag,) = residual_flags(score.bind(data), data, parents)
+        assert flag.kind == "leftover dependence" and "depends on a and b. " in flag.message
+        assert flag.message.endswith("try GP(kernel='interaction').")
+    both = GP(kernel="interaction", estimator="laplace").bind(data)
+    assert residual_flags(both, data, parents) == ()
+
+
+def test_heavy_tails_and_uneven_noise_are_not_taken_for_leftover_dependence():
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        x = rng.normal(size=(300, 3))
+        noise = rng.standard_t(3, 300) * np.exp(0.5 * x[:, 1])
+        table = pd.DataFrame(np.column_stack([x, x[:, 0] + noise]), columns=list("abcy"))
+        assert "leftover dependence" not in [kind for kind, _ in residual_kinds(table, [("a", "y")])]
+
+
 def test_columns_with_flags_of_their_own_have_no_residuals_to_judge():
-    table = replaced("c", -999, [3, 4])
-    assert residual_kinds(table, [("c", "d")]) == []
+    table = pd.DataFrame(np.random.default_rng(1).normal(size=(300, 5)), columns=NAMES)
+    table["d"] += table["c"]
+    assert residual_kinds(replaced("c", -999, [3, 4], table), [("c", "d")]) == []
 
 
 def test_scores_without_noise_have_no_residuals():

@@ -27,14 +27,22 @@ def linear_table(rows, seed=1):
     return pd.DataFrame({"a": a, "b": b, "c": c + 0.4 * b - 0.3 * d, "d": d})
 
 
+def share_below(equation, value, parents):
+    """Return the probability of a smaller value, by summing the density far out on a grid."""
+    grid = np.linspace(value - 60, value, 60_001)
+    density = np.exp(equation.log_predictive(grid, np.repeat(parents[:, None], len(grid), axis=1)))
+    return float(np.trapezoid(density, grid))
+
+
 @pytest.mark.parametrize(("node", "parents"), FAMILIES)
 def test_linear_rows_left_out_are_those_of_refits(node, parents):
     values, score = numbers(), BGe(standardise=False)
     y, x = values[:, node], values[:, list(parents)].T
-    found = score.bind(values).equation(node, parents).log_leave_one_out(y, x)
+    found = score.bind(values).equation(node, parents).leave_one_out(y, x)
     for i in range(len(values)):
         refit = score.bind(np.delete(values, i, 0)).equation(node, parents)
-        assert found[i] == pytest.approx(refit.log_predictive(y[i : i + 1], x[:, i : i + 1])[0], abs=1e-9)
+        assert found.log_density[i] == pytest.approx(refit.log_predictive(y[i : i + 1], x[:, i : i + 1])[0], abs=1e-9)
+        assert found.below[i] == pytest.approx(share_below(refit, y[i], x[:, i]), abs=1e-4)
 
 
 @pytest.mark.parametrize(("node", "parents"), FAMILIES)
@@ -43,10 +51,13 @@ def test_levels_left_out_are_those_of_refits(score, node, parents):
     table = categories()
     codes = table.apply(lambda column: column.astype("category").cat.codes).to_numpy(dtype=np.int64)
     y, x = codes[:, node], codes[:, list(parents)].T
-    found = score.bind(table).equation(node, parents).log_leave_one_out(y, x)
+    found = score.bind(table).equation(node, parents).leave_one_out(y, x)
     for i in range(len(table)):
         refit = score.bind(table.drop(index=i)).equation(node, parents)
-        assert found[i] == pytest.approx(refit.log_predictive(y[i : i + 1], x[:, i : i + 1])[0], abs=1e-9)
+        assert found.log_density[i] == pytest.approx(refit.log_predictive(y[i : i + 1], x[:, i : i + 1])[0], abs=1e-9)
+        earlier = np.arange(y[i])
+        log_shares = refit.log_predictive(earlier, np.repeat(x[:, i : i + 1], len(earlier), axis=1))
+        assert found.below[i] == pytest.approx(np.exp(log_shares).sum(), abs=1e-9)
 
 
 @pytest.mark.parametrize(("node", "parents"), FAMILIES)
@@ -57,7 +68,8 @@ def test_curves_left_out_are_those_of_refits(node, parents):
     own = [names[p] for p in parents]
     y, x = values[:, node], values[:, list(parents)].T
     whole = score.bind(pd.DataFrame(values, columns=names))
-    found = whole.equation(node, parents).log_leave_one_out(y, x)
+    left_out = whole.equation(node, parents).leave_one_out(y, x)
+    found = left_out.log_density
     refits = [
         score.bind(pd.DataFrame(np.delete(values, i, 0), columns=names)).local(names[node], own) for i in range(30)
     ]
@@ -67,6 +79,11 @@ def test_curves_left_out_are_those_of_refits(node, parents):
     assert np.abs(apart).max() < (0.4 if parents else 1e-3)
     assert np.median(np.abs(apart)) < 0.04
     assert abs(apart.sum()) < 0.6
+    # Shares below: Gaussian processes without the row, of hyperparameters of their own.
+    for i in range(0, 30, 6):
+        refit = score.bind(pd.DataFrame(np.delete(values, i, 0), columns=names)).equation(node, parents)
+        below = share_below(refit, y[i], x[:, i])
+        assert left_out.below[i] == pytest.approx(below, abs=0.03 if parents else 1e-3)
     # A negative control: densities of the same rows that were not left out are too high.
     seen = whole.equation(node, parents).log_predictive(y, x)
     assert (seen - ratios).sum() > 1
@@ -120,8 +137,9 @@ def test_draws_that_all_agree_are_no_error():
     assert np.isnan(found.pareto_k).all()
     exact = post.scorer.scorer
     values = ((table - table.mean()) / table.std()).to_numpy()
-    rows = exact.equation(0, ()).log_leave_one_out(values[:, 0], np.empty((0, 200)))
-    rows = rows + exact.equation(1, (0,)).log_leave_one_out(values[:, 1], values[:, :1].T) - np.log(table.std()).sum()
+    rows = exact.equation(0, ()).leave_one_out(values[:, 0], np.empty((0, 200))).log_density
+    rows = rows + exact.equation(1, (0,)).leave_one_out(values[:, 1], values[:, :1].T).log_density
+    rows = rows - np.log(table.std()).sum()
     np.testing.assert_allclose(found.elpd_i, rows, atol=1e-9)
 
 

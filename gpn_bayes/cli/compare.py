@@ -1,10 +1,12 @@
-"""``gpn-bayes compare``: two posteriors over the same variables, edge by edge."""
+"""``gpn-bayes compare``: two posteriors over the same variables, edge by edge, and by how well each predicts."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gpn_bayes._util.files import new_file
 from gpn_bayes.cli import screen
 from gpn_bayes.cli.folder import find_posterior
 from gpn_bayes.cli.screen import error_heading, error_text
@@ -13,7 +15,9 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from gpn_bayes.posterior import GraphPosterior
+    from gpn_bayes.posterior import Comparison, GraphPosterior
+
+WHOLE = "whole rows"
 
 
 def compare_runs(
@@ -21,8 +25,14 @@ def compare_runs(
     second: Annotated[Path, typer.Argument(help="Another posterior, over the same variables.")],
     threshold: Annotated[float, typer.Option(help="Show the edges at least this probable in one of the two.")] = 0.1,
     top: Annotated[int, typer.Option(help="Show at most this many edges; 0 for all.")] = 20,
+    prediction: Annotated[
+        bool, typer.Option(help="Compare how well each predicts; takes a minute or more under Gaussian processes.")
+    ] = True,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the first one's report, with how well each predicts, to this new file.")
+    ] = None,
 ) -> None:
-    """Print the edges of two posteriors side by side, the largest differences first.
+    """Print the edges of two posteriors side by side, the largest differences first, and how well each predicts.
 
     The error of a difference joins the errors of both.
     Differences of more than three errors are bold.
@@ -34,11 +44,25 @@ def compare_runs(
             raise ValueError(f"--threshold must lie between 0 and 1; received {threshold}")
         if top < 0:
             raise ValueError(f"--top must be 0 or more; received {top}")
+        _check_report(report, prediction)
         one, two = (load(find_posterior(path)) for path in (first, second))
         _check_same_variables(one, two)
         table = difference_table(one, two)
         _show(table, threshold, top, str(first), str(second))
         _show_distances(one, two, table)
+        comparison = _predictions(one, two) if prediction else None
+        if report is not None:
+            one.report(report, comparison=comparison)
+            screen.console().print(f"\nThe report is {report}", soft_wrap=True)
+
+
+def _check_report(report: Path | None, prediction: bool) -> None:
+    """Refuse a report that couldn't be written, before anything is computed."""
+    if report is None:
+        return
+    if not prediction:
+        raise ValueError("--report shows how well each predicts; received --no-prediction with it")
+    new_file(report, overwrite=False)
 
 
 def _check_same_variables(one: "GraphPosterior", two: "GraphPosterior") -> None:
@@ -127,6 +151,38 @@ def _show_distances(one: "GraphPosterior", two: "GraphPosterior", table: "pd.Dat
         f"A DAG of the first and one of the second differ in {between:.2f} edges on average;\n"
         f"two of the first in {within_one:.2f}, two of the second in {within_two:.2f}."
     )
+
+
+def _predictions(one: "GraphPosterior", two: "GraphPosterior") -> "Comparison | None":
+    """Print how well each posterior predicts a row from all others; or why that can't be compared."""
+    from gpn_bayes.posterior import compare
+
+    try:
+        found = compare({"first": one, "second": two})
+    except ValueError as problem:
+        screen.note(f"predictions weren't compared: {problem}")
+        return None
+    out = screen.console()
+    out.print(f"\nLog densities of all {found.rows:,} rows, each predicted from all others, in nats\n")
+    grid = screen.plain_table()
+    grid.add_column("variable", overflow="fold")
+    for heading in ("first", "second", "difference", error_heading(out)):
+        grid.add_column(heading, justify="right")
+    for name, values, difference, error in _predicted(found):
+        numbers = (*(f"{value:,.1f}" for value in values), f"{difference:+,.1f}", f"{error:,.1f}")
+        grid.add_row(name, *numbers, style="bold" if abs(difference) > 3 * error else None)
+    out.print(grid)
+    out.print(f"\n{found}.")
+    return found
+
+
+def _predicted(found: "Comparison") -> Iterator[tuple[str, tuple[float, float], float, float]]:
+    """Return the log densities of each variable, then of whole rows: both, second minus first, and its error."""
+    tables = {str(name): own.set_index("model") for name, own in found.by_variable.groupby("variable", sort=False)}
+    for name, table in {**tables, WHOLE: found.table}.items():
+        first, second = table["elpd"].loc[["first", "second"]].tolist()
+        # The best one differs from itself by nothing, without error.
+        yield name, (first, second), second - first, float(table["dse"].max())
 
 
 def expected_distance(p: "np.ndarray", q: "np.ndarray") -> float:

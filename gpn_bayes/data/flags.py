@@ -60,7 +60,7 @@ class Flag:
     ----------
     kind : str
         "codes", "binary", "identifier", "sentinel", "outliers", "same rows" or "same columns"; and, of residuals,
-        "heavy tails" or "uneven noise".
+        "leftover dependence", "heavy tails" or "uneven noise".
     columns : tuple of str
         The columns it is about; none for whole rows.
     message : str

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gpn_bayes.plots.matrices import plot_edges, plot_parent_counts
     from gpn_bayes.plots.network import plot_network
     from gpn_bayes.plots.predictive import plot_elpd
+    from gpn_bayes.plots.predictive_checks import plot_ppc
 
 __all__ = [
     "plot_comparison",
@@ -34,6 +35,7 @@ __all__ = [
     "plot_elpd",
     "plot_network",
     "plot_parent_counts",
+    "plot_ppc",
     "plot_rank",
     "plot_running",
     "plot_runs",
@@ -50,6 +52,7 @@ _HOMES = {
     "plot_elpd": "gpn_bayes.plots.predictive",
     "plot_network": "gpn_bayes.plots.network",
     "plot_parent_counts": "gpn_bayes.plots.matrices",
+    "plot_ppc": "gpn_bayes.plots.predictive_checks",
     "plot_rank": "gpn_bayes.plots.chains",
     "plot_running": "gpn_bayes.plots.chains",
     "plot_runs": "gpn_bayes.plots.comparing",

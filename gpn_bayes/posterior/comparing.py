@@ -1,6 +1,5 @@
 """Posteriors compared by how well each predicts a row of the table from all others: leave-one-out, by ArviZ."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
@@ -12,14 +11,11 @@ from scipy.special import logsumexp
 
 from gpn_bayes._util.types import Floats
 from gpn_bayes.posterior import densities
-from gpn_bayes.posterior.diagnostics import weight_ess
-from gpn_bayes.posterior.effects import CURVE_DRAWS, choose
+from gpn_bayes.posterior.effects import CURVE_DRAWS
 from gpn_bayes.posterior.equations import scorer_of
-from gpn_bayes.posterior.estimate import ess_of
-from gpn_bayes.posterior.export import resampled_draws
-from gpn_bayes.posterior.leave_one_out import tied
 from gpn_bayes.posterior.pictures import ComparisonPicture
 from gpn_bayes.posterior.protocols import DrawnPosterior
+from gpn_bayes.posterior.rows_left_out import rows_left_out
 
 if TYPE_CHECKING:
     from arviz_stats.utils import ELPDData
@@ -175,33 +171,15 @@ def _left_out(
     post: DrawnPosterior, names: tuple[str, ...], draws: int | None, progressbar: bool
 ) -> tuple["ELPDData", dict[str, Floats], float]:
     """Return what ArviZ finds of rows left out, the same of each variable given its parents, and the error of all."""
-    import xarray as xr
-    from arviz_stats.loo.loo import loo
-
     if draws is None and not scorer_of(post, _PURPOSE).closed_form:
         draws = CURVE_DRAWS
     n_rows = len(densities.rows_behind(post, _PURPOSE))
-    chosen = choose(post, min(draws or post.log_score.size, max(1000, _MOST // n_rows)))
-    kept = np.arange(chosen.weights.size).reshape(chosen.weights.shape)
-    if post.log_weights is not None:
-        kept = resampled_draws(chosen.weights) + kept[:, :1]
-    places = chosen.places[kept.ravel()]
-    left_out = densities.of_rows_left_out(post, places, progressbar)
-    joint = tied(left_out.joint(slice(None)))
-    size = min(ess_of(post.log_score), weight_ess(post.weights))
-    share = min(1.0, size / post.log_score.size) if np.isfinite(size) else 1.0
-    tree = xr.DataTree.from_dict(
-        {"log_likelihood": xr.Dataset({"rows": (("chain", "draw", "row"), joint.reshape(*kept.shape, -1))})}
-    )
-    with warnings.catch_warnings():
-        # Ties make Pareto's k large where nothing is wrong; the table says of how many rows it is.
-        warnings.filterwarnings("ignore", message="Estimated shape parameter of Pareto distribution")
-        found = loo(tree, pointwise=True, reff=share)
-    weights = found.log_weights.transpose("chain", "draw", "row").to_numpy().reshape(joint.shape)
+    rows = rows_left_out(post, min(draws or post.log_score.size, max(1000, _MOST // n_rows)), progressbar)
+    by_set, places = rows.densities.by_set, rows.densities.places
     of_variables = {
-        name: logsumexp(weights + left_out.by_set[left_out.places[:, post.names.index(name)]], axis=0) for name in names
+        name: logsumexp(rows.log_weights + by_set[places[:, post.names.index(name)]], axis=0) for name in names
     }
-    return found, of_variables, _mcse(joint, share)
+    return rows.elpd, of_variables, _mcse(rows.joint, rows.share)
 
 
 def _mcse(joint: Floats, share: float) -> float:

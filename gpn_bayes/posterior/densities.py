@@ -9,7 +9,7 @@ from gpn_bayes.data import Dataset
 from gpn_bayes.posterior.equations import scorer_of
 from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.posterior.score_noise import DrawnSets, drawn_sets
-from gpn_bayes.scores.densities import log_densities, rows_of
+from gpn_bayes.scores.densities import left_out, log_densities, rows_of
 
 
 class RowDensities(NamedTuple):
@@ -21,10 +21,13 @@ class RowDensities(NamedTuple):
         Of a variable given these parents.
     places : ndarray of int, shape (draw, variable)
         Which parent set each variable has, in every DAG.
+    below : ndarray of shape (parent set, row), optional
+        The probability of a smaller value of the variable.
     """
 
     by_set: Floats
     places: Ints
+    below: Floats | None = None
 
     def joint(self, rows: slice) -> Floats:
         """Return the log densities of some whole rows, of shape (draw, row): a sum over variables."""
@@ -48,13 +51,13 @@ def of_new_rows(post: DrawnPosterior, values: np.ndarray, places: Ints, progress
     progressbar : bool
         Whether to show progress where it takes long.
     """
-    return _densities(post, values, places, False, progressbar)
+    sets = _sets(post, places)
+    by_set = log_densities(scorer_of(post, "predictions"), post.data, sets.keys, values, progressbar)
+    return RowDensities(by_set, sets.places.reshape(-1, len(post.names)))
 
 
-def of_rows_left_out(post: DrawnPosterior, places: Ints, progressbar: bool) -> RowDensities:
+def of_rows_left_out(post: DrawnPosterior, places: Ints, progressbar: bool, below: bool = False) -> RowDensities:
     """Return the density of every row of the data given all others.
-
-    Variables are standardised as they were with the row.
 
     Parameters
     ----------
@@ -64,9 +67,19 @@ def of_rows_left_out(post: DrawnPosterior, places: Ints, progressbar: bool) -> R
         Which of its draws, counted through all chains.
     progressbar : bool
         Whether to show progress where it takes long.
+    below : bool, default False
+        Whether the probabilities of smaller values are wanted too.
     """
-    values = rows_behind(post, "leave-one-out densities")
-    return _densities(post, values, places, True, progressbar)
+    purpose = "leave-one-out densities"
+    n_rows = len(rows_behind(post, purpose))
+    sets = _sets(post, places)
+    by_set = np.empty((len(sets.keys), n_rows))
+    smaller = np.empty_like(by_set) if below else None
+    for k, found in enumerate(left_out(scorer_of(post, purpose), post.data, sets.keys, progressbar)):
+        by_set[k] = found.log_density
+        if smaller is not None:
+            smaller[k] = found.below
+    return RowDensities(by_set, sets.places.reshape(-1, len(post.names)), smaller)
 
 
 def rows_behind(post: DrawnPosterior, purpose: str) -> np.ndarray:
@@ -87,10 +100,6 @@ def rows_behind(post: DrawnPosterior, purpose: str) -> np.ndarray:
     return rows_of(data, scorer)
 
 
-def _densities(
-    post: DrawnPosterior, values: np.ndarray, places: Ints, left_out: bool, progressbar: bool
-) -> RowDensities:
-    scorer = scorer_of(post, "predictions")
-    sets: DrawnSets = drawn_sets(post.parents.reshape(1, -1, *post.parents.shape[2:])[:, places])
-    by_set = log_densities(scorer, post.data, sets.keys, values, progressbar, left_out)
-    return RowDensities(by_set, sets.places.reshape(-1, len(post.names)))
+def _sets(post: DrawnPosterior, places: Ints) -> DrawnSets:
+    """Return the parent sets of some of a posterior's draws."""
+    return drawn_sets(post.parents.reshape(1, -1, *post.parents.shape[2:])[:, places])

@@ -22,6 +22,7 @@ from gpn_bayes.posterior.estimate import Estimate, Moments, ess_of, exact_moment
 from gpn_bayes.posterior.exact import ExactAnswers
 from gpn_bayes.posterior.pictures import DrawPictures
 from gpn_bayes.posterior.predictions import Predictions
+from gpn_bayes.posterior.protocols import PredictiveComparison
 from gpn_bayes.posterior.queries import GraphQueries
 from gpn_bayes.posterior.score_noise import ScoreNoise
 from gpn_bayes.posterior.score_setting import score_text
@@ -536,7 +537,14 @@ class GraphPosterior(GraphQueries, CausalQueries, Predictions, DrawPictures):
 
         save(self, path, overwrite, data)
 
-    def report(self, path: str | PathLike[str], data: Any = None, curves: int = 24, overwrite: bool = False) -> Path:
+    def report(
+        self,
+        path: str | PathLike[str],
+        data: Any = None,
+        curves: int = 24,
+        overwrite: bool = False,
+        comparison: PredictiveComparison | None = None,
+    ) -> Path:
         """Write an HTML report, one file that works offline; see `gpn_bayes.report.write_report`.
 
         Parameters
@@ -550,6 +558,8 @@ class GraphPosterior(GraphQueries, CausalQueries, Predictions, DrawPictures):
             compute effects that are curves or tables; 0 for none.
         overwrite : bool, default False
             Whether an existing file may be replaced.
+        comparison : Comparison, optional
+            What `gpn_bayes.compare` found of this posterior and others, to be shown variable by variable.
 
         Returns
         -------
@@ -568,7 +578,7 @@ class GraphPosterior(GraphQueries, CausalQueries, Predictions, DrawPictures):
         """
         from gpn_bayes.report import write_report
 
-        return write_report(self, path, data, curves, overwrite)
+        return write_report(self, path, data, curves, overwrite, comparison=comparison)
 
     def explore(self, height: int = 760, data: Any = None, curves: int = 24) -> "Explorer":
         """Show the report inside a notebook: the same page, which answers questions, without a file.

@@ -307,6 +307,33 @@ class DrawPictures(DrawnPosterior):
 
         return plot_effects(self, ax, **settings)
 
+    def plot_ppc(self, variables: Sequence[Hashable] | None = None, **settings: Any) -> "np.ndarray":
+        """Draw the data beside what the posterior predicts; see `gpn_bayes.plots.plot_ppc`.
+
+        Parameters
+        ----------
+        variables : sequence of str or int, optional
+            Which variables; by default all, or the twelve that are predicted least well.
+        **settings
+            `draws`, `tables`, `random_seed` and `progressbar` of `gpn_bayes.plots.plot_ppc`.
+
+        Returns
+        -------
+        ndarray of matplotlib Axes, shape (variable, panel)
+            From left to right: distributions, real rows, simulated rows, residuals (of numbers only) and ranks.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+        >>> post.plot_ppc(["akt"]).shape
+        (1, 5)
+        """
+        from gpn_bayes.plots import plot_ppc
+
+        return plot_ppc(self, variables, **settings)
+
     def plot_curves(
         self,
         node: Hashable,

@@ -7,11 +7,12 @@ import numpy as np
 from gpn_bayes import graphs
 from gpn_bayes.data import UnknownTargets, check_known, read_data
 from gpn_bayes.posterior.estimate import Moments
-from gpn_bayes.posterior.protocols import DrawnPosterior, ResampledGraphs
+from gpn_bayes.posterior.protocols import DrawnPosterior, PredictiveComparison, ResampledGraphs
 from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.report import origin, trust, wording
 from gpn_bayes.report.drawing import drawing_of
 from gpn_bayes.report.functions import functions_of
+from gpn_bayes.report.prediction import prediction_of
 from gpn_bayes.report.rounding import PROBABILITY_DECIMALS, errors, numbers
 from gpn_bayes.report.what_if import effects_ahead
 
@@ -20,7 +21,13 @@ _ESS_DECIMALS, _R_HAT_DECIMALS = 1, 4
 _LISTED_SETS = 4
 
 
-def content_of(post: DrawnPosterior, data: Any = None, curves: int = 24, command: str | None = None) -> dict[str, Any]:
+def content_of(
+    post: DrawnPosterior,
+    data: Any = None,
+    curves: int = 24,
+    command: str | None = None,
+    comparison: PredictiveComparison | None = None,
+) -> dict[str, Any]:
     """Return everything that a report shows.
 
     Parameters
@@ -33,14 +40,16 @@ def content_of(post: DrawnPosterior, data: Any = None, curves: int = 24, command
         Of how many variables to compute curves, and of how many pairs effects that are curves or tables.
     command : str, optional
         The command that drew the networks.
+    comparison : Comparison, optional
+        How well it predicts, beside others.
 
     Returns
     -------
     dict
         `names`; `edges` and `paths`, flat matrices with the parent's number times n plus the child's for a place;
         `joined`, the same of pairs either way, above the diagonal; `network`, where nodes and links are drawn; `sets`,
-        the most probable parent sets of each node; `curves`; `effects`; and texts: `title`, `subtitle`, `answers`,
-        `questions`, `trust`, `origin`. What isn't known is None.
+        the most probable parent sets of each node; `curves`; `effects`; `prediction`; and texts: `title`, `subtitle`,
+        `answers`, `questions`, `trust`, `origin`. What isn't known is None.
 
     Examples
     --------
@@ -58,12 +67,13 @@ def content_of(post: DrawnPosterior, data: Any = None, curves: int = 24, command
     return {
         "names": list(post.names),
         "edges": _edges(post),
-        "paths": told(paths),
+        "paths": with_errors(paths),
         "joined": joined(post),
         "network": drawing_of(post),
         "sets": _parent_sets(post),
         "curves": functions_of(post, data, curves),
         "effects": effects_ahead(post, data, paths.value.reshape(probabilities.shape), curves),
+        "prediction": None if comparison is None else prediction_of(comparison),
         "title": wording.title(post.names),
         "subtitle": wording.subtitle(post, data),
         "answers": wording.answers(probabilities, post.names, post.settings) + _changes(post),
@@ -106,10 +116,10 @@ def _edges(post: DrawnPosterior) -> dict[str, Any]:
 
 def joined(post: DrawnPosterior | ResampledGraphs) -> dict[str, Any]:
     """Return the probabilities of edges either way, of pairs in the order of `numpy.triu_indices`."""
-    return told(post._joined_moments(*np.triu_indices(len(post.names), 1)))
+    return with_errors(post._joined_moments(*np.triu_indices(len(post.names), 1)))
 
 
-def told(found: Moments) -> dict[str, Any]:
+def with_errors(found: Moments) -> dict[str, Any]:
     """Return probabilities or frequencies with their errors, as JSON takes them."""
     return {"probability": numbers(found.value, PROBABILITY_DECIMALS), "mcse": errors(found.mcse)}
 

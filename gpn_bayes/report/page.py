@@ -8,6 +8,7 @@ from string import Template
 from typing import Any
 
 from gpn_bayes.report.kinds import POSTERIOR, Kind
+from gpn_bayes.report.prediction import section_of
 
 _ASSETS = files("gpn_bayes.report") / "assets"
 # In the order they are run; each defines functions, and the last one starts them.
@@ -17,6 +18,8 @@ _SCRIPTS = (
 )  # fmt: skip
 # Parts of the template that some pages lack.
 _PART = re.compile(r"[ ]*<!-- only ([\w-]+) -->\n(.*?)[ ]*<!-- end -->\n", re.DOTALL)
+# What scripts needn't know, since it stands in the page.
+_WITHOUT_SCRIPTS = ("answers", "origin", "caveats", "prediction")
 _LIGHTS = {True: "good", False: "poor", None: "none"}
 
 
@@ -31,12 +34,15 @@ def page_of(content: dict[str, Any], kind: Kind = POSTERIOR) -> str:
         Which parts it has, and how it speaks.
     """
     scripts = "\n".join(_asset(name) for name in _SCRIPTS)
-    template = _PART.sub(lambda found: found[2] if found[1] in kind.parts else "", _asset("page.html"))
-    told = {name: own for name, own in content.items() if name not in ("answers", "origin", "caveats")}
+    prediction = content.get("prediction")
+    parts = kind.parts | ({"prediction"} if prediction else set())
+    template = _PART.sub(lambda found: found[2] if found[1] in parts else "", _asset("page.html"))
+    for_scripts = {name: own for name, own in content.items() if name not in _WITHOUT_SCRIPTS}
     return Template(template).substitute(
         kind.texts,
         kind=kind.name,
         columns="\n".join(_column(key, *own) for key, own in kind.headings.items()),
+        prediction=section_of(prediction) if prediction else "",
         caveats=_sentences(content.get("caveats", [])),
         title=escape(content["title"]),
         subtitle=escape(content["subtitle"]),
@@ -54,7 +60,7 @@ def page_of(content: dict[str, Any], kind: Kind = POSTERIOR) -> str:
         settings=_definitions(content["origin"]["settings"]),
         versions=_definitions(content["origin"]["versions"]),
         call=_ways(content["origin"]),
-        numbers=script_json({**told, "kind": kind.name, "words": kind.words, "columns": kind.columns}),
+        numbers=script_json({**for_scripts, "kind": kind.name, "words": kind.words, "columns": kind.columns}),
         scripts=f'(function () {{\n"use strict";\n{scripts}\n}})();',
     )
 

@@ -11,7 +11,7 @@ from gpn_bayes._util.files import new_file, write_whole
 from gpn_bayes.posterior.diagnostics import NOT_EXAMINED
 from gpn_bayes.posterior.protocols import ResampledGraphs
 from gpn_bayes.report import wording
-from gpn_bayes.report.content import drawn_parent_sets, joined, told
+from gpn_bayes.report.content import drawn_parent_sets, joined, with_errors
 from gpn_bayes.report.data_checks import checked_data
 from gpn_bayes.report.drawing import drawing_of
 from gpn_bayes.report.kinds import BOOTSTRAP
@@ -76,7 +76,7 @@ def bootstrap_content(result: ResampledGraphs) -> dict[str, Any]:
     return {
         "names": list(result.names),
         "edges": _edges(result),
-        "paths": told(result._moments(graphs.ancestors)),
+        "paths": with_errors(result._moments(graphs.ancestors)),
         "joined": joined(result),
         "network": drawing_of(result),
         "sets": drawn_parent_sets(result.parents, np.ones(result.parents.shape[:2])),
@@ -99,7 +99,7 @@ def _edges(result: ResampledGraphs) -> dict[str, Any]:
     statuses = sorted(set(moments.status))
     nothing = [None] * len(moments.value)
     codes = [statuses.index(status) for status in moments.status]
-    return {**told(moments), "ess": nothing, "r_hat": nothing, "status": codes, "statuses": statuses}
+    return {**with_errors(moments), "ess": nothing, "r_hat": nothing, "status": codes, "statuses": statuses}
 
 
 def _inconsistent(result: ResampledGraphs) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from gpn_bayes._util.checks import check_count
 from gpn_bayes._util.files import new_file, write_whole
-from gpn_bayes.posterior.protocols import DrawnPosterior
+from gpn_bayes.posterior.protocols import DrawnPosterior, PredictiveComparison
 from gpn_bayes.report.content import content_of
 from gpn_bayes.report.page import page_of
 
@@ -19,6 +19,7 @@ def write_report(
     curves: int = 24,
     overwrite: bool = False,
     command: str | None = None,
+    comparison: PredictiveComparison | None = None,
 ) -> Path:
     """Write the report of a posterior: one HTML file that works offline.
 
@@ -44,6 +45,8 @@ def write_report(
         Whether an existing file may be replaced.
     command : str, optional
         The command that drew the networks, to be shown among what reproduces them.
+    comparison : Comparison, optional
+        What `gpn_bayes.compare` found of it and others: how well each predicts, shown variable by variable.
 
     Returns
     -------
@@ -68,7 +71,7 @@ def write_report(
     """
     check_count("curves", curves)
     target = new_file(path, overwrite)
-    write_whole(target, page_of(content_of(post, data, curves, command)))
+    write_whole(target, page_of(content_of(post, data, curves, command, comparison)))
     return target
 
 

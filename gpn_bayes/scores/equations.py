@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
+from scipy.special import logsumexp, stdtr
 
 from gpn_bayes._util.types import Floats, Ints
 
@@ -23,6 +23,21 @@ def log_mean(log_values: Floats, log_weights: Floats | None = None) -> Floats:
     weights = np.zeros_like(log_values) if log_weights is None else np.broadcast_to(log_weights, log_values.shape)
     found: Floats = logsumexp(log_values + weights, axis=0) - logsumexp(weights, axis=0)
     return found
+
+
+class LeftOut(NamedTuple):
+    """What all other rows say of each row's value, parameters integrated out.
+
+    Attributes
+    ----------
+    log_density : ndarray of shape (rows,)
+        The log density of the value, or the log probability of the level.
+    below : ndarray of shape (rows,)
+        The probability of a smaller value, or of a level before this one.
+    """
+
+    log_density: Floats
+    below: Floats
 
 
 class DrawnEquation(ABC):
@@ -69,8 +84,8 @@ class Equation(ABC):
         """
 
     @abstractmethod
-    def log_leave_one_out(self, values: Floats, parents: Floats) -> Floats:
-        """Return the log density of every row of the data given all others, parameters integrated out.
+    def leave_one_out(self, values: Floats, parents: Floats) -> LeftOut:
+        """Return what all other rows of the data say of each one, parameters integrated out.
 
         Parameters
         ----------
@@ -170,8 +185,8 @@ class LinearEquation(Equation):
         error, leverage = self._errors(values, parents)
         return _log_t(error, self.df, self.residual / self.df * (1 + leverage))
 
-    def log_leave_one_out(self, values: Floats, parents: Floats) -> Floats:
-        """Return the log density of every row given all others, by downdates of rank one.
+    def leave_one_out(self, values: Floats, parents: Floats) -> LeftOut:
+        """Return what all other rows say of each one, by downdates of rank one.
 
         Without a row of error e and leverage h there is a degree of freedom less, its error is e / (1 - h), and the
         sum of squares falls by e^2 / (1 - h).
@@ -183,14 +198,16 @@ class LinearEquation(Equation):
         >>> scorer = scores.BGe().bind(data)
         >>> rows = ((data - data.mean()) / data.std()).to_numpy()
         >>> line = scorer.equation(1, (0,))
-        >>> with_it, without = line.log_predictive(*rows.T[::-1, None]), line.log_leave_one_out(*rows.T[::-1, None])
-        >>> bool((without < with_it).all())
+        >>> with_it, without = line.log_predictive(*rows.T[::-1, None]), line.leave_one_out(*rows.T[::-1, None])
+        >>> bool((without.log_density < with_it).all())
         True
         """
         error, leverage = self._errors(values, parents)
         left = 1 - leverage
         residual = self.residual - error**2 / left
-        return _log_t(error / left, self.df - 1, residual / (self.df - 1) / left)
+        df, scale_squared = self.df - 1, residual / (self.df - 1) / left
+        below: Floats = stdtr(df, error / left / np.sqrt(scale_squared))
+        return LeftOut(_log_t(error / left, df, scale_squared), below)
 
     def _errors(self, values: Floats, parents: Floats) -> tuple[Floats, Floats]:
         """Return each row's difference from the line, and its leverage."""
@@ -356,8 +373,8 @@ class TableEquation:
         found: Floats = np.log(self.concentrations[(*place, codes)]) - np.log(levels)
         return found
 
-    def log_leave_one_out(self, codes: Ints, parents: Ints) -> Floats:
-        """Return the log probability of every row's level given all other rows, probabilities integrated out.
+    def leave_one_out(self, codes: Ints, parents: Ints) -> LeftOut:
+        """Return what all other rows say of each row's level, probabilities integrated out.
 
         Parameters
         ----------
@@ -369,13 +386,14 @@ class TableEquation:
         Examples
         --------
         >>> equation = TableEquation(np.array([[8.0, 2.0], [1.0, 9.0]]))
-        >>> np.exp(equation.log_leave_one_out(np.array([0, 1]), np.array([[0, 1]]))).round(2)
-        array([0.78, 0.89])
+        >>> found = equation.leave_one_out(np.array([0, 1]), np.array([[0, 1]]))
+        >>> np.exp(found.log_density).round(2), found.below.round(2)
+        (array([0.78, 0.89]), array([0.  , 0.11]))
         """
         place = tuple(parents)
-        levels = self.concentrations.sum(axis=-1)[place]
-        found: Floats = np.log(self.concentrations[(*place, codes)] - 1) - np.log(levels - 1)
-        return found
+        others = self.concentrations.sum(axis=-1)[place] - 1
+        before = (np.cumsum(self.concentrations, axis=-1) - self.concentrations)[(*place, codes)]
+        return LeftOut(np.log(self.concentrations[(*place, codes)] - 1) - np.log(others), before / others)
 
     @classmethod
     def of_counts(

@@ -1,13 +1,16 @@
-"""Whether the noise of a fitted network is as its score assumes: normal, with constant variance."""
+"""Whether the noise of a fitted network is as its score assumes: independent, normal, with constant variance."""
 
 from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from gpn_bayes._util.types import Floats
+from gpn_bayes import graphs
+from gpn_bayes._util.types import Adjacency, Floats
 from gpn_bayes.data import Dataset
 from gpn_bayes.data.flags import Flag, grouped
+from gpn_bayes.scores.assumptions import LINEAR
 from gpn_bayes.scores.base import Scorer
+from gpn_bayes.scores.leftover import Grouping, Leftover, leftover_of_one, leftover_of_two
 
 # Rows beyond the number of parents that the tests need.
 _FEWEST_ROWS = 30
@@ -22,11 +25,34 @@ _UNEVEN, _UNEVEN_RATIO = 25.0, 1.25
 _SPOILT = frozenset({"sentinel", "identifier", "codes", "binary", "outliers"})
 _SPOILING = frozenset({"sentinel", "identifier"})
 
+_LEFTOVER = "leftover dependence"
+# What is found, in this order: the kind of its flag, and what to do.
+_ADVICE = {
+    "curved": (_LEFTOVER, "Lines can't follow curves, and edges may be missing or spurious: try score='gp'."),
+    "missing": (_LEFTOVER, "Edges may be missing: allow more parents, or more candidates."),
+    "joint": (
+        _LEFTOVER,
+        "Parents seem to act together, which sums of functions can't follow: try GP(kernel='interaction').",
+    ),
+    "heavy tails": (
+        "heavy tails",
+        "Normal noise has 0; heavier tails make edges look more certain than they are: look for outliers and "
+        "curved relations, or transform the column.",
+    ),
+    "uneven noise": (
+        "uneven noise",
+        "Noise of unequal variance can distort edges and their directions: transform the column, for instance by "
+        "logarithms, or look for curved relations.",
+    ),
+}
+
 
 def residual_flags(
     scorer: Scorer, data: Dataset, parents: Sequence[tuple[int, ...]], known: Collection[Flag] = ()
 ) -> tuple[Flag, ...]:
-    """Return whether what parents leave unexplained looks unlike normal noise of constant variance.
+    """Return whether what parents leave unexplained looks unlike independent normal noise of constant variance.
+
+    Where it still depends on another variable only that is reported: the rest may follow from it.
 
     Parameters
     ----------
@@ -51,7 +77,10 @@ def residual_flags(
     """
     spoilt = {name for flag in known if flag.kind in _SPOILT for name in flag.columns}
     spoiling = {name for flag in known if flag.kind in _SPOILING for name in flag.columns}
-    heavy, uneven = [], []
+    seen: dict[str, list[tuple[str, str]]] = {kind: [] for kind in _ADVICE}
+    linear = LINEAR[0] in scorer.assumptions
+    grouping = Grouping.of(data.values)
+    effects = graphs.ancestors(_adjacency(parents))
     for node, own in enumerate(parents):
         name = data.names[node]
         if name in spoilt or spoiling & {data.names[p] for p in own} or data.n_rows - len(own) < _FEWEST_ROWS:
@@ -63,30 +92,41 @@ def residual_flags(
         residuals = of_rows[known]
         if len(residuals) - len(own) < _FEWEST_ROWS or np.ptp(residuals) == 0:
             continue
+        others = [
+            v
+            for v in range(len(parents))
+            if v != node and not effects[node, v] and not spoiling & {data.names[v]} and data.kinds[v] != "categorical"
+        ]
+        rows = grouping.of_rows(known)
         ratio = _unevenness(residuals, data.values[known, node], own)
-        if ratio is not None:
+        if one := leftover_of_one(residuals, rows, np.array(others, dtype=np.int64)):
+            seen["curved" if linear and not one.straight else "missing"].append((name, _depends(one, data)))
+        elif two := leftover_of_two(residuals, rows, own):
+            seen["joint"].append((name, _depends(two, data)))
+        elif ratio is not None:
             where = "high" if ratio > 1 else "low"
-            uneven.append(
+            seen["uneven noise"].append(
                 (name, f"residuals {max(ratio, 1 / ratio):.1f} times as wide where the fitted value is {where}")
             )
         elif (kurtosis := _heavy_tails(residuals)) is not None:
             error = kurtosis_error(len(residuals))
-            heavy.append((name, f"excess kurtosis of the residuals {kurtosis:.1f}, standard error {error:.1f}"))
-    flags = (
-        grouped(
-            "heavy tails",
-            heavy,
-            "Normal noise has 0; heavier tails make edges look more certain than they are: look for outliers and "
-            "curved relations, or transform the column.",
-        ),
-        grouped(
-            "uneven noise",
-            uneven,
-            "Noise of unequal variance can distort edges and their directions: transform the column, for instance by "
-            "logarithms, or look for curved relations.",
-        ),
-    )
+            seen["heavy tails"].append(
+                (name, f"excess kurtosis of the residuals {kurtosis:.1f}, standard error {error:.1f}")
+            )
+    flags = [grouped(kind, seen[found], advice) for found, (kind, advice) in _ADVICE.items()]
     return tuple(flag for flag in flags if flag is not None)
+
+
+def _adjacency(parents: Sequence[tuple[int, ...]]) -> Adjacency:
+    adjacency = np.zeros((len(parents), len(parents)), dtype=np.int8)
+    for node, own in enumerate(parents):
+        adjacency[list(own), node] = 1
+    return adjacency
+
+
+def _depends(found: Leftover, data: Dataset) -> str:
+    names = " and ".join(data.names[v] for v in found.variables)
+    return f"{found.share:.0%} of what parents leave of its variance depends on {names}"
 
 
 def kurtosis_error(rows: int) -> float:

@@ -10,8 +10,9 @@ theta on: K_theta = U C(theta) U', with C(theta) a matrix of size m. Its Cholesk
 
 import os
 import threading
+from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, qr, solve_triangular
@@ -35,6 +36,8 @@ _CELLS_A_LEVEL = 2
 MANY_ROWS = 3000
 # About the rounding of the kernel, relative to the number of rows; more only where C(theta) isn't positive definite.
 _RIDGE = 3e-16
+# Steps of the logarithm of rounded length scales, and how many bytes of their functions are kept.
+_STEP, _MOST_BYTES = 0.02, 256_000_000
 
 
 def _squares(a: Floats, b: Floats) -> Floats:
@@ -206,6 +209,21 @@ def _factors(kernels: Floats, ridge: float) -> Floats:
             ridge *= 2
 
 
+class Functions(NamedTuple):
+    """Functions of one variable whose outer products add up to its kernel: times standard normal c, they are a process.
+
+    Attributes
+    ----------
+    at_nodes : ndarray of shape (nodes, functions)
+        At the variable's nodes.
+    at_points : ndarray of shape (points, functions)
+        At all rows, or at other points.
+    """
+
+    at_nodes: Floats
+    at_points: Floats
+
+
 class Basis:
     """The low-rank form of a whole table.
 
@@ -245,6 +263,7 @@ class Basis:
         self._grams: dict[tuple[int, int], Floats] = {}
         self._grams_of_parts: dict[tuple[int, int], Floats] = {}
         self._with_all_of_parts: dict[int, Floats] = {}
+        self._near: OrderedDict[tuple[int, int], Functions] = OrderedDict()
         self._lock = threading.Lock()
 
     def rougher(self, tolerance: float) -> "Basis":
@@ -306,10 +325,38 @@ class Basis:
         theta : float
             The length scale, `LOWEST_THETA` or more.
         """
+        return self._functions(i, theta).at_points
+
+    def functions_near(self, i: int, theta: float) -> Functions:
+        """Return the functions of a variable whose length scale is rounded, by at most 1%; the last ones are kept.
+
+        Where many length scales are averaged over, this is as good as the length scale itself, and much quicker.
+
+        Parameters
+        ----------
+        i : int
+            The variable.
+        theta : float
+            The length scale, `LOWEST_THETA` or more.
+        """
+        step = round(np.log(theta / LOWEST_THETA) / _STEP)
+        with self._lock:
+            known = self._near.get((i, step))
+        if known is None:
+            known = self._functions(i, LOWEST_THETA * float(np.exp(_STEP * step)))
+            with self._lock:
+                self._near[i, step] = known
+                # All are about as large.
+                while len(self._near) * known.at_points.nbytes > _MOST_BYTES and len(self._near) > 1:
+                    self._near.popitem(last=False)
+        return known
+
+    def _functions(self, i: int, theta: float) -> Functions:
         nodes, weights = self.interpolation(i)
         values, vectors = np.linalg.eigh(_kernel(_squares(nodes, nodes), theta))
         kept = values > _RIDGE * len(nodes)
-        return weights @ (vectors[:, kept] * np.sqrt(values[kept]))
+        at_nodes = vectors[:, kept] * np.sqrt(values[kept])
+        return Functions(at_nodes, weights @ at_nodes)
 
     def interpolation(self, i: int) -> tuple[Floats, Floats]:
         """Return the nodes z of a variable and the weights W of all rows: a smooth function is W times f(z) there."""
@@ -414,6 +461,11 @@ class PartOfBasis:
     def factor(self, i: int, theta: float) -> Floats:
         """Return B with B B' = K_theta of a variable in these rows; see `Basis.factor`."""
         return self._whole.factor(i, theta)[self._whole.rows_of(self._group)]
+
+    def functions_near(self, i: int, theta: float) -> Functions:
+        """Return the functions of a variable, in these rows; see `Basis.functions_near`."""
+        whole = self._whole.functions_near(i, theta)
+        return Functions(whole.at_nodes, whole.at_points[self._whole.rows_of(self._group)])
 
     def interpolation(self, i: int) -> tuple[Floats, Floats]:
         """Return the nodes of a variable and the weights of these rows; see `Basis.interpolation`."""

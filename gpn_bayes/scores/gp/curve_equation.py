@@ -6,17 +6,19 @@ W V lambda^1/2 c, W being the weights of `Basis.interpolation`. So given the hyp
 are one linear regression, on c.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.special import ndtr
 
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.types import Floats
 from gpn_bayes.kernels.gp import LOWEST_THETA
-from gpn_bayes.scores.equations import DrawnEquation, Equation, log_mean
-from gpn_bayes.scores.gp.basis import Basis, PartOfBasis
+from gpn_bayes.scores.equations import DrawnEquation, Equation, LeftOut, log_mean
+from gpn_bayes.scores.gp.basis import Basis, Functions, PartOfBasis
 from gpn_bayes.scores.gp.modes import HyperPosterior, Modes
 from gpn_bayes.scores.gp.priors import HyperPriors
 from gpn_bayes.scores.gp.proposal import PILOT, Proposal
@@ -60,13 +62,6 @@ class DrawnCurves(DrawnEquation):
         for at, grid, values in zip(parents, self.grids, self.values[draw], strict=True):
             total += np.interp(at, grid, values)
         return total
-
-
-class _Function(NamedTuple):
-    """One parent's function given its length scale: what c is multiplied by, at the nodes and on the grid."""
-
-    at_nodes: Floats
-    on_grid: Floats
 
 
 class _Regression(NamedTuple):
@@ -115,6 +110,7 @@ class CurveEquation(Equation):
         priors: HyperPriors,
     ) -> None:
         self._posterior, self._modes, self._priors = posterior, modes, priors
+        self._basis, self._parents = basis, parents
         self._nodes, weights = zip(*(basis.interpolation(p) for p in parents), strict=True)
         left = y - priors.mu[0]
         # Of the rows, only these are needed, whatever the hyperparameters.
@@ -155,35 +151,47 @@ class CurveEquation(Equation):
     @one_blas_thread
     def log_predictive(self, values: Floats, parents: Floats) -> Floats:
         """Return the log density of new values: normal given the hyperparameters, whose draws are averaged over."""
-        given = [_log_normal(error, noise * (1 + leverage)) for noise, error, leverage in self._errors(values, parents)]
+        given = [
+            _log_normal(error, noise * (1 + leverage))
+            for noise, error, leverage in self._errors(values, partial(self._at, parents))
+        ]
         return log_mean(np.array(given))
 
     @one_blas_thread
-    def log_leave_one_out(self, values: Floats, parents: Floats) -> Floats:
-        """Return the log density of every row given all others: normal given the hyperparameters.
+    def leave_one_out(self, values: Floats, parents: Floats) -> LeftOut:
+        """Return what all other rows say of each one: normal given the hyperparameters.
 
         Draws of these given all rows are weighted by what they make of the others: a harmonic mean.
         """
-        given = [_log_left_out(*found) for found in self._errors(values, parents)]
-        return -log_mean(-np.array(given))
+        given = [_left_out(*found) for found in self._errors(values, self._at_rows)]
+        return _without_own_row(LeftOut(*map(np.array, zip(*given, strict=True))))
 
-    def _errors(self, values: Floats, parents: Floats) -> Iterator[tuple[float, Floats, Floats]]:
+    def _errors(
+        self, values: Floats, functions_of: Callable[[Floats], list[Functions]]
+    ) -> Iterator[tuple[float, Floats, Floats]]:
         """Return for some hyperparameters the noise, each row's difference from the mean function, and its leverage."""
         for phi in self._hyperparameters(_MOST_PHI, np.random.default_rng(_SEED)):
             noise = float(np.exp(2 * phi[0]))
-            functions = self._at(parents, phi)
+            functions = functions_of(phi)
             regression = self._regression(functions, noise)
             features = np.column_stack(
-                [*(function.on_grid for function in functions), np.full(len(values), self._priors.mu[1])]
+                [*(function.at_points for function in functions), np.full(len(values), self._priors.mu[1])]
             )
             error = values - self._priors.mu[0] - features @ regression.centre
             leverage = (solve_triangular(regression.root, features.T, lower=True) ** 2).sum(axis=0)
             yield noise, error, leverage
 
-    def _at(self, points: Sequence[Floats] | Floats, phi: Floats) -> list[_Function]:
+    def _at(self, points: Sequence[Floats] | Floats, phi: Floats) -> list[Functions]:
         """Return the functions of all parents given their length scales, at some points of each."""
-        thetas = np.maximum(np.exp(phi[1 : 1 + len(self._nodes)]), LOWEST_THETA)
-        return [_function(*known) for known in zip(self._nodes, points, thetas, strict=True)]
+        return [_functions(*known) for known in zip(self._nodes, points, self._thetas(phi), strict=True)]
+
+    def _at_rows(self, phi: Floats) -> list[Functions]:
+        """Return the functions of all parents, given about their length scales, in the rows of the data."""
+        return [self._basis.functions_near(*known) for known in zip(self._parents, self._thetas(phi), strict=True)]
+
+    def _thetas(self, phi: Floats) -> Floats:
+        thetas: Floats = np.maximum(np.exp(phi[1 : 1 + len(self._nodes)]), LOWEST_THETA)
+        return thetas
 
     def _functions(self, phi: Floats, count: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Draw functions, tabulated, and means, given the hyperparameters."""
@@ -191,10 +199,10 @@ class CurveEquation(Equation):
         root, centre, spans = self._regression(functions, noise)
         normal = rng.standard_normal((len(centre), count))
         c = centre[:, None] + np.sqrt(noise) * solve_triangular(root, normal, lower=True, trans="T")
-        tables = np.stack([(f.on_grid @ c[span]).T for f, span in zip(functions, spans, strict=True)], axis=1)
+        tables = np.stack([(f.at_points @ c[span]).T for f, span in zip(functions, spans, strict=True)], axis=1)
         return tables, self._priors.mu[0] + self._priors.mu[1] * c[-1]
 
-    def _regression(self, functions: Sequence[_Function], noise: float) -> _Regression:
+    def _regression(self, functions: Sequence[Functions], noise: float) -> _Regression:
         """Return the regression on c of all functions and on the mean, given the hyperparameters."""
         ends = np.cumsum([function.at_nodes.shape[1] for function in functions])
         spans = [slice(end - f.at_nodes.shape[1], end) for end, f in zip(ends, functions, strict=True)]
@@ -234,10 +242,10 @@ class LevelEquation(Equation):
         noise, error, leverage, log_weights = self._errors(values)
         return log_mean(_log_normal(error, noise * (1 + leverage)), log_weights)
 
-    def log_leave_one_out(self, values: Floats, parents: Floats) -> Floats:
-        """Return the log density of every row given all others: a harmonic mean over the noise."""
+    def leave_one_out(self, values: Floats, parents: Floats) -> LeftOut:
+        """Return what all other rows say of each one: a harmonic mean over the noise."""
         noise, error, leverage, log_weights = self._errors(values)
-        return -log_mean(-_log_left_out(noise, error, leverage), log_weights)
+        return _without_own_row(_left_out(noise, error, leverage), log_weights)
 
     def _errors(self, values: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Return variances of the noise, differences from the mean given each, leverages, and log weights."""
@@ -255,18 +263,28 @@ def _grid(nodes: Sequence[float] | Floats) -> Floats:
     return np.linspace(lowest - beyond, highest + beyond, _POINTS)
 
 
-def _function(nodes: Floats, grid: Floats, theta: float) -> _Function:
+def _functions(nodes: Floats, points: Floats, theta: float) -> Functions:
+    """Return the functions of a parent of some length scale, at some points."""
     values, vectors = np.linalg.eigh(np.exp(-0.5 * ((nodes[:, None] - nodes) / theta) ** 2))
     kept = values > _LEAST_EIGENVALUE * values[-1]
     roots, own = np.sqrt(values[kept]), vectors[:, kept]
-    on_grid = np.exp(-0.5 * ((grid[:, None] - nodes) / theta) ** 2) @ (own / roots)
-    return _Function(own * roots, on_grid)
+    at_points = np.exp(-0.5 * ((points[:, None] - nodes) / theta) ** 2) @ (own / roots)
+    return Functions(own * roots, at_points)
 
 
-def _log_left_out(noise: Floats | float, error: Floats, leverage: Floats) -> Floats:
-    """Return the log density of rows without each of which the process was fitted, given the hyperparameters."""
+def _left_out(noise: Floats | float, error: Floats, leverage: Floats) -> LeftOut:
+    """Return what all other rows say of each one, given the hyperparameters."""
     left = 1 - leverage
-    return _log_normal(error / left, noise / left)
+    below: Floats = ndtr(error / np.sqrt(noise * left))
+    return LeftOut(_log_normal(error / left, noise / left), below)
+
+
+def _without_own_row(given: LeftOut, log_weights: Floats | None = None) -> LeftOut:
+    """Return averages over hyperparameters drawn given all rows, (draw, row), as if drawn without the row itself."""
+    log_shares = -given.log_density if log_weights is None else log_weights - given.log_density
+    shares = np.exp(log_shares - log_shares.max(axis=0))
+    below: Floats = (shares * given.below).sum(axis=0) / shares.sum(axis=0)
+    return LeftOut(-log_mean(-given.log_density, log_weights), below)
 
 
 def _log_normal(error: Floats, variance: Floats) -> Floats:
