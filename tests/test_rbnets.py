@@ -385,6 +385,10 @@ def test_asia_is_solved(seed):
     assert OPTIMA["asia"] - 2 <= found.log_score_ <= OPTIMA["asia"] + 1e-3
 
 
+# One alone can be unlucky, on processors that round otherwise than those it was tried on.
+SEEDS = (1, 2, 3)
+
+
 def child(seed, **settings):
     data, score = discrete("child")
     return RBNets(score, max_parents=3, random_state=seed, **settings).fit(data)
@@ -392,9 +396,11 @@ def child(seed, **settings):
 
 def test_later_episodes_are_better_than_random_orders():
     """The network learns: what it loses against the optimum is well below what random orders lose."""
-    learned, random = (child(1, episodes=100, exploration=how).episode_scores_ for how in ("ucb", "random"))
-    lost = [OPTIMA["child"] - scores[-30:].mean() for scores in (learned, random)]
-    assert lost[0] < 0.6 * lost[1]
+    learned, random = (
+        sum(OPTIMA["child"] - child(seed, episodes=100, exploration=how).episode_scores_[-30:].mean() for seed in SEEDS)
+        for how in ("ucb", "random")
+    )
+    assert learned < 0.6 * random
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 """The data beside what a posterior predicts: a row of panels for every variable."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,11 +9,8 @@ from matplotlib.axes import Axes
 from scipy import stats
 
 from gpn_bayes.plots import frames, lettering, palette
-from gpn_bayes.posterior.predictive_checks import VariableCheck, predictive_checks
-from gpn_bayes.posterior.protocols import DrawnPosterior
+from gpn_bayes.posterior.variable_check import VariableCheck
 
-# Of more variables, those whose ranks are the least uniform are shown.
-_MOST_ROWS = 12
 _MOST_DOTS = 1000
 _MOST_BINS = 30
 # Rows for each bin of ranks at least, the most bins there are, and the level of the band that should hold all of them.
@@ -23,7 +20,7 @@ _GROUPS = 10
 _SIZE = (2.3, 1.75)
 
 
-def plot_ppc(post: DrawnPosterior, variables: Sequence[Hashable] | None = None, **settings: Any) -> np.ndarray:
+def plot_ppc(checks: Sequence[VariableCheck]) -> np.ndarray:
     """Draw the data beside what the posterior predicts, a row of panels for every variable.
 
     From left to right: the variable's distribution, with a band that holds 90% of simulated tables; the rows against
@@ -35,12 +32,8 @@ def plot_ppc(post: DrawnPosterior, variables: Sequence[Hashable] | None = None, 
 
     Parameters
     ----------
-    post : GraphPosterior
-        The draws.
-    variables : sequence of str or int, optional
-        Which variables; by default all, or the twelve whose ranks are the least uniform.
-    **settings
-        `draws`, `tables`, `random_seed` and `progressbar` of `gpn_bayes.posterior.predictive_checks`.
+    checks : sequence of VariableCheck
+        What `gpn_bayes.posterior.predictive_checks.predictive_checks` returned, one variable or more.
 
     Returns
     -------
@@ -49,16 +42,13 @@ def plot_ppc(post: DrawnPosterior, variables: Sequence[Hashable] | None = None, 
     Examples
     --------
     >>> import gpn_bayes as gpn
+    >>> from gpn_bayes.posterior.predictive_checks import predictive_checks
     >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
     >>> post = gpn.sample(data, score="bge", draws=200, random_seed=1, progressbar=False)
-    >>> panels = plot_ppc(post, ["akt", "mek"])
+    >>> panels = plot_ppc(predictive_checks(post, ["akt", "mek"]))
     >>> panels.shape, [panel.get_title() for panel in panels[0]]
     ((2, 5), ['akt', 'real rows', 'simulated rows', 'residuals', 'ranks (PIT)'])
     """
-    checks = predictive_checks(post, variables, **settings)
-    if variables is None and len(checks) > _MOST_ROWS:
-        misfit = [stats.kstest(check.pit, "uniform").statistic for check in checks]
-        checks = [checks[k] for k in sorted(np.argsort(misfit)[-_MOST_ROWS:])]
     draw = [_marginal, _real, _simulated, *([] if checks[0].levels else [_residuals]), _ranks]
     size = (_SIZE[0] * len(draw), _SIZE[1] * len(checks) + 0.4)
     _, panels = plt.subplots(len(checks), len(draw), figsize=size, squeeze=False, layout="constrained")

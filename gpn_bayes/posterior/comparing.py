@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from gpn_bayes._util.types import Floats
 from gpn_bayes.posterior import densities
-from gpn_bayes.posterior.effects import CURVE_DRAWS
+from gpn_bayes.posterior.chosen_draws import CURVE_DRAWS
 from gpn_bayes.posterior.equations import scorer_of
 from gpn_bayes.posterior.pictures import ComparisonPicture
 from gpn_bayes.posterior.protocols import DrawnPosterior

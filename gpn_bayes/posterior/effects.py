@@ -11,9 +11,10 @@ from scipy.special import ndtri
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count, check_share, finite_number
 from gpn_bayes._util.progress import progress_bar
-from gpn_bayes._util.types import Bools, Floats, Ints
+from gpn_bayes._util.types import Bools, Floats
 from gpn_bayes.data import Dataset
 from gpn_bayes.data.statistics import spread_of
+from gpn_bayes.posterior.chosen_draws import CURVE_DRAWS, Chosen, choose
 from gpn_bayes.posterior.effect import Effect, weighted_quantiles
 from gpn_bayes.posterior.equations import DrawnEquations, Setting
 from gpn_bayes.posterior.protocols import DrawnPosterior
@@ -21,41 +22,14 @@ from gpn_bayes.posterior.protocols import DrawnPosterior
 if TYPE_CHECKING:
     import xarray as xr
 
-# DAGs that curves are averaged over by default, and repetitions of the noise in each: a power of two, for the
-# low-discrepancy points that they are.
-CURVE_DRAWS, _REPETITIONS = 500, 256
+# Repetitions of the noise behind a curve, in each DAG: a power of two, for the low-discrepancy points that they are.
+_REPETITIONS = 256
 # Entries of the largest stack of matrices that is inverted at a time.
 _CHUNK = 20_000_000
 # Variables of one sum over categories: numpy names no more.
 _MOST_ANCESTORS = 52
 # Points of the curves behind a table of all pairs, and repetitions.
 _POINTS_OF_PAIRS, _REPETITIONS_OF_PAIRS = 9, 64
-
-
-class Chosen(NamedTuple):
-    """The draws that an answer is averaged over: places among all, counted through the chains, and their weights."""
-
-    places: Ints
-    weights: Floats
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Chains and draws."""
-        chains, draws = self.weights.shape
-        return chains, draws
-
-
-def choose(post: DrawnPosterior, draws: int | None) -> Chosen:
-    """Return about so many draws, evenly spaced in each chain, with their weights; all by default."""
-    chains, length = post.log_score.shape
-    wanted = length
-    if draws is not None:
-        check_count("draws", draws, 1)
-        wanted = min(length, -(-draws // chains))
-    columns = np.unique(np.linspace(0, length - 1, wanted).round().astype(np.int64))
-    places = (np.arange(chains)[:, None] * length + columns).ravel()
-    weights = post.weights[:, columns]
-    return Chosen(places, weights / weights.mean())
 
 
 def effect(

@@ -313,9 +313,10 @@ class DrawPictures(DrawnPosterior):
         Parameters
         ----------
         variables : sequence of str or int, optional
-            Which variables; by default all, or the twelve that are predicted least well.
+            Which variables; by default all, or the twelve whose ranks are the least uniform.
         **settings
-            `draws`, `tables`, `random_seed` and `progressbar` of `gpn_bayes.plots.plot_ppc`.
+            `draws`, `tables`, `random_seed` and `progressbar` of
+            `gpn_bayes.posterior.predictive_checks.predictive_checks`.
 
         Returns
         -------
@@ -331,8 +332,9 @@ class DrawPictures(DrawnPosterior):
         (1, 5)
         """
         from gpn_bayes.plots import plot_ppc
+        from gpn_bayes.posterior.predictive_checks import predictive_checks
 
-        return plot_ppc(self, variables, **settings)
+        return plot_ppc(predictive_checks(self, variables, **settings))
 
     def plot_curves(
         self,

@@ -10,8 +10,8 @@ from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_choice, check_count, check_share
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.posterior import densities
+from gpn_bayes.posterior.chosen_draws import CURVE_DRAWS, Chosen, choose
 from gpn_bayes.posterior.effect import weighted_quantiles
-from gpn_bayes.posterior.effects import CURVE_DRAWS, Chosen, choose
 from gpn_bayes.posterior.equations import scorer_of
 from gpn_bayes.posterior.outcomes import do, expected_variable, replicated, resampled
 from gpn_bayes.posterior.protocols import DrawnPosterior

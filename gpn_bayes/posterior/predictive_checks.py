@@ -1,7 +1,6 @@
 """A posterior's predictions beside the data: tables drawn anew, what parents leave unexplained, and ranks of rows."""
 
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,56 +12,17 @@ from gpn_bayes.posterior.equations import scorer_of
 from gpn_bayes.posterior.outcomes import expected_variable, replicated, resampled
 from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.posterior.rows_left_out import RowsLeftOut, rows_left_out
+from gpn_bayes.posterior.variable_check import VariableCheck
 
 # Over how many DAGs to average by default, where densities are quick and where they take long.
 _QUICK_DRAWS, _SLOW_DRAWS = 1000, 100
 # Pairs are shown if the edge is at least this probable.
 _LEAST_PROBABLE = 0.1
+# Of more variables, those whose ranks are the least uniform are returned.
+_MOST_VARIABLES = 12
 # Marks the random numbers of ranks: others of the same seed may stand behind the data.
 _RANKS = 7
 _PURPOSE = "predictive checks"
-
-
-class VariableCheck(NamedTuple):
-    """One variable of the data beside what a posterior predicts of it.
-
-    Attributes
-    ----------
-    name : str
-        The variable.
-    levels : tuple
-        Its levels, where it is a category: all values are then codes of these.
-    observed : ndarray of shape (row,)
-        The data.
-    simulated : ndarray of shape (table, row)
-        Tables drawn anew, each from a single DAG with a single draw of its parameters.
-    pit : ndarray of shape (row,)
-        The probability integral transform: that of a smaller value than the row's, given its parents and all other
-        rows, averaged over DAGs. Uniform if the model is right. Categories: drawn between the probability of an earlier
-        level and that of this one or an earlier.
-    parent : str or None
-        The most probable parent, if it is at least 0.1 probable.
-    parent_levels : tuple
-        Its levels.
-    probability : float
-        Of that edge.
-    parent_observed, parent_simulated : ndarray
-        The parent's values, as the variable's.
-    residuals : ndarray of shape (row,), or None
-        What all parents leave unexplained, averaged over DAGs; None for categories.
-    """
-
-    name: str
-    levels: tuple[Any, ...]
-    observed: Floats
-    simulated: Floats
-    pit: Floats
-    parent: str | None
-    parent_levels: tuple[Any, ...]
-    probability: float
-    parent_observed: Floats
-    parent_simulated: Floats
-    residuals: Floats | None
 
 
 def predictive_checks(
@@ -81,7 +41,7 @@ def predictive_checks(
     post : GraphPosterior
         The posterior.
     variables : sequence of str or int, optional
-        Which variables; all by default.
+        Which variables; by default all, or the twelve whose ranks are the least uniform.
     draws : int, optional
         Over how many DAGs to average; 1,000 by default, and 100 under Gaussian processes, whose densities take long.
     tables : int, default 20
@@ -133,7 +93,15 @@ def predictive_checks(
                 residuals=residuals,
             )
         )
-    return found
+    return found if variables is not None or len(found) <= _MOST_VARIABLES else _least_uniform(found)
+
+
+def _least_uniform(checks: list[VariableCheck]) -> list[VariableCheck]:
+    """Return the variables whose ranks are the least uniform, in their order."""
+    from scipy import stats  # takes half a second, which others needn't wait for
+
+    misfit = [stats.kstest(check.pit, "uniform").statistic for check in checks]
+    return [checks[k] for k in sorted(np.argsort(misfit)[-_MOST_VARIABLES:])]
 
 
 def _pit(left_out: RowsLeftOut, node: int, discrete: bool, random_seed: int) -> Floats:

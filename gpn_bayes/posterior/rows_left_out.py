@@ -7,9 +7,9 @@ import numpy as np
 
 from gpn_bayes._util.types import Floats
 from gpn_bayes.posterior import densities
+from gpn_bayes.posterior.chosen_draws import choose
 from gpn_bayes.posterior.densities import RowDensities
 from gpn_bayes.posterior.diagnostics import weight_ess
-from gpn_bayes.posterior.effects import choose
 from gpn_bayes.posterior.estimate import ess_of
 from gpn_bayes.posterior.export import resampled_draws
 from gpn_bayes.posterior.leave_one_out import tied
