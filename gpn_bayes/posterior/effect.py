@@ -233,14 +233,23 @@ def weighted_quantiles(values: Floats, weights: Sequence[Floats], probabilities:
     >>> weighted_quantiles(draws, [np.ones(3), np.array([0.0, 1.0, 0.0])], [0.1, 0.5]).tolist()
     [[1.0, 2.0], [1.0, 1.0]]
     """
-    # Sorted once, along lines that lie together in memory.
+    # Along lines that lie together in memory.
     lines = np.ascontiguousarray(values.reshape(len(values), -1).T)
-    order = np.argsort(lines, axis=1)
     found = np.empty((len(weights), len(probabilities), len(lines)))
+    each, order = np.arange(len(lines)), None
     for own, quantiles in zip(weights, found, strict=True):
         flat = own if own.ndim == 1 else np.ascontiguousarray(own.reshape(len(own), -1).T)
+        kept = flat > 0
+        if not kept.any() or np.ptp(flat[kept]) == 0:
+            # Equal weights need no order, and sorting alone is several times as fast.
+            ordered = np.sort(lines if kept.all() else np.where(kept, lines, np.inf), axis=1)
+            counts = np.broadcast_to(kept.sum(axis=-1), len(lines))
+            for q, quantile in zip(probabilities, quantiles, strict=True):
+                quantile[:] = ordered[each, np.maximum(np.ceil(q * counts).astype(np.int64) - 1, 0)]
+            continue
+        order = np.argsort(lines, axis=1) if order is None else order
         held = np.cumsum(flat[order] if own.ndim == 1 else np.take_along_axis(flat, order, axis=1), axis=1)
         for q, quantile in zip(probabilities, quantiles, strict=True):
             place = np.minimum((held < q * held[:, -1:]).sum(axis=1), len(values) - 1)
-            quantile[:] = lines[np.arange(len(lines)), order[np.arange(len(lines)), place]]
+            quantile[:] = lines[each, order[each, place]]
     return found.reshape(*found.shape[:2], *values.shape[1:])

@@ -116,6 +116,7 @@ class DrawnEquations:
         self._counts = np.bincount(self._group_of.ravel(), minlength=len(self._groups))
         self._ranks = _ranks(self._group_of)
         self._drawn: dict[int, Any] = {}
+        self._lines: dict[int, tuple[Ints, Ints]] = {}
         self.centre, self.scale = units_of(self.scorer, post.data)
 
     def __len__(self) -> int:
@@ -158,11 +159,13 @@ class DrawnEquations:
 
     def _lines_of(self, group: int) -> tuple[Ints, Ints]:
         """Return the parent sets of a group of linear equations, one a row, and which of them its DAGs have."""
-        node = self._groups[group][0]
-        own = self._sets.places[0, self._group_of[:, node] == group, node]
-        keys, which = np.unique(own, return_inverse=True)
-        sets = [self._sets.keys[key][1] for key in keys]
-        return np.array(sets, dtype=np.int64).reshape(len(sets), -1), which.reshape(-1)
+        if group not in self._lines:
+            node = self._groups[group][0]
+            own = self._sets.places[0, self._group_of[:, node] == group, node]
+            keys, which = np.unique(own, return_inverse=True)
+            sets = [self._sets.keys[key][1] for key in keys]
+            self._lines[group] = np.array(sets, dtype=np.int64).reshape(len(sets), -1), which.reshape(-1)
+        return self._lines[group]
 
     def prepare(self, nodes: Callable[[int], Iterable[int]], progressbar: bool) -> None:
         """Draw the equations of some nodes of each DAG ahead of time, which may take long.

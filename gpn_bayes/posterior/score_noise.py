@@ -1,5 +1,6 @@
 """How the errors of scores reach probabilities: all DAGs share them, so that more draws don't average them out."""
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -50,7 +51,10 @@ def drawn_sets(parents: np.ndarray) -> DrawnSets:
         rows, inverse = np.unique(parents[:, :, node].reshape(-1, words), axis=0, return_inverse=True)
         places[..., node] = inverse.reshape(places.shape[:2]) + len(keys)
         bits = (rows[:, :, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
-        keys += [(node, tuple(np.flatnonzero(row).tolist())) for row in bits]
+        which, members = np.nonzero(bits.reshape(len(rows), -1))
+        ends = np.searchsorted(which, np.arange(1, len(rows))).tolist()
+        numbers = members.tolist()
+        keys += [(node, tuple(numbers[a:b])) for a, b in pairwise([0, *ends, len(numbers)])]
     return DrawnSets(keys, places)
 
 
