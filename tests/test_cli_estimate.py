@@ -222,7 +222,7 @@ def check_refused(capsys, folder: Path, arguments: list[object], expected: str) 
             "received 'magic'",
         ),
         (["--method", "hcc"], "received 'hcc': did you mean 'hc'?"),
-        (["--score", "best"], "error: --score must be one of bge, gp, bic, bdeu, k2; received 'best'"),
+        (["--score", "best"], "error: --score must be one of bge, gp, bic, bdeu, k2, cg; received 'best'"),
         (["--method", "pc", "--score", "bicc"], "received 'bicc': did you mean 'bic'?"),
         (["--set", "n_order=2"], "received 'n_order': did you mean 'n_orders'?"),
         (["--out", ""], "'--out': a folder must have a name; received ''"),

@@ -32,7 +32,7 @@ BAD_OPTIONS = [
     (["--thin", "often"], "thin must be a whole number, 1 or more; received 'often'"),
     (["--thin", "0"], "thin must be"),
     (["--thin", "²"], "thin must be a whole number, 1 or more; received '²'"),
-    (["--score", "best"], "error: --score must be one of bge, gp, bic, bdeu, k2; received 'best'\n"),
+    (["--score", "best"], "error: --score must be one of bge, gp, bic, bdeu, k2, cg; received 'best'\n"),
     (["--score", "gpp"], "received 'gpp': did you mean 'gp'?"),
     (["--sampler", "best"], "error: --sampler must be one of"),
     (["--sampler", "partiton"], "received 'partiton': did you mean 'partition'?"),

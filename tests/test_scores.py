@@ -84,6 +84,7 @@ EXAMPLES = {
     "bic": [linear_example, discrete_example],
     "bdeu": [discrete_example],
     "k2": [discrete_example],
+    "cg": [linear_example, discrete_example],
 }
 
 
@@ -320,7 +321,8 @@ BAD_SETTINGS = {
     ),
     "text": (
         lambda d: BGe().bind(d.assign(a=["x", "y"] * 20)),
-        "the BGe score needs numbers; column 'a' holds text such as 'x': Dataset.read(data, drop=['a']) leaves it out",
+        "the BGe score needs numbers; column 'a' holds text such as 'x': Dataset.read(data, drop=['a']) leaves it out, "
+        "or score='cg' takes numbers and categories",
     ),
 }
 

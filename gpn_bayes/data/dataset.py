@@ -212,38 +212,43 @@ class Dataset:
         chosen.setflags(write=False)
         return Dataset(self.names, chosen, self.kinds, self.levels)
 
-    def numeric(self, purpose: str) -> Floats:
+    def numeric(self, purpose: str, instead: str = "") -> Floats:
         """Return the raw values as floats, or say which column is not a number.
 
         Parameters
         ----------
         purpose : str
             What needs numbers, for the message where a column holds text.
+        instead : str
+            What takes such tables, for the same message.
         """
         text = [place for place, kind in enumerate(self.kinds) if kind == "categorical"]
         if text:
             names, known = [self.names[place] for place in text], self.levels[text[0]]
             example = known[0] if known else ""
             several = len(names) > 1
-            remedies = ["write the numbers without their units"] * (isinstance(example, str) and has_unit(example))
+            units = isinstance(example, str) and has_unit(example)
+            remedies = ["write the numbers without their units"] * units
             if len(self.names) - len(names) > 1:
                 remedies.append(f"{argument('drop', names)} leaves {'them' if several else 'it'} out")
+            if instead and not units and len(names) < len(self.names):
+                remedies.append(instead)
             raise ValueError(
                 f"{purpose} needs numbers; {listed_names(names)} hold{'s' * (not several)} text such as {example!r}"
                 + (f": {', or '.join(remedies)}" if remedies else "")
             )
         return self.values
 
-    def standardised(self, purpose: str) -> Floats:
+    def standardised(self, purpose: str, instead: str = "") -> Floats:
         """Return the values centred and scaled to unit variance (ddof = 1).
 
         Parameters
         ----------
-        purpose : str
+        purpose, instead : str
             As of `numeric`.
         """
         # Columns in one piece, as pandas has them: sums are then rounded alike.
-        columns = np.ascontiguousarray(self.numeric(purpose).T)
+        columns = np.ascontiguousarray(self.numeric(purpose, instead).T)
         centred = columns - columns.mean(axis=1, keepdims=True)
         return np.ascontiguousarray((centred / columns.std(axis=1, ddof=1, keepdims=True)).T)
 

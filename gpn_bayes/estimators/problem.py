@@ -87,7 +87,7 @@ def read_problem(
     """
     checked = read_data(data)
     scorer = scores.by_name(score).bind(checked)
-    prior = GraphPrior(scorer.names, required=required, forbidden=forbidden, tiers=tiers)
+    prior = GraphPrior(scorer.names, required=required, forbidden=forbidden, tiers=tiers).without(scorer.impossible)
     n = len(scorer.names)
     if max_parents is None:
         most = n - 1 if scorer.default_max_parents is None else scorer.default_max_parents

@@ -15,6 +15,7 @@ from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
 from gpn_bayes.scores.bge import BGe
 from gpn_bayes.scores.bic import BIC
 from gpn_bayes.scores.cache import ScoreCache
+from gpn_bayes.scores.cg import CG
 from gpn_bayes.scores.discrete import K2, BDeu
 from gpn_bayes.scores.gp.score import GP
 from gpn_bayes.scores.lasso import Lasso
@@ -26,6 +27,7 @@ __all__ = [
     "BDeu",
     "BGe",
     "BIC",
+    "CG",
     "GP",
     "GraphPrior",
     "K2",
@@ -48,7 +50,7 @@ def by_name(score: Any) -> Score:
     Parameters
     ----------
     score : Score or str
-        A score, which is returned as it is, or "bge", "gp", "bic", "bdeu" or "k2" for one with default settings.
+        A score, which is returned as it is, or "bge", "gp", "bic", "bdeu", "k2" or "cg" for one with default settings.
 
     Examples
     --------
@@ -69,6 +71,6 @@ def names() -> tuple[str, ...]:
     Examples
     --------
     >>> names()
-    ('bge', 'gp', 'bic', 'bdeu', 'k2')
+    ('bge', 'gp', 'bic', 'bdeu', 'k2', 'cg')
     """
     return tuple(_BY_NAME)

@@ -31,6 +31,8 @@ CATEGORIES = (
     "Categories have no order: levels that are ordered or equally spaced are treated like any others.",
     "Every combination of the parents' levels has its own probabilities, so a large number of parents needs many rows.",
 )
+# Where a score needs numbers, what to do with a table that has categories too.
+FOR_MIXED = "score='cg' takes numbers and categories"
 LEAST_SQUARES = (
     "Every variable is a linear function of its parents plus noise, whose variance is the same for all variables in "
     "the units of the table.",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from gpn_bayes import graphs
-from gpn_bayes._util.types import Floats, Ints
+from gpn_bayes._util.types import Bools, Floats, Ints
 from gpn_bayes.data import Data, Dataset, read_data
 from gpn_bayes.data.interventions import Group, KnownTargets, Term, UnknownTargets
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES, members_of
@@ -222,6 +222,7 @@ class Scorer(ABC):
     discrete = False
     default_max_parents: int | None = None
     levels: tuple[tuple[Any, ...], ...] = ()  # of every variable, by code; those of categories only
+    impossible: Bools | None = None  # edges that have no score, rows parents
     assumptions: tuple[str, ...] = ()
     seconds_per_set = 1e-7
 

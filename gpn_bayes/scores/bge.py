@@ -10,7 +10,7 @@ from gpn_bayes._util.checks import check_flag
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Data, Dataset, RowMoments, SufficientStatistics, standardised
 from gpn_bayes.kernels.bge import bge_sets, bge_table
-from gpn_bayes.scores.assumptions import EQUIVALENCE, LINEAR, linear_residuals
+from gpn_bayes.scores.assumptions import EQUIVALENCE, FOR_MIXED, LINEAR, linear_residuals
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, padded_sets
 from gpn_bayes.scores.equations import LinearEquation, LinearEquations
 
@@ -163,7 +163,7 @@ class BGeScorer(Scorer):
 def _moments(data: Data | RowMoments, standardise: bool) -> tuple[int, Floats, Floats]:
     """Return the number of rows, their mean, and the sum of squares and products about it."""
     if isinstance(data, Dataset):
-        values = data.numeric(_PURPOSE)
+        values = data.numeric(_PURPOSE, FOR_MIXED)
         data = SufficientStatistics.of(data) if standardise else RowMoments.of(values, data.names, data.fingerprint)
     if not standardise:
         return data.n, data.mean, data.scatter

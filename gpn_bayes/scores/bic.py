@@ -1,4 +1,4 @@
-"""BIC, in its discrete or its Gaussian form as the data ask for."""
+"""BIC, in its discrete, its Gaussian or its mixed form, as the data ask for."""
 
 from collections.abc import Mapping
 from copy import copy
@@ -7,11 +7,12 @@ from typing import Any
 from gpn_bayes._util.checks import check_choice
 from gpn_bayes.data import Data, Dataset, RowMoments, standardised
 from gpn_bayes.scores.base import Score, Scorer
-from gpn_bayes.scores.categories import check_cardinalities, is_discrete
+from gpn_bayes.scores.categories import check_cardinalities, is_discrete, is_mixed
 from gpn_bayes.scores.discrete import DiscreteBICScorer
 from gpn_bayes.scores.gaussian_bic import GaussianBICScorer
+from gpn_bayes.scores.mixed_bic import MixedBICScorer
 
-KINDS = ("auto", "discrete", "gaussian")
+KINDS = ("auto", "discrete", "gaussian", "mixed")
 
 
 class BIC(Score):
@@ -27,15 +28,20 @@ class BIC(Score):
     node. Where columns determine each other, a share of 1e-10 of each variance is taken as noise; sets with as many
     coefficients as there are rows score minus infinity.
 
+    In a table that mixes both, a category has categories alone as parents, and a number has a regression, with its own
+    coefficients and variance, for each combination of the categories among its parents, all of which count; see `CG`
+    for which columns are what. It is then in units of the table, variances are sums of squares over degrees of freedom
+    (as in bnlearn's bic-cg), and sets with as many coefficients as some combination has rows score minus infinity.
+
     Parameters
     ----------
     cardinalities : mapping of str to int, optional
         Number of levels of columns, where not all were observed. Whole numbers must then be codes 0, 1, …. The data
         are then discrete.
-    kind : {"auto", "discrete", "gaussian"}
+    kind : {"auto", "discrete", "gaussian", "mixed"}
         "auto" takes a table as discrete if no column holds floats or more than 64 different whole numbers, and at
-        least one column is text, categorical, or has at most 20 levels. It takes statistics, and all other tables of
-        numbers, as continuous.
+        least one column is text, categorical, or has at most 20 levels; as mixed if some columns can only be numbers
+        and others only categories. It takes statistics, and all other tables of numbers, as continuous.
 
     Examples
     --------
@@ -54,8 +60,8 @@ class BIC(Score):
     def __init__(self, cardinalities: Mapping[str, int] | None = None, kind: str = "auto") -> None:
         check_choice("kind", kind, KINDS)
         self.cardinalities = check_cardinalities(cardinalities)
-        if kind == "gaussian" and self.cardinalities:
-            raise ValueError("cardinalities are those of discrete columns; received some with kind='gaussian'")
+        if kind in ("gaussian", "mixed") and self.cardinalities:
+            raise ValueError(f"cardinalities are those of discrete columns; received some with kind={kind!r}")
         self.kind = kind
         self._standardise = True
 
@@ -71,20 +77,33 @@ class BIC(Score):
         return {"cardinalities": self.cardinalities, "kind": self.kind}
 
     def _bind(self, data: Data | RowMoments) -> Scorer:
-        if not isinstance(data, RowMoments) and self._takes_as_discrete(data):
+        if self._kind_of(data) == "mixed":
+            assert not isinstance(data, RowMoments)
+            return MixedBICScorer(self, BIC(kind="discrete"), data)
+        if self._kind_of(data) == "discrete":
+            assert not isinstance(data, RowMoments)
             return DiscreteBICScorer(self, data, self.cardinalities)
         return GaussianBICScorer(self, data, self._standardise)
 
     def _of_groups(self, data: Data) -> "tuple[BIC, Data]":
         """Return the score of a group of rows, and the whole table as this score takes it."""
         of_rows = copy(self)
-        if self._takes_as_discrete(data):
+        if self._kind_of(data) == "mixed":
+            raise ValueError("BIC of mixed tables takes rows that were merely observed; received some of experiments")
+        if self._kind_of(data) == "discrete":
             of_rows.kind = "discrete"
             return of_rows, data
         of_rows.kind, of_rows._standardise = "gaussian", False
         return of_rows, standardised(data, "the Gaussian BIC score")
 
-    def _takes_as_discrete(self, data: Data) -> bool:
+    def _kind_of(self, data: Data | RowMoments) -> str:
+        """Return which form of the score data take: one of `KINDS` but "auto"."""
         if self.kind != "auto":
-            return self.kind == "discrete"
-        return bool(self.cardinalities) or (isinstance(data, Dataset) and is_discrete(data))
+            return self.kind
+        if self.cardinalities and not isinstance(data, RowMoments):
+            return "discrete"
+        if not isinstance(data, Dataset):
+            return "gaussian"
+        if is_mixed(data):
+            return "mixed"
+        return "discrete" if is_discrete(data) else "gaussian"

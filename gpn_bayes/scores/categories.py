@@ -38,6 +38,18 @@ def measurements(data: Dataset) -> list[str]:
     return [name for name, levels in zip(data.names, data.levels, strict=True) if levels is None]
 
 
+def is_mixed(data: Dataset) -> bool:
+    """Tell whether some columns of a table can only be numbers, and others only categories.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> is_mixed(Dataset.read(pd.DataFrame({"sex": ["f", "m", "f"], "bmi": [21.5, 30.0, 25.2]})))
+    True
+    """
+    return bool(measurements(data)) and "categorical" in data.kinds
+
+
 def is_discrete(data: Dataset) -> bool:
     """Tell whether a table is one of categories.
 
@@ -51,7 +63,7 @@ def is_discrete(data: Dataset) -> bool:
     """
     continuous = measurements(data)
     text = [name for name, kind in zip(data.names, data.kinds, strict=True) if kind == "categorical"]
-    if continuous and text:
+    if is_mixed(data):
         raise ValueError(
             f"columns must be all categories or all numbers; {listed_names(text)} {_hold(text)} text and "
             f"{listed_names(continuous)} {_hold(continuous)} measurements: {argument('drop', text)} leaves out the "

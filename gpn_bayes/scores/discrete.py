@@ -53,7 +53,7 @@ class DiscreteScorer(Scorer):
         assert isinstance(data, Dataset)  # as was checked
         self.levels = levels_of(data, cardinalities)
         self.n_rows = int(self.counted.weights.sum())
-        self.default_max_parents = _affordable_parents(len(data.names), len(self.counted.weights))
+        self.default_max_parents = affordable_parents(len(data.names), len(self.counted.weights))
         self.seconds_per_set = _SECONDS_PER_ROW * len(self.counted.weights)
         self._known_terms: dict[int, CountTerms] = {}
 
@@ -132,7 +132,7 @@ def _subsets(candidates: int, largest: int) -> NDArray[np.int16]:
     return subsets_up_to(candidates, largest, sum(comb(candidates, size) for size in range(largest + 1)))
 
 
-def _affordable_parents(n: int, distinct_rows: int) -> int | None:
+def affordable_parents(n: int, distinct_rows: int) -> int | None:
     """Return the most parents whose scores a sampler can tabulate in minutes, at least 3; None for any number."""
     # Beyond a table's width, samplers have tables of about 12 candidates, plus one parent from outside.
     candidates, tables = (n - 1, n) if n - 1 <= MAX_CANDIDATES else (12, n * n)

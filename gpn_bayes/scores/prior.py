@@ -1,6 +1,7 @@
 """The modular graph prior: what each parent set costs, and which edges must or must not be there."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -110,6 +111,32 @@ class GraphPrior:
         if isinstance(prior, str):
             return cls(names, prior, required=required, forbidden=forbidden, tiers=tiers)
         return cls(names, edge_probabilities=prior, required=required, forbidden=forbidden, tiers=tiers)
+
+    def without(self, impossible: Bools | None) -> "GraphPrior":
+        """Return the same prior in which further edges are forbidden, those that a score can't have.
+
+        Parameters
+        ----------
+        impossible : ndarray of bool, shape (n, n), optional
+            The edges, rows parents.
+
+        Raises
+        ------
+        ValueError
+            If one of them is required.
+
+        Examples
+        --------
+        >>> prior = GraphPrior(["a", "b"], "fair").without(np.array([[False, True], [False, False]]))
+        >>> prior.kind, bool(prior.forbidden[0, 1])
+        ('fair', True)
+        """
+        if impossible is None or not impossible.any():
+            return self
+        _check_required(self.required, impossible, tuple(self.names), "impossible under the score")
+        other = copy(self)
+        object.__setattr__(other, "forbidden", self.forbidden | impossible)
+        return other
 
     @classmethod
     def from_parameters(cls, names: Sequence[str], parameters: Mapping[str, Any]) -> "GraphPrior":

@@ -6,11 +6,12 @@ from typing import Any
 from gpn_bayes.scores.base import Score
 from gpn_bayes.scores.bge import BGe
 from gpn_bayes.scores.bic import BIC
+from gpn_bayes.scores.cg import CG
 from gpn_bayes.scores.discrete import K2, BDeu
 from gpn_bayes.scores.gp.score import GP
 from gpn_bayes.scores.lasso import Lasso
 
-BUILT_IN: dict[str, type[Score]] = {"bge": BGe, "gp": GP, "bic": BIC, "bdeu": BDeu, "k2": K2, "lasso": Lasso}
+BUILT_IN: dict[str, type[Score]] = {"bge": BGe, "gp": GP, "bic": BIC, "bdeu": BDeu, "k2": K2, "cg": CG, "lasso": Lasso}
 
 
 def as_setting(score: Score) -> dict[str, Any]:

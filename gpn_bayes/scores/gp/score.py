@@ -16,7 +16,7 @@ from gpn_bayes.data import Data, Dataset, SufficientStatistics, UnknownTargets
 from gpn_bayes.data.interventions import Group
 from gpn_bayes.kernels.gp import LOWEST_THETA
 from gpn_bayes.kernels.gp_modes import LOWEST_LOG_THETA
-from gpn_bayes.scores.assumptions import ADDITIVE, CURVED, EVEN_NOISE, PAIRWISE, SMOOTH
+from gpn_bayes.scores.assumptions import ADDITIVE, CURVED, EVEN_NOISE, FOR_MIXED, PAIRWISE, SMOOTH
 from gpn_bayes.scores.base import GroupedScorer, Score, ScoreBatch, Scorer
 from gpn_bayes.scores.equations import Equation
 from gpn_bayes.scores.gp.basis import MANY_ROWS, Basis, PartOfBasis
@@ -170,7 +170,8 @@ class GP(Score):
 
     def _values(self, data: Dataset) -> Floats:
         """Return the rows of a table as this score takes them."""
-        return data.standardised(_PURPOSE) if self.standardise else data.numeric(_PURPOSE)
+        read = data.standardised if self.standardise else data.numeric
+        return read(_PURPOSE, FOR_MIXED)
 
     def _proposal(self) -> "GP | None":
         """Return the score by Laplace's approximation; None where this is it."""
