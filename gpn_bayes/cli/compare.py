@@ -156,9 +156,12 @@ def _show_distances(one: "GraphPosterior", two: "GraphPosterior", table: "pd.Dat
 def _predictions(one: "GraphPosterior", two: "GraphPosterior") -> "Comparison | None":
     """Print how well each posterior predicts a row from all others; or why that can't be compared."""
     from gpn_bayes.posterior import compare
+    from gpn_bayes.posterior.score_setting import score_title
 
+    titles = [score_title(post.settings) for post in (one, two)]
+    first, second = titles if titles[0] != titles[1] else ("first", "second")
     try:
-        found = compare({"first": one, "second": two})
+        found = compare({first: one, second: two})
     except ValueError as problem:
         screen.note(f"predictions weren't compared: {problem}")
         return None
@@ -168,7 +171,7 @@ def _predictions(one: "GraphPosterior", two: "GraphPosterior") -> "Comparison | 
     grid.add_column("variable", overflow="fold")
     for heading in ("first", "second", "difference", error_heading(out)):
         grid.add_column(heading, justify="right")
-    for name, values, difference, error in _predicted(found):
+    for name, values, difference, error in _predicted(found, first, second):
         numbers = (*(f"{value:,.1f}" for value in values), f"{difference:+,.1f}", f"{error:,.1f}")
         grid.add_row(name, *numbers, style="bold" if abs(difference) > 3 * error else None)
     out.print(grid)
@@ -176,13 +179,13 @@ def _predictions(one: "GraphPosterior", two: "GraphPosterior") -> "Comparison | 
     return found
 
 
-def _predicted(found: "Comparison") -> Iterator[tuple[str, tuple[float, float], float, float]]:
+def _predicted(found: "Comparison", first: str, second: str) -> Iterator[tuple[str, tuple[float, float], float, float]]:
     """Return the log densities of each variable, then of whole rows: both, second minus first, and its error."""
     tables = {str(name): own.set_index("model") for name, own in found.by_variable.groupby("variable", sort=False)}
     for name, table in {**tables, WHOLE: found.table}.items():
-        first, second = table["elpd"].loc[["first", "second"]].tolist()
+        one, two = table["elpd"].loc[[first, second]].tolist()
         # The best one differs from itself by nothing, without error.
-        yield name, (first, second), second - first, float(table["dse"].max())
+        yield name, (one, two), two - one, float(table["dse"].max())
 
 
 def expected_distance(p: "np.ndarray", q: "np.ndarray") -> float:
