@@ -70,6 +70,16 @@ def log_minor(matrix: Floats, indices: Ints) -> float:
 
 
 @inner
+def family(parents: Ints, size: int, node: int) -> Ints:
+    """Return the first of some parents, as many as there are, and then the node."""
+    indices = np.empty(size + 1, np.int64)
+    for b in range(size):
+        indices[b] = parents[b]
+    indices[size] = node
+    return indices
+
+
+@inner
 def bge_from_minors(with_node: float, without: float, size: int, constants: Floats, half_df: float) -> float:
     """Return the local score from log |R_PX|, log |R_P| and the number of parents.
 
@@ -105,10 +115,7 @@ def bge_sets(
     values = np.empty(len(sizes))
     for row in range(len(sizes)):
         size = sizes[row]
-        indices = np.empty(size + 1, np.int64)
-        for b in range(size):
-            indices[b] = parents[row, b]
-        indices[size] = node
+        indices = family(parents[row], size, node)
         values[row] = bge_from_minors(
             log_minor(matrix, indices), log_minor(matrix, indices[:size]), size, constants, half_df
         )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats, Ints
-from gpn_bayes.kernels.bge import log_minor
+from gpn_bayes.kernels.bge import family, log_minor
 from gpn_bayes.kernels.compiled import compiled
 
 
@@ -13,9 +13,6 @@ def log_residuals(matrix: Floats, node: int, parents: Ints, sizes: Ints) -> Floa
     values = np.empty(len(sizes))
     for row in range(len(sizes)):
         size = sizes[row]
-        indices = np.empty(size + 1, np.int64)
-        for b in range(size):
-            indices[b] = parents[row, b]
-        indices[size] = node
+        indices = family(parents[row], size, node)
         values[row] = log_minor(matrix, indices) - log_minor(matrix, indices[:size])
     return values

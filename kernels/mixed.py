@@ -3,7 +3,7 @@
 import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats, Ints
-from gpn_bayes.kernels.bge import bge_from_minors, bge_table, log_minor
+from gpn_bayes.kernels.bge import bge_from_minors, bge_table, family, log_minor
 from gpn_bayes.kernels.compiled import compiled
 
 
@@ -62,10 +62,7 @@ def bge_sets_of_groups(
     values = np.zeros(len(sizes))
     for row in range(len(sizes)):
         size = sizes[row]
-        indices = np.empty(size + 1, np.int64)
-        for b in range(size):
-            indices[b] = parents[row, b]
-        indices[size] = node
+        indices = family(parents[row], size, node)
         for group in range(len(half_dfs)):
             with_node, without = log_minor(matrices[group], indices), log_minor(matrices[group], indices[:size])
             values[row] += bge_from_minors(with_node, without, size, constants[group], half_dfs[group])
@@ -81,10 +78,7 @@ def log_residuals_of_groups(scatters: Floats, counts: Floats, node: int, parents
     values = np.zeros(len(sizes))
     for row in range(len(sizes)):
         size = sizes[row]
-        indices = np.empty(size + 1, np.int64)
-        for b in range(size):
-            indices[b] = parents[row, b]
-        indices[size] = node
+        indices = family(parents[row], size, node)
         for group in range(len(counts)):
             if counts[group] <= size + 1:
                 values[row] = np.inf
