@@ -38,10 +38,12 @@ def _jobs() -> list[Callable[[], Any]]:
 
     few, many = table(4), table(18)
     categories = gpn.simulate.discrete(gpn.simulate.random_dag(4, edges_per_node=1.0, random_seed=1), 60, random_seed=1)
+    mixed = categories.join(table(4, 60).add_prefix("number "))
     return [
         lambda: gpn.sample(few, "bge", **_QUICK),
         lambda: gpn.sample(many, "bge", candidates=3, **_QUICK),
         lambda: gpn.sample(few, "bge", sampler="order", **_QUICK),
         lambda: gpn.sample(categories, "bdeu", **_QUICK),
+        lambda: gpn.sample(mixed, "cg", **_QUICK),
         lambda: gpn.sample(few, "gp", max_parents=2, **_QUICK),
     ]
