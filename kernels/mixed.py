@@ -70,10 +70,13 @@ def bge_sets_of_groups(
 
 
 @compiled
-def log_residuals_of_groups(scatters: Floats, counts: Floats, node: int, parents: Ints, sizes: Ints) -> Floats:
+def log_residuals_of_groups(
+    scatters: Floats, counts: Floats, node: int, parents: Ints, sizes: Ints, noise: float
+) -> Floats:
     """Return the log sums of squares that parent sets leave, times the rows of each group, summed over groups.
 
-    Infinite for a set with as many coefficients as some group has rows: these fit anything.
+    Infinite for a set with as many coefficients as some group has rows: these fit anything. Where variables determine
+    each other or don't vary in a group, noise of this variance is added to them.
     """
     values = np.zeros(len(sizes))
     for row in range(len(sizes)):
@@ -83,6 +86,15 @@ def log_residuals_of_groups(scatters: Floats, counts: Floats, node: int, parents
             if counts[group] <= size + 1:
                 values[row] = np.inf
                 break
-            left = log_minor(scatters[group], indices) - log_minor(scatters[group], indices[:size])
+            without = log_minor(scatters[group], indices[:size])
+            left = log_minor(scatters[group], indices) - without
+            alone = 0.0
+            for b in range(size):
+                alone += np.log(scatters[group, indices[b], indices[b]])
+            least = np.log(noise)
+            # Comparisons that are false of NaN.
+            if not (without > alone + least and left > np.log(counts[group]) + least):
+                own = scatters[group] + noise * counts[group] * np.eye(scatters.shape[1])
+                left = log_minor(own, indices) - log_minor(own, indices[:size])
             values[row] += counts[group] * left
     return values

@@ -378,7 +378,7 @@ def test_compare_shows_how_well_each_predicts(results, tmp_path, capsys):
     (whole,) = re.findall(pattern.format("whole rows"), shown, re.M)
     assert float(whole[1].replace(",", "")) == pytest.approx(found.table.loc["exact", "elpd"], abs=0.06)
     text = page.read_text(encoding="utf-8")
-    assert 'id="prediction"' in text and "predicts rows left out better than" in text
+    assert 'id="prediction"' in text and "predict rows left out about equally well" in text
     code, _, messages = call(capsys, "compare", results["exact"], results["partition"], "--report", page)
     assert code == 2 and "exists" in messages and messages.count("\n") == 1
 
@@ -389,7 +389,7 @@ def test_compare_without_predictions(results, tmp_path, capsys):
     settings = ["--no-prediction", "--report", tmp_path / "page.html"]
     code, shown, messages = call(capsys, "compare", results["exact"], results["partition"], *settings)
     assert code == 2 and shown == ""
-    assert messages == "error: --report shows how well each predicts; received --no-prediction with it\n"
+    assert messages == "error: --report needs the predictions; received --no-prediction with it\n"
 
 
 def test_compare_says_why_predictions_are_not_compared(results, frame, tmp_path, capsys):

@@ -250,7 +250,7 @@ def test_single_sets_tables_and_lists_agree_where_groups_are_counted_either_way(
             np.testing.assert_allclose(backwards[reverse], table, rtol=1e-12)
 
 
-def testaffordable_parents():
+def test_affordable_parents():
     assert affordable_parents(8, 250) is None
     assert affordable_parents(20, 1000) is None
     assert affordable_parents(20, 5000) == 8

@@ -336,10 +336,10 @@ def test_dependence_that_lines_leave_is_told_with_what_to_try():
     # No line is steep enough for an edge: what isn't explained depends on x all the same.
     (flag,) = residual_flags(BGe().bind(data), data, [(), (), ()])
     assert flag.kind == "leftover dependence" and flag.columns == ("y",)
-    assert re.match(r"y: \d\d% of what parents leave of its variance depends on x\. ", flag.message)
+    assert re.match(r"y: x explains \d\d% of the variance that its parents leave\. ", flag.message)
     assert flag.message.endswith("try score='gp'.")
     assert residual_flags(GP(estimator="laplace").bind(data), data, [(), (), (0,)]) == ()
-    # Of an effect it may depend.
+    # It may depend on an effect.
     turned = residual_flags(BGe().bind(data), data, [(2,), (), ()])
     assert "leftover dependence" not in [flag.kind for flag in turned]
 
@@ -358,7 +358,7 @@ def test_parents_that_act_together_are_told_with_what_to_try():
     data, parents = Dataset.read(table), [(), (), (0, 1)]
     for score in (BGe(), GP(estimator="laplace")):
         (flag,) = residual_flags(score.bind(data), data, parents)
-        assert flag.kind == "leftover dependence" and "depends on a and b. " in flag.message
+        assert flag.kind == "leftover dependence" and "a and b together explain " in flag.message
         assert flag.message.endswith("try GP(kernel='interaction').")
     both = GP(kernel="interaction", estimator="laplace").bind(data)
     assert residual_flags(both, data, parents) == ()

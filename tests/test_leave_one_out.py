@@ -128,6 +128,18 @@ def test_arviz_finds_the_exact_sum_over_all_dags(seed):
     assert logsumexp(log_likelihood, axis=0, b=1 / 32000).sum() - exact.sum() > 0.5
 
 
+def test_two_runs_of_one_posterior_predict_about_equally_well():
+    """Variables differ by how often each end of an edge was drawn as the parent: by chance, which the error tells."""
+    table = linear_table(60)[["a", "b"]]
+    posts = {str(k): gpn.sample(table, score="bge", draws=100, random_seed=k, progressbar=False) for k in (1, 2)}
+    found = gpn.compare(posts)
+    assert "predict rows left out about equally well, a difference of " in str(found)
+    own = found.by_variable[found.by_variable["model"] != found.best]
+    assert (own["elpd_diff"].abs() < 4 * np.hypot(own["dse"], own["mcse"])).all() and (own["mcse"] > 0.1).all()
+    with pytest.raises(ValueError, match="^draws must be a whole number, 1 or more; received 0$"):
+        gpn.compare(posts, draws=0)
+
+
 def test_draws_that_all_agree_are_no_error():
     """Where one DAG has all of the mass, ArviZ would raise "All tail values are the same"."""
     x = np.random.default_rng(1).normal(size=200)

@@ -64,7 +64,7 @@ REFUSED = {
     "'2.20': add a line of names",
     "no_name.csv": "every column must have a name; column 4 has none: if it is a row index, --drop '' leaves it out",
     "mixed.csv": "the BGe score needs numbers; column 'sex' holds text such as 'f': --drop sex leaves it out, or "
-    "--score cg takes numbers and categories",
+    "--score cg takes both",
     "constant.csv": "every column must vary; column 'batch' is constant: --drop batch leaves it out",
     "dates.csv": "columns must hold numbers or categories; column 'day' holds dates such as '01.03.2021': --drop day "
     "leaves it out",
@@ -84,7 +84,7 @@ REFUSED = {
     "infinite.csv": "every value must be finite; column 'pka' holds an infinite value (line 6): --na inf,-inf counts "
     "such values as missing",
     "quoted_european.csv": "the BGe score needs numbers; column 'grade, \"WHO\"' holds text such as 'high': --drop "
-    '\'"grade, ""WHO"""\' leaves it out, or --score cg takes numbers and categories',
+    '\'"grade, ""WHO"""\' leaves it out, or --score cg takes both',
     "huge_numbers.csv": "whole numbers beyond 9007199254740992 must remain distinct as floating-point numbers; column "
     "'barcode' holds 100000000000000000000 in line 2: --drop barcode leaves it out, --categories barcode takes the "
     "numbers as names",

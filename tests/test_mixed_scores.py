@@ -1,6 +1,7 @@
 """Scores of tables that mix numbers and categories: other programs, plain formulas, enumeration, and the road after."""
 
 import json
+import pickle
 import re
 from itertools import combinations, product
 from pathlib import Path
@@ -15,6 +16,7 @@ from gpn_bayes import graphs
 from gpn_bayes.data import Dataset
 from gpn_bayes.scores import BIC, CG, BDeu, BGe
 from gpn_bayes.scores.mixed import categories_among
+from gpn_bayes.scores.residuals import residual_flags
 
 REFERENCE = Path(__file__).parent / "reference" / "mixed"
 QUIET = {"random_seed": 1, "progressbar": False}
@@ -52,7 +54,7 @@ def test_bic_is_that_of_bnlearn(references):
     edges = [(parent, child) for child, parents in families for parent in parents.split(":") if parent]
     scorer = BIC().bind(table)
     assert scorer.total(edges) == pytest.approx(known["bic_total"], abs=1e-6)
-    # A negative control: maximum-likelihood variances would be off by 0.03.
+    # A negative control.
     assert scorer.total(edges[1:]) < known["bic_total"] - 100
 
 
@@ -244,8 +246,41 @@ def test_a_posterior_of_a_mixed_table_is_saved_reported_and_drawn(tmp_path):
     assert "between a number and a category, the direction is assumed" in page
     post.plot_network()
     assert post.to_arviz()["posterior"].sizes["parent"] == 4
-    with pytest.raises(ValueError, match=r"^effects need a score with equations \(.*\); received CG"):
+    with pytest.raises(ValueError, match="^effects need numbers or categories alone; received a table that mixes"):
         post.effect("x", "y")
+
+
+def test_columns_that_determine_each_other_or_do_not_vary_in_a_level_have_finite_scores():
+    table = mixed_table().assign(z=lambda own: 3 * own["x"] + 1)
+    table["dose"] = np.where(table["s"] == "f", 0.0, table["y"])
+    for score in (CG(), BIC()):
+        scorer = score.bind(table)
+        for node, parents in (
+            ("z", ["x"]),
+            ("x", ["s", "z"]),
+            ("dose", ["s"]),
+            ("y", ["x", "z"]),
+            ("y", ["dose", "s"]),
+        ):
+            assert np.isfinite(scorer.local(node, list(parents)))
+
+
+def test_residuals_of_the_right_model_raise_no_flags():
+    """Though levels have variances of their own."""
+    rng = np.random.default_rng(1)
+    s = rng.choice(["a", "b"], 400)
+    data = Dataset.read(pd.DataFrame({"s": s, "x": np.where(s == "a", 1.0, 6.0) * rng.normal(size=400)}))
+    assert residual_flags(CG().bind(data), data, [(), (0,)]) == ()
+    x = rng.normal(size=400)
+    data = Dataset.read(pd.DataFrame({"s": s, "x": x, "y": x**2 + rng.normal(size=400)}))
+    (flag,) = residual_flags(CG().bind(data), data, [(), (), (1,)])
+    assert flag.kind == "leftover dependence" and flag.message.endswith("transform columns, or add one of squares.")
+
+
+def test_scorers_travel_to_other_processes():
+    scorer = CG().bind(mixed_table())
+    value = scorer.local("y", ["s", "x"])
+    assert pickle.loads(pickle.dumps(scorer)).local("y", ["s", "x"]) == value
 
 
 def test_experiments_and_statistics_are_refused():
@@ -260,9 +295,7 @@ def test_experiments_and_statistics_are_refused():
 
 def test_scores_of_numbers_name_the_score_that_takes_both():
     for score in ("bge", "gp"):
-        with pytest.raises(
-            ValueError, match="needs numbers; .* hold text such as 'f': .*, or score='cg' takes numbers"
-        ):
+        with pytest.raises(ValueError, match="needs numbers; .* hold text such as 'f': .*, or score='cg' takes both"):
             gpn.sample(mixed_table(), score=score, **QUIET)
 
 

@@ -143,6 +143,13 @@ def test_of_many_variables_the_least_uniform_are_drawn():
     assert [row[0].get_title() for row in post.plot_ppc(["v3"], draws=20)] == ["v3"]
 
 
+@pytest.mark.parametrize("variables", ["xy", []])
+def test_variables_are_a_list(variables):
+    post = gpn.sample(chain(50, 1), score="bge", draws=20, **QUIET)
+    with pytest.raises(ValueError, match="^variables must be a list of one or more; received "):
+        post.plot_ppc(variables)
+
+
 def test_a_few_draws_are_too_few():
     post = gpn.sample(chain(50, 1), score="bge", draws=5, chains=2, **QUIET)
     with pytest.raises(ValueError, match="^leaving rows out needs 25 draws or more; received 10$"):

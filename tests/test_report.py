@@ -20,6 +20,7 @@ from gpn_bayes.report import content, drawing
 from gpn_bayes.report.compact import compact_places
 from gpn_bayes.report.functions import functions_of
 from gpn_bayes.report.page import script_json
+from gpn_bayes.report.prediction import section_of
 from tests.draws import exact_posterior, quick
 from tests.reports import AWKWARD, LONG, awkward_posterior, crowded_posterior, made_posterior, read_numbers
 
@@ -32,6 +33,16 @@ def post() -> GraphPosterior:
 @pytest.fixture(scope="module")
 def found(post) -> dict:
     return content.content_of(post)
+
+
+def test_how_well_it_predicts_is_shown_with_names_escaped():
+    row = {"variable": "<v>", "model": "<b>", "difference": -3.0, "error": 0.5}
+    shown = section_of({"best": "<a>", "others": ["<b>", "c"], "sentences": ["<a> predicts <b>"], "rows": [row]})
+    assert not re.search("<[abv]>", shown) and shown.count("&lt;b&gt;") == 2 and "&lt;v&gt;" in shown
+    assert '<tr class="clear">' in shown
+    assert '<tr class="clear">' not in section_of(
+        {"best": "a", "others": ["b"], "sentences": [], "rows": [row | {"error": 2}]}
+    )
 
 
 # Numbers

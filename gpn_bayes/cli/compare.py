@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from gpn_bayes.posterior import Comparison, GraphPosterior
 
-WHOLE = "whole rows"
-
 
 def compare_runs(
     first: Annotated[Path, typer.Argument(help="posterior.nc, or the folder it is in.")],
@@ -29,12 +27,13 @@ def compare_runs(
         bool, typer.Option(help="Compare how well each predicts; takes a minute or more under Gaussian processes.")
     ] = True,
     report: Annotated[
-        Path | None, typer.Option(help="Write the first one's report, with how well each predicts, to this new file.")
+        Path | None,
+        typer.Option(help="Write the report of the first, with this comparison, to a new file."),
     ] = None,
 ) -> None:
     """Print the edges of two posteriors side by side, the largest differences first, and how well each predicts.
 
-    The error of a difference joins the errors of both.
+    The error of a difference joins the errors of both; that of predictions is the spread over rows, too.
     Differences of more than three errors are bold.
     """
     with screen.plain_messages():
@@ -61,7 +60,7 @@ def _check_report(report: Path | None, prediction: bool) -> None:
     if report is None:
         return
     if not prediction:
-        raise ValueError("--report shows how well each predicts; received --no-prediction with it")
+        raise ValueError("--report needs the predictions; received --no-prediction with it")
     new_file(report, overwrite=False)
 
 
@@ -181,11 +180,16 @@ def _predictions(one: "GraphPosterior", two: "GraphPosterior") -> "Comparison | 
 
 def _predicted(found: "Comparison", first: str, second: str) -> Iterator[tuple[str, tuple[float, float], float, float]]:
     """Return the log densities of each variable, then of whole rows: both, second minus first, and its error."""
-    tables = {str(name): own.set_index("model") for name, own in found.by_variable.groupby("variable", sort=False)}
-    for name, table in {**tables, WHOLE: found.table}.items():
+    import numpy as np
+
+    for name, own in found.by_variable.groupby("variable", sort=False):
+        table = own.set_index("model")
         one, two = table["elpd"].loc[[first, second]].tolist()
         # The best one differs from itself by nothing, without error.
-        yield name, (one, two), two - one, float(table["dse"].max())
+        yield str(name), (one, two), two - one, float(np.hypot(table["dse"], table["mcse"]).max())
+    one, two = found.table["elpd"].loc[[first, second]].tolist()
+    error = np.hypot(found.table["dse"].max(), np.hypot(*found.table["mcse"]))
+    yield "whole rows", (one, two), two - one, float(error)
 
 
 def expected_distance(p: "np.ndarray", q: "np.ndarray") -> float:

@@ -44,8 +44,8 @@ def plot_elpd(comparison: PredictiveComparison, ax: Axes | None = None) -> Axes:
         own = table[table["model"] == model].set_index("variable").loc[variables]
         at = place + 0.5 * ((k + 0.5) / len(others) - 0.5)
         ax.errorbar(
-            own["elpd_diff"], at, xerr=own["dse"], fmt="o", color=colour, markersize=4, linewidth=1.2,
-            label=lettering.drawable(f"{model} - {comparison.best}"),
+            own["elpd_diff"], at, xerr=np.hypot(own["dse"], own["mcse"]), fmt="o", color=colour, markersize=4,
+            linewidth=1.2, label=lettering.drawable(f"{model} - {comparison.best}"),
         )  # fmt: skip
     ax.axvline(0.0, color=palette.GREY, linewidth=0.8)
     ax.set_yticks(place, [lettering.drawable(name) for name in variables], **lettering.style(frames.FONT))

@@ -3,19 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.special import logsumexp
 
+from gpn_bayes._util.checks import check_count
 from gpn_bayes._util.types import Floats
 from gpn_bayes.posterior import densities
 from gpn_bayes.posterior.chosen_draws import CURVE_DRAWS
 from gpn_bayes.posterior.equations import scorer_of
 from gpn_bayes.posterior.pictures import ComparisonPicture
 from gpn_bayes.posterior.protocols import DrawnPosterior
-from gpn_bayes.posterior.rows_left_out import rows_left_out
+from gpn_bayes.posterior.rows_left_out import RowsLeftOut, rows_left_out
 
 if TYPE_CHECKING:
     from arviz_stats.utils import ELPDData
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 _PURPOSE = "comparisons"
 # Draws times rows that are held at a time.
 _MOST = 100_000_000
+# Differences of fewer standard errors are none to speak of.
+_CLEAR = 2.0
 
 
 @dataclass(eq=False, repr=False)
@@ -38,8 +41,9 @@ class Comparison(ComparisonPicture):
         `weight` (of the best mixture: stacking), and `mcse`, the Monte Carlo error of `elpd`.
     by_variable : DataFrame
         Of each variable given its parents, under each posterior: `variable`, `model`, `elpd`, `elpd_diff` (below the
-        posterior that is best altogether; positive where this one is better) and its standard error `dse`. They add up
-        to `elpd` of the table but for the averaging over DAGs. Where an edge points one way under one posterior and
+        posterior that is best altogether; positive where this one is better), its standard error `dse` over rows, and
+        `mcse`, the Monte Carlo error of the difference. They add up to `elpd` of the table but for the averaging over
+        DAGs. Where an edge points one way under one posterior and
         the other way under another, one variable gains what the other loses: look at both.
     rows : int
         How many rows were predicted.
@@ -74,8 +78,12 @@ class Comparison(ComparisonPicture):
         """Say in a few lines which posterior predicts best, and by how much."""
         lines = []
         for name, row in self.table.iloc[1:].iterrows():
-            gap = f"{-row['elpd_diff']:.1f} ± {row['dse']:.1f} nats over all {self.rows:,} rows"
-            lines.append(f"{self.best} predicts rows left out better than {name}, by {gap}")
+            error = float(np.hypot(row["dse"], np.hypot(row["mcse"], self.table["mcse"].iloc[0])))
+            gap = f"{abs(row['elpd_diff']):.1f} ± {error:.1f} nats over all {self.rows:,} rows"
+            if abs(row["elpd_diff"]) <= _CLEAR * error:
+                lines.append(f"{self.best} and {name} predict rows left out about equally well, a difference of {gap}")
+            else:
+                lines.append(f"{self.best} predicts rows left out better than {name}, by {gap}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -130,6 +138,8 @@ def compare(
     """
     from arviz_stats.loo.compare import compare as arviz_compare
 
+    if draws is not None:
+        check_count("draws", draws, 1)
     named = dict(posteriors)
     if len(named) < 2:
         raise ValueError(f"comparisons need two posteriors or more; received {len(named)}")
@@ -140,7 +150,7 @@ def compare(
     for name, post in named.items():
         found[name], of_variables[name], errors[name] = _left_out(post, named[first].names, draws, progressbar)
     table = arviz_compare(found, round_to="none").assign(mcse=pd.Series(errors))
-    return Comparison(table, _by_variable(table, of_variables, named[first].names), _n_rows(found), found)
+    return Comparison(table, _by_variable(table, of_variables), _n_rows(found), found)
 
 
 def _check_same_table(one: DrawnPosterior, two: DrawnPosterior, first: str, second: str) -> None:
@@ -169,17 +179,29 @@ def _check_same_table(one: DrawnPosterior, two: DrawnPosterior, first: str, seco
 
 def _left_out(
     post: DrawnPosterior, names: tuple[str, ...], draws: int | None, progressbar: bool
-) -> tuple["ELPDData", dict[str, Floats], float]:
+) -> tuple["ELPDData", "dict[str, _OfVariable]", float]:
     """Return what ArviZ finds of rows left out, the same of each variable given its parents, and the error of all."""
     if draws is None and not scorer_of(post, _PURPOSE).closed_form:
         draws = CURVE_DRAWS
     n_rows = len(densities.rows_behind(post, _PURPOSE))
     rows = rows_left_out(post, min(draws or post.log_score.size, max(1000, _MOST // n_rows)), progressbar)
-    by_set, places = rows.densities.by_set, rows.densities.places
-    of_variables = {
-        name: logsumexp(rows.log_weights + by_set[places[:, post.names.index(name)]], axis=0) for name in names
-    }
+    of_variables = {name: _of_variable(rows, post.names.index(name)) for name in names}
     return rows.elpd, of_variables, _mcse(rows.joint, rows.share)
+
+
+class _OfVariable(NamedTuple):
+    """Log densities of a variable in rows left out, and the Monte Carlo error of their sum."""
+
+    elpd: Floats
+    mcse: float
+
+
+def _of_variable(rows: RowsLeftOut, node: int) -> _OfVariable:
+    """Return what DAGs say of a variable given its parents: logs of ratios of means, to which each DAG adds."""
+    weighted = rows.log_weights + rows.densities.by_set[rows.densities.places[:, node]]
+    elpd: Floats = logsumexp(weighted, axis=0)
+    influence = len(weighted) * (np.exp(weighted - elpd) - np.exp(rows.log_weights)).sum(axis=1)
+    return _OfVariable(elpd, float(influence.std() / np.sqrt(rows.share * len(influence))))
 
 
 def _mcse(joint: Floats, share: float) -> float:
@@ -189,18 +211,20 @@ def _mcse(joint: Floats, share: float) -> float:
     return float(influence.std() / np.sqrt(share * len(influence)))
 
 
-def _by_variable(table: pd.DataFrame, of_variables: Mapping[str, Mapping[str, Floats]], names: Any) -> pd.DataFrame:
+def _by_variable(table: pd.DataFrame, of_variables: Mapping[str, Mapping[str, _OfVariable]]) -> pd.DataFrame:
     best, records = str(table.index[0]), []
-    for variable in names:
+    for variable, of_best in of_variables[best].items():
         for model in table.index:
-            apart = of_variables[model][variable] - of_variables[best][variable]
+            own = of_variables[model][variable]
+            apart = own.elpd - of_best.elpd
             records.append(
                 {
                     "variable": variable,
                     "model": model,
-                    "elpd": float(of_variables[model][variable].sum()),
+                    "elpd": float(own.elpd.sum()),
                     "elpd_diff": float(apart.sum()),
                     "dse": float(np.sqrt(len(apart) * apart.var())),
+                    "mcse": 0.0 if model == best else float(np.hypot(own.mcse, of_best.mcse)),
                 }
             )
     return pd.DataFrame(records)

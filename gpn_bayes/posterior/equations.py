@@ -19,6 +19,7 @@ from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.densities import units_of
 from gpn_bayes.scores.equations import DrawnEquation, DrawnTable, LinearEquation
+from gpn_bayes.scores.mixed import MixedScorer
 
 
 class Setting(NamedTuple):
@@ -50,7 +51,10 @@ def scorer_of(post: DrawnPosterior, purpose: str) -> Scorer:
         raise ValueError(f"{purpose} need the score, and this posterior doesn't have it; sample again")
     if post.scorer.data is None:
         raise ValueError(f"{purpose} need the data, and this posterior was saved without them; sample again")
-    return post.scorer.scorer
+    scorer = post.scorer.scorer
+    if isinstance(scorer, MixedScorer):
+        raise ValueError(f"{purpose} need numbers or categories alone; received a table that mixes them")
+    return scorer
 
 
 def given_data(post: DrawnPosterior, data: Dataset | SufficientStatistics | None) -> DrawnPosterior:

@@ -61,6 +61,10 @@ def predictive_checks(
     ('erk', (20, 853), 0.5)
     """
     check_count("tables", tables, 1)
+    if draws is not None:
+        check_count("draws", draws, 1)
+    if variables is not None and (isinstance(variables, str) or not len(variables)):
+        raise ValueError(f"variables must be a list of one or more; received {variables!r}")
     scorer = scorer_of(post, _PURPOSE)
     rows = densities.rows_behind(post, _PURPOSE)
     asked = post.names if variables is None else variables

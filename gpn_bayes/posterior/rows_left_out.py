@@ -86,7 +86,7 @@ def rows_left_out(post: DrawnPosterior, draws: int, progressbar: bool, below: bo
         {"log_likelihood": xr.Dataset({"rows": (("chain", "draw", "row"), joint.reshape(*kept.shape, -1))})}
     )
     with warnings.catch_warnings():
-        # Ties make Pareto's k large where nothing is wrong; ArviZ' table says of how many rows it is.
+        # Ties make Pareto's k large where nothing is wrong; ArviZ's table says for how many rows.
         warnings.filterwarnings("ignore", message="Estimated shape parameter of Pareto distribution")
         found = loo(tree, pointwise=True, reff=share)
     log_weights = found.log_weights.transpose("chain", "draw", "row").to_numpy().reshape(joint.shape)

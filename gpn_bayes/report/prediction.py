@@ -3,6 +3,8 @@
 from html import escape
 from typing import Any
 
+import numpy as np
+
 from gpn_bayes.posterior.protocols import PredictiveComparison
 
 # Differences of more standard errors are called clear.
@@ -23,8 +25,8 @@ def prediction_of(comparison: PredictiveComparison) -> dict[str, Any]:
         {
             "variable": row["variable"],
             "model": row["model"],
-            "difference": round(float(row["elpd_diff"]), 1),
-            "error": round(float(row["dse"]), 1),
+            "difference": float(row["elpd_diff"]),
+            "error": float(np.hypot(row["dse"], row["mcse"])),
         }
         for row in by_variable.to_dict("records")
         if row["model"] in others

@@ -118,6 +118,7 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
     proposal = None if options.reweight is None else scorer.proposal()
     n = len(scorer.names)
     prior = GraphPrior.read(options.prior, scorer.names, options.required, options.forbidden, options.tiers)
+    described = prior.parameters  # without what the score forbids by itself
     prior = prior.without(scorer.impossible)
     max_parents = scorer.default_max_parents if options.max_parents is None else options.max_parents
     thin = 10 * n if options.thin == "auto" else int(options.thin)
@@ -136,7 +137,7 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
     settings = {
         "score": as_setting(scorer.score),
         "sampler": plan.sampler,
-        "prior": prior.parameters,
+        "prior": described,
         "max_parents": max_parents,
         "draws": options.draws,
         "tune": plan.tune,

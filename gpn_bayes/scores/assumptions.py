@@ -32,7 +32,7 @@ CATEGORIES = (
     "Every combination of the parents' levels has its own probabilities, so a large number of parents needs many rows.",
 )
 # Where a score needs numbers, what to do with a table that has categories too.
-FOR_MIXED = "score='cg' takes numbers and categories"
+FOR_MIXED = "score='cg' takes both"
 LEAST_SQUARES = (
     "Every variable is a linear function of its parents plus noise, whose variance is the same for all variables in "
     "the units of the table.",

@@ -28,10 +28,11 @@ class BIC(Score):
     node. Where columns determine each other, a share of 1e-10 of each variance is taken as noise; sets with as many
     coefficients as there are rows score minus infinity.
 
-    In a table that mixes both, a category has categories alone as parents, and a number has a regression, with its own
-    coefficients and variance, for each combination of the categories among its parents, all of which count; see `CG`
-    for which columns are what. It is then in units of the table, variances are sums of squares over degrees of freedom
-    (as in bnlearn's bic-cg), and sets with as many coefficients as some combination has rows score minus infinity.
+    In a table that mixes both, a category can have only categories as parents, and a number has a regression, with its
+    own coefficients and variance, for each combination of the categories among its parents, all of which are charged
+    for, observed or not; see `CG` for which columns are what. It is then in units of the table, variances are sums of
+    squares over degrees of freedom (as in bnlearn's bic-cg), and sets with as many coefficients as some combination has
+    rows score minus infinity.
 
     Parameters
     ----------

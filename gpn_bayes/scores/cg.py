@@ -21,7 +21,8 @@ class CG(Score):
     of Bøttcher (2001) and of the R package deal (Bøttcher & Dethlefsen 2003): with :math:`\nu = ess / q` imagined rows
     in each combination, in which all numbers are independent and have the mean of their column, and the sum of squares
     `scale` times :math:`\nu` times its variance (ddof = 0). So equivalent networks score alike. Without categories this
-    is BGe with ``alpha_mu=ess``, and without numbers it is BDeu. Scores are in units of the table.
+    is BGe with ``alpha_mu=ess``, ``alpha_w=ess + n - 1`` and ``t0=scale * ess``, up to the units; without numbers it is
+    BDeu. Scores are in units of the table.
 
     Columns of text and whole numbers of two values are categories, all others numbers; name further ones by
     ``Dataset.read(..., categories=…)``. An edge from a number to a category has no score.

@@ -204,6 +204,11 @@ class LinearEquation(Equation):
         """
         error, leverage = self._errors(values, parents)
         left = 1 - leverage
+        if self.df <= 1 or left.min() < 1e-10:
+            raise ValueError(
+                "without priors, rows that alone determine a coefficient can't be predicted from the others; received "
+                "one: use score='bge'"
+            )
         residual = self.residual - error**2 / left
         df, scale_squared = self.df - 1, residual / (self.df - 1) / left
         below: Floats = stdtr(df, error / left / np.sqrt(scale_squared))

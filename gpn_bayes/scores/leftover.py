@@ -22,7 +22,7 @@ class Leftover(NamedTuple):
     variables : tuple of int
         One variable, or two.
     share : float
-        Which share of the residuals' variance that explains.
+        The share of the residuals' variance that they explain.
     straight : bool
         Whether a straight line explains half of that: an edge is missing rather than a curve.
     """

@@ -4,10 +4,11 @@ A category has categories alone as parents (Lauritzen & Wermuth 1989), so an edg
 score. Edges between numbers and categories lead from the latter to the former.
 """
 
+import threading
 from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from gpn_bayes._util.types import Bools, Floats, Ints
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.kernels.mixed import group_moments
 from gpn_bayes.kernels.subsets import members_of
-from gpn_bayes.scores.assumptions import CATEGORIES, EVEN_NOISE
+from gpn_bayes.scores.assumptions import CATEGORIES
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, padded_sets
 from gpn_bayes.scores.discrete import affordable_parents
 
@@ -23,11 +24,14 @@ MIXED = (
     "Every number is a linear function of those among its parents plus normal noise, with coefficients and variance of "
     "its own for each combination of the categories among its parents.",
     "Categories have no numbers among their parents: between a number and a category, the direction is assumed.",
-    EVEN_NOISE,
+    "Within a combination of categories the noise has constant variance: it doesn't depend on numbers.",
     CATEGORIES[0],
+    "Among numbers, and among categories, directions within an equivalence class are not identifiable from the data.",
 )
 # Moments of groups of rows that are kept, in bytes.
 _MOST_BYTES = 200_000_000
+# Degrees of freedom of a combination's residuals, below which they say too little of its noise.
+_FEWEST_LEFT = 10
 
 
 def categories_among(data: Dataset) -> Bools:
@@ -101,6 +105,7 @@ class MixedScorer(Scorer):
         self._values = np.ascontiguousarray((numbers - self._centre) / self._scale)
         self._known: OrderedDict[tuple[int, ...], Groups] = OrderedDict()
         self._kept = 0
+        self._lock = threading.Lock()
         self.n_rows = data.n_rows
         self.default_max_parents = affordable_parents(len(data.names), data.n_rows)
         self.seconds_per_set = 1e-8 * data.n_rows
@@ -127,11 +132,23 @@ class MixedScorer(Scorer):
                 # Numbered among those that occur: products of many levels would be too large for an integer.
                 cell = np.unique(cell * levels + self._codes[place], return_inverse=True)[1].reshape(-1)
             moments = group_moments(self._values, cell, int(cell.max()) + 1)
-            found = self._known[categories] = Groups(int(np.prod(shape, dtype=object)), *moments)
-            self._kept += found.scatters.nbytes
-            while self._kept > _MOST_BYTES and len(self._known) > 1:
-                self._kept -= self._known.popitem(last=False)[1].scatters.nbytes
+            found = Groups(int(np.prod(shape, dtype=object)), *moments)
+            with self._lock:
+                if categories not in self._known:
+                    self._known[categories] = found
+                    self._kept += found.scatters.nbytes
+                while self._kept > _MOST_BYTES and len(self._known) > 1:
+                    self._kept -= self._known.popitem(last=False)[1].scatters.nbytes
         return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what can be made again."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("_known", "_kept", "_lock")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the settings and the table."""
+        self.__dict__.update(state)
+        self._known, self._kept, self._lock = OrderedDict(), 0, threading.Lock()
 
     def score_sets(self, node: int, parent_sets: Sequence[tuple[int, ...]]) -> ScoreBatch:
         """Score several parent sets of one node, given by index."""
@@ -184,7 +201,10 @@ class MixedScorer(Scorer):
         return table
 
     def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats | None:
-        """Return the residuals of linear regressions within each combination of the categories among the parents."""
+        """Return the residuals of linear regressions within each combination of the categories among the parents.
+
+        Combinations have variances of their own: residuals are divided by these, and multiplied by that of all rows.
+        """
         if self._is_category[node]:
             return None
         numbers = [p for p in parents if not self._is_category[p]]
@@ -193,11 +213,15 @@ class MixedScorer(Scorer):
         residuals = np.full(data.n_rows, np.nan)
         for group in np.unique(cell):
             rows = np.flatnonzero(cell.reshape(-1) == group)
-            if len(rows) > len(numbers) + 1:
-                design = np.column_stack([np.ones(len(rows)), data.values[np.ix_(rows, numbers)]])
-                own = data.values[rows, node]
-                residuals[rows] = own - design @ np.linalg.lstsq(design, own, rcond=None)[0]
-        return residuals
+            df = len(rows) - len(numbers) - 1
+            if df < _FEWEST_LEFT:
+                continue
+            design = np.column_stack([np.ones(len(rows)), data.values[np.ix_(rows, numbers)]])
+            own = data.values[rows, node]
+            left = own - design @ np.linalg.lstsq(design, own, rcond=None)[0]
+            spread = np.sqrt((left**2).sum() / df)
+            residuals[rows] = left / spread if spread > 1e-9 * self._scale[self._place[node]] else 0.0
+        return residuals * float(self._scale[self._place[node]])
 
 
 def columns_of(data: Dataset, places: Ints) -> Dataset:

@@ -113,7 +113,7 @@ class GraphPrior:
         return cls(names, edge_probabilities=prior, required=required, forbidden=forbidden, tiers=tiers)
 
     def without(self, impossible: Bools | None) -> "GraphPrior":
-        """Return the same prior in which further edges are forbidden, those that a score can't have.
+        """Return this prior with the edges forbidden that a score can't represent.
 
         Parameters
         ----------

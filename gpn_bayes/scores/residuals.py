@@ -11,6 +11,7 @@ from gpn_bayes.data.flags import Flag, grouped
 from gpn_bayes.scores.assumptions import LINEAR
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.leftover import Grouping, Leftover, leftover_of_one, leftover_of_two
+from gpn_bayes.scores.mixed import MIXED
 
 # Rows beyond the number of parents that the tests need.
 _FEWEST_ROWS = 30
@@ -29,6 +30,11 @@ _LEFTOVER = "leftover dependence"
 # What is found, in this order: the kind of its flag, and what to do.
 _ADVICE = {
     "curved": (_LEFTOVER, "Lines can't follow curves, and edges may be missing or spurious: try score='gp'."),
+    "curved, mixed": (
+        _LEFTOVER,
+        "Lines can't follow curves, and edges may be missing or spurious: transform columns, or add one of squares.",
+    ),
+    "joint, mixed": (_LEFTOVER, "Parents seem to act together, which lines can't follow: add a column of products."),
     "missing": (_LEFTOVER, "Edges may be missing: allow more parents, or more candidates."),
     "joint": (
         _LEFTOVER,
@@ -78,7 +84,8 @@ def residual_flags(
     spoilt = {name for flag in known if flag.kind in _SPOILT for name in flag.columns}
     spoiling = {name for flag in known if flag.kind in _SPOILING for name in flag.columns}
     seen: dict[str, list[tuple[str, str]]] = {kind: [] for kind in _ADVICE}
-    linear = LINEAR[0] in scorer.assumptions
+    mixed = MIXED[0] in scorer.assumptions
+    linear = mixed or LINEAR[0] in scorer.assumptions
     grouping = Grouping.of(data.values)
     effects = graphs.ancestors(_adjacency(parents))
     for node, own in enumerate(parents):
@@ -100,9 +107,10 @@ def residual_flags(
         rows = grouping.of_rows(known)
         ratio = _unevenness(residuals, data.values[known, node], own)
         if one := leftover_of_one(residuals, rows, np.array(others, dtype=np.int64)):
-            seen["curved" if linear and not one.straight else "missing"].append((name, _depends(one, data)))
+            kind = "curved" if linear and not one.straight else "missing"
+            seen[f"{kind}, mixed" if mixed and kind == "curved" else kind].append((name, _depends(one, data)))
         elif two := leftover_of_two(residuals, rows, own):
-            seen["joint"].append((name, _depends(two, data)))
+            seen["joint, mixed" if mixed else "joint"].append((name, _depends(two, data)))
         elif ratio is not None:
             where = "high" if ratio > 1 else "low"
             seen["uneven noise"].append(
@@ -126,7 +134,8 @@ def _adjacency(parents: Sequence[tuple[int, ...]]) -> Adjacency:
 
 def _depends(found: Leftover, data: Dataset) -> str:
     names = " and ".join(data.names[v] for v in found.variables)
-    return f"{found.share:.0%} of what parents leave of its variance depends on {names}"
+    verb = "explains" if len(found.variables) == 1 else "together explain"
+    return f"{names} {verb} {found.share:.0%} of the variance that its parents leave"
 
 
 def kurtosis_error(rows: int) -> float:

@@ -264,6 +264,7 @@ class Basis:
         self._grams_of_parts: dict[tuple[int, int], Floats] = {}
         self._with_all_of_parts: dict[int, Floats] = {}
         self._near: OrderedDict[tuple[int, int], Functions] = OrderedDict()
+        self._near_bytes = 0
         self._lock = threading.Lock()
 
     def rougher(self, tolerance: float) -> "Basis":
@@ -345,10 +346,11 @@ class Basis:
         if known is None:
             known = self._functions(i, LOWEST_THETA * float(np.exp(_STEP * step)))
             with self._lock:
-                self._near[i, step] = known
-                # All are about as large.
-                while len(self._near) * known.at_points.nbytes > _MOST_BYTES and len(self._near) > 1:
-                    self._near.popitem(last=False)
+                if (i, step) not in self._near:
+                    self._near[i, step] = known
+                    self._near_bytes += known.at_points.nbytes
+                while self._near_bytes > _MOST_BYTES and len(self._near) > 1:
+                    self._near_bytes -= self._near.popitem(last=False)[1].at_points.nbytes
         return known
 
     def _functions(self, i: int, theta: float) -> Functions:
