@@ -288,10 +288,10 @@ def test_progress_is_shown_on_stderr_only_when_asked(capfd, progress_at_once):
 # Refusals
 
 BAD_ARGUMENTS = {
-    "score": ({"score": "best"}, "score must be a Score or one of bge, gp, bic, bdeu, k2; received 'best'"),
+    "score": ({"score": "best"}, "score must be a Score or one of bge, gp, bic, bdeu, k2, cg; received 'best'"),
     "score with a typo": (
         {"score": "gpp"},
-        "score must be a Score or one of bge, gp, bic, bdeu, k2; received 'gpp': did you mean 'gp'?",
+        "score must be a Score or one of bge, gp, bic, bdeu, k2, cg; received 'gpp': did you mean 'gp'?",
     ),
     "sampler with a typo": (
         {"sampler": "Partition"},
