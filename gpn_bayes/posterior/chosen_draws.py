@@ -26,7 +26,7 @@ class Chosen(NamedTuple):
 
 
 def choose(post: DrawnPosterior, draws: int | None) -> Chosen:
-    """Return about so many draws, evenly spaced in each chain, with their weights; all by default."""
+    """Return roughly this many draws, evenly spaced within each chain, with their weights; all of them by default."""
     chains, length = post.log_score.shape
     wanted = length
     if draws is not None:
