@@ -24,8 +24,8 @@ from gpn_bayes.kernels.row_groups import (
 )
 
 # Numbers of configurations stay finite, and imagined rows positive, with room to divide them by the number of levels.
-_MAX_CONFIGURATIONS = 1e280
-_LEAST_PRIOR_COUNT = 1e-280
+MAX_CONFIGURATIONS = 1e280
+LEAST_PRIOR_COUNT = 1e-280
 
 
 class CountTerms(NamedTuple):
@@ -57,7 +57,7 @@ class CountTerms(NamedTuple):
 @inner
 def _fill_dirichlet(terms: CountTerms, configurations: float, levels: int) -> None:
     """Write ln Gamma(n + a) - ln Gamma(a) for cells, and its negative for margins, of small counts."""
-    prior_margin = max(terms.prior_size / configurations, _LEAST_PRIOR_COUNT)
+    prior_margin = max(terms.prior_size / configurations, LEAST_PRIOR_COUNT)
     if terms.prior_counts[1] == prior_margin:
         return
     prior_cell = prior_margin / levels
@@ -155,7 +155,7 @@ def _sum_one_by_one(
 
 
 @inner
-def _shared(first: NDArray[np.int16], second: NDArray[np.int16]) -> int:
+def shared(first: NDArray[np.int16], second: NDArray[np.int16]) -> int:
     """Return how many members two padded sets have in common at their beginnings."""
     place = 0
     while place < len(first) and first[place] >= 0 and first[place] == second[place]:
@@ -164,7 +164,8 @@ def _shared(first: NDArray[np.int16], second: NDArray[np.int16]) -> int:
 
 
 @inner
-def _size(members: NDArray[np.int16]) -> int:
+def size_of(members: NDArray[np.int16]) -> int:
+    """Return how many members a padded set has."""
     size = 0
     while size < len(members) and members[size] >= 0:
         size += 1
@@ -197,13 +198,13 @@ def count_scores(table: Counted, node: int, sets: NDArray[np.int16], given: Coun
     known = 0
     values = np.empty(len(sets))
     for s in range(len(sets)):
-        size = _size(sets[s])
-        known = min(known, _shared(sets[s], sets[s - 1])) if s > 0 else 0
-        goes_on = s + 1 < len(sets) and _shared(sets[s], sets[s + 1]) == size
+        size = size_of(sets[s])
+        known = min(known, shared(sets[s], sets[s - 1])) if s > 0 else 0
+        goes_on = s + 1 < len(sets) and shared(sets[s], sets[s + 1]) == size
         column, levels = scratch.no_column, 1
         for depth in range(known, size):
             column, levels = table.codes[sets[s, depth]], table.cardinalities[sets[s, depth]]
-            configurations[depth + 1] = min(configurations[depth] * levels, _MAX_CONFIGURATIONS)
+            configurations[depth + 1] = min(configurations[depth] * levels, MAX_CONFIGURATIONS)
             if depth + 1 < size or goes_on or not fits(groups, depth, levels * r):
                 divide(column, levels, table.weights, groups, depth, scratch)
                 column, levels, known = scratch.no_column, 1, depth + 1
@@ -249,6 +250,6 @@ def masks_of(sets: NDArray[np.int16]) -> Ints:
     """Return padded sets of up to 63 members as bitmasks."""
     masks = np.zeros(len(sets), np.int64)
     for row in range(len(sets)):
-        for place in range(_size(sets[row])):
+        for place in range(size_of(sets[row])):
             masks[row] |= 1 << sets[row, place]
     return masks

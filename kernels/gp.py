@@ -126,15 +126,20 @@ def new_workspace(moments: Moments) -> Workspace:
 
 
 @inner_fused
-def _write_factor(log_theta: float, i: int, moments: Moments, work: Workspace) -> int:
-    """Write B(theta) of a parent and its slope in log theta; return its size."""
+def write_factor(
+    log_theta: float, cells: Ints, coefficients: Floats, packed: Floats, b: Floats, slopes_of_b: Floats
+) -> int:
+    """Write B(theta) of a parent and its slope in log theta; return its size.
+
+    `cells` and `coefficients` are that parent's of `Moments`, and `packed` has room for both matrices row after row.
+    """
     cell = min(max(int((log_theta - _LOWEST_CELL) / CELL_WIDTH), 0), CELLS - 1)
-    m: int = moments.cells[i, cell, 0]
-    begin = moments.cells[i, cell, 1]
+    m: int = cells[cell, 0]
+    begin = cells[cell, 1]
     length = m * (m + 1) // 2
     t = 2.0 * ((log_theta - _LOWEST_CELL) / CELL_WIDTH - cell) - 1.0
-    terms = moments.coefficients[begin : begin + (DEGREE + 1) * length]
-    values, slopes = work.packed[0, :length], work.packed[1, :length]
+    terms = coefficients[begin : begin + (DEGREE + 1) * length]
+    values, slopes = packed[0, :length], packed[1, :length]
     for k in range(length):
         # Horner's scheme; the slope's comes along.
         value, slope = terms[DEGREE * length + k], 0.0
@@ -143,8 +148,8 @@ def _write_factor(log_theta: float, i: int, moments: Moments, work: Workspace) -
             value = value * t + terms[power * length + k]
         values[k] = value
         slopes[k] = slope * (2.0 / CELL_WIDTH)
-    _unpack(values, work.factors[i], m)
-    _unpack(slopes, work.slopes[i], m)
+    _unpack(values, b, m)
+    _unpack(slopes, slopes_of_b, m)
     return m
 
 
@@ -217,7 +222,9 @@ def _evaluate(log_sigma: float, log_thetas: Floats, moments: Moments, work: Work
     parents = len(moments.cells)
     mean = 0
     for i in range(parents):
-        work.spans[i, 0] = _write_factor(log_thetas[i], i, moments, work)
+        work.spans[i, 0] = write_factor(
+            log_thetas[i], moments.cells[i], moments.coefficients, work.packed, work.factors[i], work.slopes[i]
+        )
         work.spans[i, 1] = mean
         mean += work.spans[i, 0]
     work.spans[parents, 1] = mean

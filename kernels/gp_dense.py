@@ -4,6 +4,9 @@ C = tau1 sum_i K_i + tau2 sum_{i<j} K_i K_j + s_mu^2 1 1' + sigma^2 I, products 
 entries exp(-(x_i - x_i')^2 / (2 theta_i^2)). The additive kernel has tau1 = 1 and tau2 = 0. Time grows with the cube of
 the number of rows: LAPACK factors and inverts C in place, numpy takes the exponentials (its vectorised ones are eight
 times faster than compiled code's), and compiled code does the rest; all of them let other threads run.
+
+A row of weight w counts as w equal rows. The mean of these has noise of variance sigma^2 / w, so their density is
+N(y; f, sigma^2 / w) times (2 pi sigma^2)^(-(w - 1) / 2) w^(-1/2).
 """
 
 import ctypes
@@ -23,10 +26,12 @@ _LOG_2PI = np.log(2 * np.pi)
 
 
 class Workspace(NamedTuple):
-    """Scratch space of the likelihood.
+    """Scratch space of the likelihood, and how far levels of categories are apart.
 
     Attributes
     ----------
+    spacings : ndarray of shape (parents,)
+        The squared distance between any two levels of a parent that is a category; 0 for numbers.
     covariance : ndarray of shape (rows, rows)
         C, then its Cholesky factor, then its inverse; only the lower triangle counts.
     exponents : ndarray of shape (parents, pairs)
@@ -35,6 +40,7 @@ class Workspace(NamedTuple):
         K_i of these pairs.
     """
 
+    spacings: Floats
     covariance: Floats
     exponents: Floats
     kernels: Floats
@@ -71,11 +77,12 @@ _factor = _in_place("dpotrf")
 _invert = _in_place("dpotri")
 
 
-def new_workspace(x: Floats) -> Workspace:
-    """Return scratch space for the parents' columns, of shape (rows, parents)."""
+def new_workspace(x: Floats, spacings: Floats | None = None) -> Workspace:
+    """Return scratch space for the parents' columns, of shape (rows, parents), and the spacings of categories."""
     n_rows, parents = x.shape
     pairs = min(_rows_at_once(n_rows), n_rows) * n_rows
-    return Workspace(np.empty((n_rows, n_rows)), np.empty((parents, pairs)), np.empty((parents, pairs)))
+    spacings = np.zeros(parents) if spacings is None else spacings
+    return Workspace(spacings, np.empty((n_rows, n_rows)), np.empty((parents, pairs)), np.empty((parents, pairs)))
 
 
 def size_of_phi(parents: int, interaction: bool) -> int:
@@ -94,7 +101,15 @@ def read_phi(phi: Floats, parents: int, interaction: bool) -> Hyperparameters:
     return Hyperparameters(float(np.exp(2.0 * phi[0])), np.exp(phi[1 : parents + 1]), tau1, tau2)
 
 
-def log_likelihood(phi: Floats, x: Floats, y: Floats, interaction: bool, mu_variance: float, work: Workspace) -> float:
+def log_likelihood(
+    phi: Floats,
+    x: Floats,
+    y: Floats,
+    interaction: bool,
+    mu_variance: float,
+    work: Workspace,
+    weights: Floats | None = None,
+) -> float:
     """Return log N(y; 0, C), or NaN where C isn't positive definite to rounding.
 
     Parameters
@@ -111,8 +126,10 @@ def log_likelihood(phi: Floats, x: Floats, y: Floats, interaction: bool, mu_vari
         The prior variance of the mean.
     work : Workspace
         Scratch space; left with the Cholesky factor.
+    weights : ndarray of shape (rows,), optional
+        How many rows each row stands for.
     """
-    value, _ = _solve(read_phi(phi, x.shape[1], interaction), x, y, mu_variance, work)
+    value, _ = _solve(read_phi(phi, x.shape[1], interaction), x, y, mu_variance, work, weights)
     return value
 
 
@@ -124,16 +141,18 @@ def log_likelihood_and_gradient(
     mu_variance: float,
     work: Workspace,
     gradient: Floats,
+    weights: Floats | None = None,
 ) -> float:
     """Return the log likelihood and write its gradient in phi; NaN where C isn't positive definite to rounding."""
     n_rows, parents = x.shape
     parts = read_phi(phi, parents, interaction)
-    value, alpha = _solve(parts, x, y, mu_variance, work)
+    value, alpha = _solve(parts, x, y, mu_variance, work, weights)
     gradient[:] = np.nan
     if np.isnan(value) or not _invert(work.covariance):
         return np.nan
     # d log N = 1/2 tr (alpha alpha' - C^-1) dC; the first trace is that with the identity.
-    trace = float(alpha @ alpha - np.trace(work.covariance))
+    inverses = np.diagonal(work.covariance)
+    trace = float(alpha @ alpha - inverses.sum())
     slopes = np.zeros(parents + 2)
     slopes[parents] = 0.5 * trace * parents
     slopes[parents + 1] = 0.5 * trace * (parents * (parents - 1) / 2)
@@ -143,6 +162,8 @@ def log_likelihood_and_gradient(
     slopes[parents] *= parts.tau1
     slopes[parents + 1] *= parts.tau2
     gradient[0] = parts.noise * trace
+    if weights is not None:
+        gradient[0] = parts.noise * ((alpha**2 - inverses) / weights).sum() - (weights - 1.0).sum()
     gradient[1:] = slopes[: len(phi) - 1]
     return value
 
@@ -152,35 +173,44 @@ def _strips(n_rows: int) -> list[tuple[int, int]]:
     return [(first, min(first + step, n_rows)) for first in range(0, n_rows, step)]
 
 
-def _solve(parts: Hyperparameters, x: Floats, y: Floats, mu_variance: float, work: Workspace) -> tuple[float, Floats]:
+def _solve(
+    parts: Hyperparameters, x: Floats, y: Floats, mu_variance: float, work: Workspace, weights: Floats | None
+) -> tuple[float, Floats]:
     """Return the log likelihood and alpha = C^-1 y, leaving the Cholesky factor."""
     n_rows, parents = x.shape
     for first, last in _strips(n_rows):
         _compute_kernels(parts.thetas, x, first, last, work)
         _fill_covariance(first, last, parts.tau1, parts.tau2, mu_variance, work)
-    own = parts.tau1 * parents + parts.tau2 * (parents * (parents - 1) / 2) + mu_variance + parts.noise
-    np.fill_diagonal(work.covariance, own)
+    own = parts.tau1 * parents + parts.tau2 * (parents * (parents - 1) / 2) + mu_variance
+    np.fill_diagonal(work.covariance, own + (parts.noise if weights is None else parts.noise / weights))
     if not _factor(work.covariance):
         return np.nan, y
     alpha, _ = lapack.dpotrs(work.covariance.T, y, lower=0)
     log_det = 2.0 * np.log(np.diagonal(work.covariance)).sum()
-    return float(-0.5 * (log_det + y @ alpha + n_rows * _LOG_2PI)), alpha
+    value = float(-0.5 * (log_det + y @ alpha + n_rows * _LOG_2PI))
+    if weights is not None:
+        value -= 0.5 * float(((weights - 1.0) * (_LOG_2PI + np.log(parts.noise)) + np.log(weights)).sum())
+    return value, alpha
 
 
 def _compute_kernels(thetas: Floats, x: Floats, first: int, last: int, work: Workspace) -> None:
     """Write the kernels between rows from `first` to before `last` and all rows before each, and their logarithms."""
-    count = _fill_exponents(thetas, x, first, last, work.exponents)
+    count = _fill_exponents(thetas, x, work.spacings, first, last, work.exponents)
     np.exp(work.exponents[:, :count], out=work.kernels[:, :count])
 
 
 @compiled
-def _fill_exponents(thetas: Floats, x: Floats, first: int, last: int, exponents: Floats) -> int:
+def _fill_exponents(thetas: Floats, x: Floats, spacings: Floats, first: int, last: int, exponents: Floats) -> int:
     at = 0
     for a in range(first, last):
         for i in range(len(thetas)):
             scale = -0.5 / (thetas[i] * thetas[i])
             column, own = x[:a, i], x[a, i]
             row = exponents[i, at : at + a]
+            if spacings[i] > 0.0:
+                for b in range(a):
+                    row[b] = 0.0 if own == column[b] else scale * spacings[i]
+                continue
             for b in range(a):
                 gap = own - column[b]
                 row[b] = scale * gap * gap

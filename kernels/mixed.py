@@ -8,7 +8,7 @@ from gpn_bayes.kernels.compiled import compiled
 
 
 @compiled
-def group_moments(values: Floats, groups: Ints, count: int) -> tuple[Floats, Floats, Floats]:
+def group_moments(values: Floats, groups: Ints, count: int, weights: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the number of rows of each group, their means, and their squares and products about these.
 
     Parameters
@@ -19,13 +19,15 @@ def group_moments(values: Floats, groups: Ints, count: int) -> tuple[Floats, Flo
         The group of each row, from 0 to `count` - 1; none is empty.
     count : int
         How many groups there are.
+    weights : ndarray of shape (rows,)
+        How many rows each row stands for.
     """
     rows, m = values.shape
     sizes, means, scatters = np.zeros(count), np.zeros((count, m)), np.zeros((count, m, m))
     for row in range(rows):
-        sizes[groups[row]] += 1.0
+        sizes[groups[row]] += weights[row]
         for a in range(m):
-            means[groups[row], a] += values[row, a]
+            means[groups[row], a] += weights[row] * values[row, a]
     for group in range(count):
         for a in range(m):
             means[group, a] /= sizes[group]
@@ -36,7 +38,7 @@ def group_moments(values: Floats, groups: Ints, count: int) -> tuple[Floats, Flo
             apart[a] = values[row, a] - means[group, a]
         for a in range(m):
             for b in range(m):
-                scatters[group, a, b] += apart[a] * apart[b]
+                scatters[group, a, b] += weights[row] * apart[a] * apart[b]
     return sizes, means, scatters
 
 

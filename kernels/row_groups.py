@@ -4,7 +4,7 @@ No table of all configurations is ever made, however many there are. A row alone
 whatever divides the groups further, so that it is enough to count it.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,14 +25,14 @@ class Counted(NamedTuple):
     ----------
     codes : ndarray of uint16, shape (variables, distinct rows)
         The level of each variable in each row.
-    weights : ndarray of uint32, shape (distinct rows,)
-        How often the row occurs.
+    weights : ndarray of uint32 or float64, shape (distinct rows,)
+        How often the row occurs; or, as floats, the sum of the weights with which it does.
     cardinalities : ndarray of int64, shape (variables,)
         Number of levels of each variable, observed or not.
     """
 
     codes: NDArray[np.uint16]
-    weights: NDArray[np.uint32]
+    weights: NDArray[Any]
     cardinalities: Ints
 
 

@@ -92,9 +92,7 @@ def build_tables(
     _list_neighbours(layout, candidates, outside)
     values = np.empty(2 * total + int(tabulated.sum()) + 2 * int((outside_counts << core).sum()))
     ranked = np.empty(total + int((outside_counts << core).sum()), dtype=np.int32)
-    for begin, table in zip(layout[:, _SCORES], scores, strict=True):
-        values[begin : begin + len(table)] = table
-        ranked[begin : begin + len(table)] = np.argsort(-np.asarray(table), kind="stable")
+    _write_scores(layout, values, ranked, scores)
     for i, table in enumerate(outside_scores):
         size = 1 << core[i]
         for place, row in enumerate(table):
@@ -105,6 +103,29 @@ def build_tables(
     tables = ScoreTables(layout, values, ranked)
     _fill_sums(tables)
     return tables
+
+
+def rescored(tables: ScoreTables, scores: Sequence[Floats]) -> ScoreTables:
+    """Return tables of the same candidates, none from outside, with other scores; these aren't checked.
+
+    Parameters
+    ----------
+    tables : ScoreTables
+        The tables, which stay as they are.
+    scores : sequence of ndarray
+        For each node 2^k log scores in local bitmask order.
+    """
+    made = ScoreTables(tables.layout.copy(), np.empty_like(tables.values), np.empty_like(tables.ranked))
+    _write_scores(*made, scores)
+    _fill_sums(made)
+    return made
+
+
+def _write_scores(layout: Ints, values: Floats, ranked: NDArray[np.int32], scores: Sequence[Floats]) -> None:
+    """Write the scores of all sets of candidates, and their masks by falling score."""
+    for begin, table in zip(layout[:, _SCORES], scores, strict=True):
+        values[begin : begin + len(table)] = table
+        ranked[begin : begin + len(table)] = np.argsort(-np.asarray(table), kind="stable")
 
 
 def _starts(lengths: Ints) -> Ints:

@@ -8,6 +8,7 @@ import resource
 import signal
 import warnings
 import zipfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -122,22 +123,34 @@ def csv(folder: Path) -> Target:
 
 def parquet(folder: Path) -> Target:
     """Read a table from a Parquet file."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
+
+    return _columnar("case.parquet", pq.write_table, {"compression": "gzip"}, {"use_dictionary": False})
+
+
+def feather(folder: Path) -> Target:
+    """Read a table from a Feather file."""
+    import pyarrow.feather as pf
+
+    return _columnar("case.feather", pf.write_feather, {"compression": "zstd"}, {"compression": "uncompressed"})
+
+
+def _columnar(name: str, write: Callable[..., None], packed: dict[str, Any], plain: dict[str, Any]) -> Target:
+    import pyarrow as pa
 
     from gpn_bayes.data import Dataset
 
     def written(table: Any, **how: Any) -> bytes:
         file = io.BytesIO()
-        pq.write_table(table, file, **how)
+        write(table, file, **how)
         return file.getvalue()
 
     frame = _table()
     frame["e"] = pd.Categorical(["low", "high", "x"] * 4)
     valid = [
         written(pa.Table.from_pandas(frame.drop(columns="e"))),
-        written(pa.Table.from_pandas(frame[["d", "e"]], preserve_index=True), compression="gzip"),
-        written(pa.Table.from_pandas(frame[["a", "b"]].set_index(frame["c"])), use_dictionary=False),
+        written(pa.Table.from_pandas(frame[["d", "e"]], preserve_index=True), **packed),
+        written(pa.Table.from_pandas(frame[["a", "b"]].set_index(frame["c"])), **plain),
     ]
 
     @st.composite
@@ -157,7 +170,7 @@ def parquet(folder: Path) -> Target:
             table = table.append_column(draw(TEXTS).encode("utf-8", "replace"), draw(st.sampled_from(others)))
         return written(table.replace_schema_metadata({b"pandas": text.encode("utf-8", "replace")}))
 
-    return Target(valid, in_file("case.parquet", Dataset.read), changed())
+    return Target(valid, in_file(name, Dataset.read), changed())
 
 
 def excel(folder: Path) -> Target:
@@ -400,11 +413,12 @@ def checkpoints(folder: Path) -> Target:
 
 
 def inputs(folder: Path) -> Target:
-    """Read edges, tiers, candidates and priors from CSV files, as the command line takes them."""
+    """Read edges, tiers, kinds, candidates and priors from CSV files, as the command line takes them."""
     from gpn_bayes.cli import inputs as read
 
     names = ["a", "b", "c"]
     valid = [b"cause,effect\na,b\nb,c\n", b"name,tier\na,1\nb,2\nc,2\n", b"parent,child,probability\na,b,0.3\n"]
+    valid += [b"name,kind,levels\na,ordered,low<high\nb,number,\n"]
     valid += [b",a,b,c\na,,0.1,0.2\nb,0.3,,0.1\nc,0.2,0.2,\n", b"parent,child,type\na,b,undirected\n"]
 
     def run(content: bytes, folder: Path) -> Any:
@@ -417,6 +431,7 @@ def inputs(folder: Path) -> Target:
             lambda: read.read_candidates(str(path), names),
             lambda: read.read_prior(str(path), names),
             lambda: read.read_order(str(path), names),
+            lambda: read.read_kinds(str(path)),
         ):
             try:
                 reader()

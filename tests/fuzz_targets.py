@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.fuzz_files import bif, bif_gz, checkpoints, csv, excel, inputs, parquet, posterior, statistics
+from tests.fuzz_files import bif, bif_gz, checkpoints, csv, excel, feather, inputs, parquet, posterior, statistics
 from tests.fuzz_messages import answers, certificates, frames, instructions, plans, private, stores, toml
 from tests.fuzzing import Target
 
@@ -11,6 +11,7 @@ TARGETS: dict[str, Callable[[Path], Target]] = {
     "statistics": statistics,
     "csv": csv,
     "parquet": parquet,
+    "feather": feather,
     "excel": excel,
     "bif": bif,
     "bif_gz": bif_gz,

@@ -31,7 +31,7 @@ def with_missing_codes() -> pd.DataFrame:
 
 
 def with_row_numbers() -> pd.DataFrame:
-    return clean().assign(row=np.arange(1, 201))
+    return clean().assign(tube=np.arange(1001, 1201))
 
 
 def with_ethnicity() -> pd.DataFrame:
@@ -40,7 +40,7 @@ def with_ethnicity() -> pd.DataFrame:
 
 EXAMPLES = {
     "missing codes": (with_missing_codes, "sentinel", "c: -999 in 3 rows (the first is row 4); its other values are"),
-    "row numbers": (with_row_numbers, "identifier", "row: a different whole number in every row (1 to 200, in row"),
+    "row numbers": (with_row_numbers, "identifier", "tube: a different whole number in every row (1001 to 1200, in"),
     "ethnicity": (with_ethnicity, "codes", "ethnicity: only the whole numbers 0, 1, 2 and 3, read as amounts. If"),
 }
 

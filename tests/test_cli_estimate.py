@@ -263,7 +263,7 @@ def test_bad_options_are_refused_before_anything_is_written(options, expected, t
     ("text", "score", "expected"),
     [
         ("", "bic", "is empty"),
-        ("a,b\n1,2\n,3\n4,4\n", "bic", "column 'a' has 1 missing"),
+        ("a,b\n1,2\n,3\n4,4\n", "bic", "1 is missing, in 1 of 3 rows and 1 of 2 columns ('a' in line 3)"),
         ("a,b\n1,2\n1,3\n1,4\n", "bic", "column 'a' is constant"),
         ("a,a\n1,2\n2,3\n", "bic", "'a' appears more than once"),
         ('a,b\n1,2\n"2,3\n', "bic", "can't be read as a CSV table"),

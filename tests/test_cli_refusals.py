@@ -15,7 +15,7 @@ BAD_DATA = {
     "empty": ("", "is empty"),
     "one column": ("a\n1\n2\n", "at least two variables; received 1"),
     "header only": ("a,b\n", "at least two rows; received 0"),
-    "missing value": ("a,b\n1,2\n,3\n4,4\n", "column 'a' has 1 missing"),
+    "missing value": ("a,b\n1,2\n,3\n4,4\n", "1 is missing, in 1 of 3 rows and 1 of 2 columns ('a' in line 3)"),
     "infinite": ("a,b\n1,2\ninf,3\n4,4\n", "column 'a' holds an infinite value"),
     "text": ("a,b\n1,x\n2,y\n4,x\n", "needs numbers; column 'b' holds text"),
     "constant": ("a,b\n1,2\n1,3\n1,4\n", "column 'a' is constant"),

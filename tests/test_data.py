@@ -51,7 +51,7 @@ def test_kinds_levels_and_codes(frame):
 
 
 def test_integers_with_many_values_have_no_levels():
-    few, many = np.arange(MAX_INTEGER_LEVELS), np.arange(MAX_INTEGER_LEVELS + 1)
+    few, many = np.arange(MAX_INTEGER_LEVELS), 10 + np.arange(MAX_INTEGER_LEVELS + 1)
     data = Dataset.read(pd.DataFrame({"few": np.append(few, 0), "many": many}))
     assert data.kinds == ("integer", "integer")
     assert len(data.levels[0]) == MAX_INTEGER_LEVELS
@@ -122,7 +122,7 @@ def test_none_is_a_level_and_other_words_for_missing_are_not(tmp_path):
     assert data.levels == (("None", "severe"), ("high", "low"))
     for missing in ("", "NA", "NaN", "nan", "N/A", "n/a", "null", "NULL", "#N/A", "<NA>"):
         path = write(tmp_path, f"pain,dose\nmild,low\nsevere,high\n{missing},low\n")
-        with pytest.raises(ValueError, match="^every value must be present; column 'pain' has 1 missing \\(line 4\\)"):
+        with pytest.raises(ValueError, match="^every value must be present; 1 is missing, .*'pain' in line 4"):
             Dataset.read(path)
 
 
@@ -242,18 +242,21 @@ BAD_TABLES = {
     ),
     "missing": (
         two(Erk=[1.0, None, None]),
-        "every value must be present; column 'Erk' has 2 missing (rows 1 and 2): Dataset.read(data, missing='drop') "
-        "drops 2 of 3 rows",
+        "every value must be present; 2 are missing, in 2 of 3 rows and 1 of 2 columns ('Erk' in rows 1 and 2): "
+        "Dataset.read(data, missing='drop') drops the rows, Dataset.read(data, missing='impute') draws the values "
+        "along with the networks",
     ),
     "missing text": (
         two(Erk=["a", None, "b"]),
-        "every value must be present; column 'Erk' has 1 missing (row 1): Dataset.read(data, missing='drop') drops 1 "
-        "of 3 rows",
+        "every value must be present; 1 is missing, in 1 of 3 rows and 1 of 2 columns ('Erk' in row 1): "
+        "Dataset.read(data, missing='drop') drops the row, Dataset.read(data, missing='impute') draws the value along "
+        "with the networks",
     ),
     "missing category": (
         two(Erk=pd.Categorical(["a", None, "b"])),
-        "every value must be present; column 'Erk' has 1 missing (row 1): Dataset.read(data, missing='drop') drops 1 "
-        "of 3 rows",
+        "every value must be present; 1 is missing, in 1 of 3 rows and 1 of 2 columns ('Erk' in row 1): "
+        "Dataset.read(data, missing='drop') drops the row, Dataset.read(data, missing='impute') draws the value along "
+        "with the networks",
     ),
     "infinite": (
         two(Erk=[1.0, np.inf, 2.0]),
@@ -313,8 +316,9 @@ BAD_FILES = {
     ),
     "short row": (
         "Erk,Akt\n1,2\n3\n2,5\n",
-        "every value must be present; column 'Akt' has 1 missing (line 3): Dataset.read(data, missing='drop') drops 1 "
-        "of 3 rows",
+        "every value must be present; 1 is missing, in 1 of 3 rows and 1 of 2 columns ('Akt' in line 3): "
+        "Dataset.read(data, missing='drop') drops the row, Dataset.read(data, missing='impute') draws the value along "
+        "with the networks",
     ),
 }
 

@@ -297,7 +297,7 @@ BAD_TABLES = {
         "into levels",
     ),
     "many whole numbers": (
-        lambda f: BDeu().bind(pd.concat([f] * 5).assign(age=np.arange(100))),
+        lambda f: BDeu().bind(pd.concat([f] * 5).assign(age=20 + np.arange(100))),
         "whole numbers must have at most 64 values to be categories; column 'age' has more: Dataset.read(data, "
         "discretise=3) cuts it into levels, or give the cardinality",
     ),
@@ -327,8 +327,9 @@ BAD_TABLES = {
     ),
     "missing": (
         lambda f: BDeu().bind(f.assign(site=f["site"].where(f["site"] != "c"))),
-        "every value must be present; column 'site' has 5 missing (rows 2, 6, 10, 14 and 18): Dataset.read(data, "
-        "missing='drop') drops 5 of 20 rows",
+        "every value must be present; 5 are missing, in 5 of 20 rows and 1 of 3 columns ('site' in rows 2, 6, 10, 14 "
+        "and 18): Dataset.read(data, missing='drop') drops the rows, Dataset.read(data, missing='impute') draws the "
+        "values along with the networks",
     ),
     "ess": (lambda f: BDeu(ess=0), "ess must be positive and finite; received 0"),
     "ess nan": (lambda f: BDeu(ess=np.nan), "ess must be positive and finite; received nan"),
@@ -373,7 +374,7 @@ def test_bad_tables_and_settings_are_refused_in_one_line(frame, make, message):
 def test_columns_of_names_are_warned_of(frame):
     frame = pd.concat([frame] * 2).assign(patient=[f"p{i}" for i in range(40)])
     with pytest.warns(UserWarning, match="^column 'patient' has 40 levels in 40 rows: few values repeat, so"):
-        scorer = BDeu().bind(frame)
+        scorer = BDeu().bind(frame, kinds={"patient": "category"})
     # Every patient is a configuration of one row.
     assert scorer.local("site", ["patient"]) == pytest.approx(-40 * np.log(3), rel=1e-9)
 

@@ -93,7 +93,8 @@ def _shared_posteriors(drawn: dict[tuple[str, str], Any], monkeypatch: pytest.Mo
     def sample_once(data: Any, **settings: Any) -> Any:
         if not isinstance(settings.get("score", ""), str):
             return sample(data, **settings)
-        key = (Dataset.read(data).fingerprint, repr(sorted(settings.items())))
+        table = Dataset.read(data, missing=settings.get("missing", "error"))
+        key = (table.fingerprint, repr(sorted(settings.items())))
         if key not in drawn:
             drawn[key] = sample(data, **settings)
         return drawn[key]

@@ -400,7 +400,7 @@ def test_bad_questions_are_refused_in_one_line():
         (lambda: post.effect("a", "b").interval(1.5), "probability must"),
         (
             lambda: post.effect("a", "b").outcome_interval(),
-            "intervals of outcomes are those of a curve; this is a slope",
+            "intervals of outcomes are those of a curve or of means; this is a slope",
         ),
         (
             lambda: discrete.effect("a", "b", to="high", versus="low"),

@@ -21,12 +21,12 @@ def clean(rows: int = 300, seed: int = 1) -> pd.DataFrame:
     return simulate.linear(dag, rows, random_seed=seed)
 
 
-def flags_of(table, numbers: bool = True):
-    return data_flags(Dataset.read(table), numbers)
+def flags_of(table, numbers: bool = True, **reading):
+    return data_flags(Dataset.read(table, **reading), numbers)
 
 
-def kinds_of(table, numbers: bool = True) -> list[tuple[str, tuple[str, ...]]]:
-    return [(flag.kind, flag.columns) for flag in flags_of(table, numbers)]
+def kinds_of(table, numbers: bool = True, **reading) -> list[tuple[str, tuple[str, ...]]]:
+    return [(flag.kind, flag.columns) for flag in flags_of(table, numbers, **reading)]
 
 
 def replaced(column: str, value: float, rows, table: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -155,7 +155,8 @@ def test_many_columns_share_a_flag():
     ids=["rising", "falling", "shuffled", "with gaps", "by site", "named", "named, camel case"],
 )
 def test_identifiers(name, values):
-    (flag,) = flags_of(clean().assign(**{name: values}))
+    """Where a user insists on a column that reading refuses, it is still flagged."""
+    (flag,) = flags_of(clean().assign(**{name: values}), kinds={name: "number"})
     assert (flag.kind, flag.columns) == ("identifier", (name,))
     assert f"a different whole number in every row ({values.min()} to {values.max()}" in flag.message
 
@@ -171,7 +172,7 @@ def test_unique_texts_are_identifiers():
     table = pd.DataFrame(
         {"name": [f"patient {k}" for k in range(100)], "x": ["u", "v"] * 50, "y": ["s", "s", "t", "t"] * 25}
     )
-    (flag,) = flags_of(table, numbers=False)
+    (flag,) = flags_of(table, numbers=False, kinds={"name": "category"})
     assert flag.message == (
         "name: 100 different texts in 100 rows. A row number or an identifier is not a variable: leave the column out."
     )
@@ -235,7 +236,10 @@ def test_copied_rows():
     (flag,) = flags_of(table)
     assert flag.message.startswith("1 row repeats another in every column (row 58 repeats row 12). ")
     # An identifier doesn't hide them.
-    assert [kind for kind, _ in kinds_of(table.assign(id=range(300)))] == ["identifier", "same rows"]
+    assert [kind for kind, _ in kinds_of(table.assign(id=range(300)), kinds={"id": "number"})] == [
+        "identifier",
+        "same rows",
+    ]
     assert "30 rows repeat others" in flags_of(pd.concat([clean(), clean().head(30)]))[0].message
 
 

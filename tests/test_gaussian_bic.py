@@ -91,7 +91,7 @@ COLUMNS = {
     "truth": [True, False, False, True] * 25,
     "few": np.arange(100) % 20,
     "some": np.arange(100) % 40,
-    "many": np.arange(100),
+    "many": np.arange(100)[::-1],
     "float": np.linspace(0, 1, 100) ** 2,
 }
 KINDS = [

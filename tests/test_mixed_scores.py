@@ -164,7 +164,7 @@ def test_units_of_numbers_change_scores_by_a_constant():
 
 
 def test_text_and_whole_numbers_of_two_values_are_categories():
-    table = mixed_table(20).assign(ill=[0, 1] * 10, visits=range(20), flag=[True, False] * 10)
+    table = mixed_table(20).assign(ill=[0, 1] * 10, visits=range(3, 23), flag=[True, False] * 10)
     assert categories_among(Dataset.read(table)).tolist() == [True, False, True, False, True, False, True]
     grades = mixed_table(20).assign(grade=[1, 2, 3, 4] * 5)
     assert not categories_among(Dataset.read(grades))[-1]
@@ -246,8 +246,6 @@ def test_a_posterior_of_a_mixed_table_is_saved_reported_and_drawn(tmp_path):
     assert "between a number and a category, the direction is assumed" in page
     post.plot_network()
     assert post.to_arviz()["posterior"].sizes["parent"] == 4
-    with pytest.raises(ValueError, match="^effects need numbers or categories alone; received a table that mixes"):
-        post.effect("x", "y")
 
 
 def test_columns_that_determine_each_other_or_do_not_vary_in_a_level_have_finite_scores():
@@ -293,10 +291,10 @@ def test_experiments_and_statistics_are_refused():
         CG().bind(statistics)
 
 
-def test_scores_of_numbers_name_the_score_that_takes_both():
-    for score in ("bge", "gp"):
-        with pytest.raises(ValueError, match="needs numbers; .* hold text such as 'f': .*, or score='cg' takes both"):
-            gpn.sample(mixed_table(), score=score, **QUIET)
+def test_scores_of_numbers_name_the_scores_that_take_both():
+    message = "needs numbers; .* hold text such as 'f': .*, or score='cg' and score='gp' take both"
+    with pytest.raises(ValueError, match=message):
+        gpn.sample(mixed_table(), score="bge", **QUIET)
 
 
 @pytest.mark.parametrize("setting", ["ess", "scale"])

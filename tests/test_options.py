@@ -30,7 +30,7 @@ def test_sample_has_the_options_and_their_defaults():
     elsewhere = {"data", "cache", "executor", "progressbar"}
     in_sample = {name: own for name, own in defaults_of(gpn.sample).items() if name not in elsewhere}
     of_tables = defaults_of(gpn.Dataset.read)
-    for name in ("targets", "intervention", "contexts", "target_probability", "target_penalty"):
+    for name in ("kinds", "targets", "intervention", "contexts", "target_probability", "target_penalty", "weights"):
         assert in_sample.pop(name) == of_tables[name]
     assert in_sample == {own.name: own.default for own in fields(RunOptions)}
     assert (DEFAULTS.score, DEFAULTS.draws, DEFAULTS.tune, DEFAULTS.chains) == ("bge", 2000, 1000, 4)

@@ -193,13 +193,13 @@ def test_columns_are_taken_in_the_order_asked_for_and_left_out(frame):
 def test_codes_of_missing_values(frame):
     frame.loc[[2, 5], "many"] = -99
     assert Dataset.read(frame, na=-99, missing="drop").n_rows == 10
-    assert "column 'many' has 2 missing (rows 2 and 5)" in refusal(frame, na=["-99"])
+    assert "2 are missing, in 2 of 12 rows and 1 of 5 columns ('many' in rows 2 and 5)" in refusal(frame, na=["-99"])
     assert Dataset.read(frame, na=-98).n_rows == 12
 
 
 def test_discretising_cuts_measurements_alone(frame):
     frame["many"] = np.arange(12) * 10.0
-    data = Dataset.read(frame.assign(age=np.arange(12), code=[1.0, 2.0] * 6), discretise=3)
+    data = Dataset.read(frame.assign(age=20 + np.arange(12), code=[1.0, 2.0] * 6), discretise=3)
     assert data.levels[0] == data.levels[2] == ("low", "middle", "high")
     assert np.bincount(data.values[:, 0].astype(int)).tolist() == [4, 4, 4]
     assert data.levels[1] == (0, 1, 2, 3)
@@ -231,7 +231,7 @@ def test_too_few_rows_without_gaps_are_told_by_column(frame):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"missing": "ignore"}, "missing must be one of error, drop; received 'ignore'"),
+        ({"missing": "ignore"}, "missing must be one of error, drop, impute; received 'ignore'"),
         ({"drop": "doze"}, "drop must name columns of the table; received 'doze', not one of 'dose', 'count'"),
         ({"columns": ["dose", "x"]}, "columns must name columns of the table; received 'x', not one of"),
         ({"discretise": "median"}, "discretise must be 'mean' or a number of levels; received 'median'"),
@@ -267,7 +267,8 @@ def test_sampling_can_drop_rows_and_says_so(frame):
     gaps.loc[[3, 7], "count"] = pd.NA
     settings = {"draws": 20, "random_seed": 1, "progressbar": False}
     with pytest.raises(
-        ValueError, match="has 2 missing .rows 3 and 7.: Dataset.read.data, missing='drop'. drops 2 of 12"
+        ValueError,
+        match="2 are missing, in 2 of 12 rows and 1 of 3 columns .'count' in rows 3 and 7.: Dataset.read.data, ",
     ):
         gpn.sample(gaps, **settings)
     post = gpn.sample(gaps, missing="drop", **settings)

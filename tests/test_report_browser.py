@@ -326,6 +326,26 @@ def test_an_effect_on_levels_is_a_table(browser, tmp_path, width):
     assert page.get_log("browser") == []
 
 
+def test_effects_in_a_mixed_table_are_lines_means_or_tables(browser, tmp_path):
+    rng = np.random.default_rng(1)
+    dose = rng.choice(["high", "low"], 200)
+    sex = np.where(rng.random(200) < 0.8, np.where(dose == "low", "f", "m"), "f")
+    x = 3.0 * (dose == "low") + rng.normal(size=200)
+    table = pd.DataFrame({"dose": dose, "sex": sex, "x": x, "y": x + rng.normal(size=200)})
+    required = [("dose", "sex"), ("dose", "x"), ("x", "y")]
+    post = gpn.sample(table, score="cg", required=required, draws=200, random_seed=1, progressbar=False)
+    page = opened(browser, post.report(tmp_path / "report.html"))
+    choose(page, "#cause", 0)
+    choose(page, "#outcome", 2)
+    shown = one(page, "#effect").text
+    assert "The mean of x is " in shown and "if dose is set to high, and " in shown and "90% of outcomes" in shown
+    choose(page, "#outcome", 1)
+    assert "Probability of each level of sex if dose is set" in one(page, "#effect").text
+    choose(page, "#cause", 2)
+    assert "If x is raised by one unit, y changes by" in one(page, "#effect").text
+    assert page.get_log("browser") == []
+
+
 def test_why_there_are_no_effects_is_told(browser, tmp_path):
     page = opened(browser, awkward_posterior().report(tmp_path / "report.html"))
     assert one(page, "#effect").text.startswith("This report has no effects: effects need the score")

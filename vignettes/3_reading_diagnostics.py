@@ -118,13 +118,14 @@ worst.round(3)
 # missed the same part of the space, or whether the model is right.
 # ## What convergence doesn't show
 #
-# A run on a table that makes no sense can converge, too. Here someone entered -999 where a value was missing, the table
-# still has its row numbers, and four regions are coded 0 to 3.
+# A run on a table that makes no sense can converge, too. Here someone entered -999 where a value was missing, the
+# numbers of the tubes are among the variables, and four regions are coded 0 to 3. (Row numbers that count from 0 or 1
+# are refused when a table is read.)
 
 # %%
 careless = data.iloc[:, :6].copy()
 careless.iloc[::40, 2] = -999
-careless["row"] = range(1, 501)
+careless["tube"] = range(1001, 1501)
 careless["region"] = [0, 3, 1, 0, 2] * 100
 diagnostics = gpn.sample(careless, random_seed=1, progressbar=False).diagnostics()
 print(diagnostics)

@@ -11,16 +11,17 @@ _RENAMED = {"random_seed": "--seed", "random_state": "--seed"}
 _OPTIONS = {
     name: _RENAMED.get(name, f"--{name.replace('_', '-')}")
     for name in (
-        "candidates", "chains", "contexts", "cores", "draws", "expand", "intervention", "max_parents", "missing",
-        "order_bias", "plus_one", "prior", "random_seed", "random_state", "reweight", "sampler", "score",
-        "target_penalty", "target_probability", "targets", "temperatures", "thin", "tune", "until", "which",
+        "candidates", "chains", "contexts", "cores", "draws", "expand", "intervention", "kinds", "max_parents",
+        "missing", "order_bias", "plus_one", "prior", "random_seed", "random_state", "reweight", "sampler", "score",
+        "target_penalty", "target_probability", "targets", "temperatures", "thin", "tune", "until", "weights",
+        "which",
     )
 }  # fmt: skip
 _NAMES = "|".join(_OPTIONS)
 # Arguments of the reader of tables, whose values may be lists and numbers too; descriptions of objects, such as
 # BGe(alpha_w=None), which are no advice and stay as they are; and arguments by themselves.
 _ARGUMENT = re.compile(
-    r"Dataset\.read\(data, (?P<setting>\w+)=(?P<value>'[^']*'|\"[^\"]*\"|\d+|\[.*?\])\)"
+    r"Dataset\.read\(data, (?P<setting>\w+)=(?P<value>'[^']*'|\"[^\"]*\"|\d+|\[.*?\]|\{.*?\})\)"
     rf"|\w+\([^()]*\)|\b(?P<name>{_NAMES})=(?:'(?P<text>\w+)'|None\b)"
 )
 _SUBJECT = re.compile(rf"^({_NAMES})(?= must )")
@@ -43,6 +44,8 @@ def in_options(text: str) -> str:
     'it holds BGe(alpha_mu=1.0, alpha_w=None, t0=None)'
     >>> in_options("Dataset.read(data, drop=['id', 'blood group']) leaves them out")
     "--drop 'id,blood group' leaves them out"
+    >>> in_options("Dataset.read(data, kinds={'visit': 'number'}) keeps it")
+    '--kinds visit=number keeps it'
     """
     text = text.replace("candidates={child: [parents]}", "--candidates FILE")
     text = _SUBJECT.sub(lambda found: _OPTIONS[found[1]], text)
@@ -70,6 +73,8 @@ def _option(found: re.Match[str]) -> str:
         return ""
     value = ast.literal_eval(found["value"])
     option = found["setting"].replace("_", "-")
+    if isinstance(value, dict):
+        value = [f"{name}={own if isinstance(own, str) else '<'.join(own)}" for name, own in value.items()]
     return f"--{option} {shlex.quote(_joined(value) if isinstance(value, list) else str(value))}"
 
 

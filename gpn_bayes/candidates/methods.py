@@ -9,7 +9,7 @@ import numpy as np
 
 from gpn_bayes.candidates.pc_skeleton import Skeleton, check_dual_rows, dual_pc_skeleton, pc_skeleton
 from gpn_bayes.candidates.screening import distance_correlations, forward_selection, strongest
-from gpn_bayes.data import Data, Dataset, SufficientStatistics
+from gpn_bayes.data import CATEGORICAL, Data, Dataset, SufficientStatistics, refuse_weights
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.cache import ScoreCache
 
@@ -88,6 +88,7 @@ def _by_correlation(context: SpaceContext, wanted: Wanted) -> Lists:
 def _by_distance_correlation(context: SpaceContext, wanted: Wanted) -> Lists:
     if not isinstance(context.data, Dataset):
         raise ValueError("distance correlations need the rows; received SufficientStatistics")
+    refuse_weights(context.data, "a distance correlation")
     return strongest(distance_correlations(context.data.numeric("a distance")), wanted.allowed, wanted.limit)
 
 
@@ -95,7 +96,7 @@ def _by_score(context: SpaceContext, wanted: Wanted) -> Lists:
     """Return what forward selection adds to the required parents; slow scores choose among few."""
     if context.store.scorer.closed_form or not _numeric(context.data):
         pools = strongest(np.zeros(wanted.allowed.shape), wanted.allowed, len(wanted.allowed))
-    elif isinstance(context.data, Dataset):
+    elif isinstance(context.data, Dataset) and context.data.weights is None:
         pools = _by_distance_correlation(context, replace(wanted, limit=POOL))
     else:
         pools = _by_correlation(context, replace(wanted, limit=POOL))
@@ -166,6 +167,8 @@ def check_methods(methods: Sequence[str], scorer: Scorer, data: Data) -> None:
             data.numeric(f"the method {method!r}")
         elif method == "distance-correlation":
             raise ValueError("distance correlations need the rows; received SufficientStatistics")
+        if method == "distance-correlation":
+            refuse_weights(data, "a distance correlation")
         if _rows(data) < MIN_ROWS:
             raise ValueError(f"the method {method!r} needs at least {MIN_ROWS} rows; received {_rows(data)}")
         if method == "dual-pc":
@@ -173,11 +176,11 @@ def check_methods(methods: Sequence[str], scorer: Scorer, data: Data) -> None:
 
 
 def _rows(data: Data) -> int:
-    return data.n_rows if isinstance(data, Dataset) else data.n
+    return data.size if isinstance(data, Dataset) else data.n
 
 
 def _numeric(data: Data) -> bool:
-    return not isinstance(data, Dataset) or "categorical" not in data.kinds
+    return not isinstance(data, Dataset) or CATEGORICAL.isdisjoint(data.kinds)
 
 
 def _statistics(data: Data) -> SufficientStatistics:

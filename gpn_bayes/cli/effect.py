@@ -30,6 +30,7 @@ def show_effect(
     Linear scores: the change of the outcome for each unit of the cause.
     Gaussian processes: the expected outcome over values of the cause, and its average slope.
     Scores of categories: the probabilities of the outcome's levels.
+    Tables of both: the change for each unit, or the mean of the outcome at each level of the cause.
     With --to and --versus: the change between two values.
     """
     with screen.plain_messages():

@@ -51,6 +51,8 @@ def _settings(options: dict[str, str]) -> dict[str, Any]:
     for name in {"columns", "drop", "categories", "na"} & options.keys():
         # An empty field is the name of an unnamed column.
         settings[name] = next(csv.reader([options[name]], skipinitialspace=True), []) or [""]
+    if "kinds" in options:
+        settings["kinds"] = read_kinds(options["kinds"])
     if is_whole(options.get("discretise", "")):
         settings["discretise"] = int(options["discretise"])
     if options.get("sep", "").lower() in ("tab", "\\t"):
@@ -63,6 +65,9 @@ def _say_how(data: "Dataset") -> None:
         screen.note(text)
     if data.rows_dropped:
         screen.note(f"dropped {data.rows_dropped} of {data.n_rows + data.rows_dropped} rows with missing values")
+    if data.missing is not None:
+        rows, columns = (int(data.missing.any(axis=axis).sum()) for axis in (1, 0))
+        screen.note(f"{data.missing.sum()} values are missing, in {rows} rows and {columns} columns")
 
 
 def read_edges(given: Sequence[str], names: Sequence[str], option: str) -> list[Pair]:
@@ -149,6 +154,42 @@ def read_tiers(path: Path | None, names: Sequence[str]) -> dict[str, float] | No
             tiers[name] = _number(tier, "a tier must be a number")
         GraphPrior(names, tiers=tiers)
     return tiers
+
+
+def read_kinds(given: str) -> dict[str, str | list[str]]:
+    """Return the kinds of columns from a CSV file of name, kind and levels, or from ``a=number,b=ordered``.
+
+    Levels of an ordered column stand in order, with ``<`` or ``|`` between them.
+    """
+    path = Path(given)
+    rows = None if "=" in given and not path.is_file() else _rows(path, "--kinds")
+    with _naming("--kinds", None if rows is None else path):
+        if rows is None:
+            fields = next(csv.reader([given], skipinitialspace=True), [])
+            entries = [(name.strip(), kind.strip()) for name, _, kind in (field.rpartition("=") for field in fields)]
+        else:
+            entries = _kinds_of_file(rows)
+        kinds: dict[str, str | list[str]] = {}
+        for name, kind in entries:
+            if name in kinds:
+                raise ValueError(f"a column's kind must be given once; {name!r} is listed twice")
+            several = re.split(r"[<|]", kind)
+            kinds[name] = [level.strip() for level in several] if len(several) > 1 else kind.lower()
+    return kinds
+
+
+def _kinds_of_file(rows: list[list[str]]) -> list[Pair]:
+    """Return columns with what is stated of them: a kind, or levels, which say that it is ordered."""
+    header, *body = rows
+    lower = [cell.lower() for cell in header]
+    if lower not in (["name", "kind"], ["name", "kind", "levels"]):
+        raise ValueError(f"a file of kinds has the columns name, kind and perhaps levels; it has {', '.join(header)}")
+    entries = []
+    for name, kind, *levels in body:
+        if any(levels) and kind.lower() != "ordered":
+            raise ValueError(f"only ordered columns have levels in order; {name!r} is {kind!r} and has {levels[0]!r}")
+        entries.append((name, levels[0] if any(levels) else kind))
+    return entries
 
 
 def read_order(given: str | None, names: Sequence[str]) -> list[str] | None:

@@ -49,7 +49,8 @@ def _read_folder(text: str | Path) -> Path:
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 TableFile = Annotated[
-    Path, typer.Argument(help="A CSV, Excel (.xlsx) or Parquet table; variables are columns. Or .npz statistics.")
+    Path,
+    typer.Argument(help="A CSV, Excel (.xlsx), Parquet or Feather table; variables are columns. Or .npz statistics."),
 ]
 
 
@@ -62,13 +63,20 @@ _TABLE_OPTIONS = {
     "columns": _of_table("Columns to use, a,b,c; all by default."),
     "drop": _of_table("Columns to leave out, id,name."),
     "categories": _of_table("Columns to treat as categories, whatever they look like."),
+    "kinds": _of_table(
+        "What columns are: number, category, binary or ordered. A CSV file with columns name,kind and, for ordered "
+        "text, levels (low<mid<high); or visits=number,grade=low<mid<high."
+    ),
     "discretise": _of_table("Cut measurements into this many levels of equal frequency, or 'mean': at their mean."),
     "targets": _of_table("The column that names what an experiment changed in each row; empty where nothing was."),
     "intervention": _of_table("What it did: perfect (set it, the default) or soft (changed how it depends on others)."),
     "contexts": _of_table("The column that names the experiment of each row where it isn't known what was changed."),
     "target_probability": _of_table("Prior probability that one of them changed a variable, 0.1 by default.", float),
     "target_penalty": _of_table("Instead, what each change costs: subtracted from the log score.", float),
-    "missing": _of_table("error: refuse missing values (the default). drop: drop rows that have any."),
+    "weights": _of_table("The column that says how many rows each row stands for: frequencies, or survey weights."),
+    "missing": _of_table(
+        "error: refuse missing values (the default). drop: drop rows with any. impute: draw them too."
+    ),
     "na": _of_table("Further values that mean missing, n.d.,-99."),
     "sep": _of_table("Field separator of a text file, ';' or tab; recognised by default."),
     "decimal": _of_table("The decimal sign, . or ,; recognised by default."),

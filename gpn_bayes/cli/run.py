@@ -266,6 +266,8 @@ def _carry_out(job: _Job) -> "GraphPosterior":
         screen.note(f"{job.out} holds this run, finished; nothing was computed again")
     elif ours:
         screen.note(f"{job.out} holds this run, unfinished; going on")
+    if run.kinds:
+        screen.note(run.kinds)
     # In time to stop and mend the table, not after hours.
     for flag in () if folder.drawn else run.data_flags or ():
         screen.tell("note", flag.message)

@@ -11,7 +11,7 @@ _QUICK: dict[str, Any] = {"draws": 20, "tune": 20, "chains": 2, "random_seed": 1
 
 
 def warm_up() -> None:
-    """Compile what the first run of each kind would compile: about a minute, once per installation.
+    """Compile what the first run of each kind would compile: about two minutes, once per installation.
 
     The result is kept beside the package, or in numba's cache directory where that can't be written.
     """
@@ -39,11 +39,14 @@ def _jobs() -> list[Callable[[], Any]]:
     few, many = table(4), table(18)
     categories = gpn.simulate.discrete(gpn.simulate.random_dag(4, edges_per_node=1.0, random_seed=1), 60, random_seed=1)
     mixed = categories.join(table(4, 60).add_prefix("number "))
+    gaps = mixed.assign(gaps=mixed.iloc[:, -1].where(mixed.index > 0))
     return [
         lambda: gpn.sample(few, "bge", **_QUICK),
         lambda: gpn.sample(many, "bge", candidates=3, **_QUICK),
         lambda: gpn.sample(few, "bge", sampler="order", **_QUICK),
         lambda: gpn.sample(categories, "bdeu", **_QUICK),
         lambda: gpn.sample(mixed, "cg", **_QUICK),
+        lambda: gpn.sample(gaps, "cg", missing="impute", **_QUICK),
         lambda: gpn.sample(few, "gp", max_parents=2, **_QUICK),
+        lambda: gpn.scores.GP().bind(mixed).local(mixed.columns[0], mixed.columns[-1:]),
     ]

@@ -11,7 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gpn_bayes._util.types import Bools, Floats
-from gpn_bayes.data.notation import is_number, is_whole
+from gpn_bayes.data.kinds import BINARY, CATEGORICAL, CATEGORY, NUMBER, ORDERED, Stated, level_text
+from gpn_bayes.data.levels import FEW_LEVELS
+from gpn_bayes.data.notation import POINT, is_number, is_whole, parse_plain, unit_of
 from gpn_bayes.data.problems import Problem, argument, listed_cells, listed_rows
 
 # Integer columns with more distinct values than this are measurements, not categories.
@@ -49,7 +51,7 @@ class Source(NamedTuple):
         return listed_cells(lines, self.word)
 
 
-def read_column(column: pd.Series, source: Source, category: bool = False) -> Column | Problem:
+def read_column(column: pd.Series, source: Source, stated: Stated | None = None) -> Column | Problem:
     """Return what a column without missing values holds, or its problem.
 
     Parameters
@@ -58,13 +60,28 @@ def read_column(column: pd.Series, source: Source, category: bool = False) -> Co
         Numbers, truth values, text, a pandas categorical, or objects: these are read by what they are.
     source : Source
         Where it is from.
-    category : bool
-        Whether its values are categories, whatever they look like.
+    stated : str or tuple of str, optional
+        Its kind, whatever it looks like; or its levels in order.
     """
+    if isinstance(stated, tuple):
+        return _of_levels(column, source, stated)
+    if stated == NUMBER:
+        return _stated_number(column, source)
+    if stated == ORDERED:
+        return _stated_order(column, source)
+    if stated in (CATEGORY, BINARY):
+        read = _categories(column, source)
+        if stated == BINARY and isinstance(read, Column) and read.levels is not None and len(read.levels) > 2:
+            finding = f"column {source.name!r} has {len(read.levels)}"
+            return Problem("a column of kind 'binary' must have two values", finding)
+        return read
+    return _by_content(column, source)
+
+
+def _by_content(column: pd.Series, source: Source) -> Column | Problem:
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return Column(column.cat.codes.to_numpy().astype(float), "categorical", tuple(column.cat.categories))
-    if category:
-        return _categories(column, source)
+        read = _categories(column, source)
+        return read._replace(kind="ordered") if column.cat.ordered and isinstance(read, Column) else read
     if pd.api.types.is_bool_dtype(column.dtype):
         return Column(column.to_numpy(dtype=float), "integer", (False, True))
     if pd.api.types.is_complex_dtype(column.dtype):
@@ -100,7 +117,73 @@ def _numbers(given: Iterable[Any], values: Floats, dtype: Any, source: Source) -
     return Column(values, "integer", tuple(int(v) for v in distinct) if len(distinct) <= MAX_INTEGER_LEVELS else None)
 
 
+def _stated_number(column: pd.Series, source: Source) -> Column | Problem:
+    """Read a column as numbers, also if these are given as text."""
+    column = _of_plain_type(column)
+    cells = column.to_numpy(dtype=object)
+    if all(isinstance(cell, str) and is_number(cell, POINT) for cell in cells):
+        numbers = parse_plain(cells)
+        column = column if numbers is None else pd.Series(numbers)
+    read = _by_content(column, source)
+    if isinstance(read, Problem):
+        return read
+    if read.kind in CATEGORICAL:
+        remedy = f"{argument('kinds', {source.name: CATEGORY})} takes them as categories"
+        return Problem(
+            "a column of kind 'number' must hold numbers",
+            f"column {source.name!r} holds texts such as {str(cells[0])!r}",
+            remedy,
+        )
+    return Column(read.values, "continuous", None)
+
+
+def _stated_order(column: pd.Series, source: Source) -> Column | Problem:
+    """Read a column of levels that are ordered by their values, or as pandas has them."""
+    if not (isinstance(column.dtype, pd.CategoricalDtype) and column.cat.ordered):
+        column = _of_plain_type(column)
+    read = _by_content(column, source)
+    if isinstance(read, Problem) or read.kind == "ordered":
+        return read
+    if read.kind == "categorical":
+        return Problem(
+            "the order of texts must be stated",
+            f"column {source.name!r} holds texts such as {str(column.iloc[0])!r}",
+            f"{argument('kinds', {source.name: list(map(str, read.levels or ()))})} does, with the lowest first",
+        )
+    distinct = np.unique(read.values)
+    as_number = f"{argument('kinds', {source.name: NUMBER})} takes it as a number"
+    fractions = distinct[distinct != np.floor(distinct)]
+    if len(fractions):
+        rule = "an ordered column must hold whole numbers, or levels whose order is stated"
+        return Problem(rule, f"column {source.name!r} holds fractions such as {fractions[0]:g}", as_number)
+    if len(distinct) > MAX_INTEGER_LEVELS:
+        return Problem(
+            f"an ordered column must have at most {MAX_INTEGER_LEVELS} levels",
+            f"column {source.name!r} has {len(distinct)}",
+            as_number,
+        )
+    levels = tuple(map(int, distinct)) if read.levels is None else read.levels
+    return Column(np.searchsorted(np.array(levels, dtype=float), read.values).astype(float), "ordered", levels)
+
+
+def _of_levels(column: pd.Series, source: Source, levels: tuple[str, ...]) -> Column | Problem:
+    """Read a column of the levels that are stated, the lowest first."""
+    texts = np.array([level_text(cell) for cell in column], dtype=object)
+    codes = pd.Index(levels).get_indexer(pd.Index(texts))
+    if (codes < 0).any():
+        rule = "the levels of an ordered column must be all that occur"
+        return Problem(rule, f"column {source.name!r} also holds {source.cells(texts, codes < 0)}")
+    return Column(codes.astype(float), "ordered", levels)
+
+
+def _of_plain_type(column: pd.Series) -> pd.Series:
+    """Return a pandas categorical as what its categories are."""
+    return column.astype(column.cat.categories.dtype) if isinstance(column.dtype, pd.CategoricalDtype) else column
+
+
 def _categories(column: pd.Series, source: Source) -> Column | Problem:
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return Column(column.cat.codes.to_numpy().astype(float), "categorical", tuple(column.cat.categories))
     try:
         codes, levels = pd.factorize(column.astype(str), sort=True)
     except UnicodeDecodeError:
@@ -145,7 +228,9 @@ def _text(column: pd.Series, cells: NDArray[np.object_], source: Source) -> Colu
     """Read texts as categories, unless some of them are numbers: whole numbers in every cell are names of levels."""
     written = {text: is_number(text) for text in pd.unique(cells)}
     if not any(written.values()):
-        return _dates(cells, source) if all(map(_DATE.fullmatch, written)) else _categories(column, source)
+        if all(map(_DATE.fullmatch, written)):
+            return _dates(cells, source)
+        return _units(list(written), source) or _categories(column, source)
     if not all(written.values()):
         return _mixed(cells, np.array([written[text] for text in cells]), source)
     if all(map(is_whole, written)):
@@ -155,6 +240,22 @@ def _text(column: pd.Series, cells: NDArray[np.object_], source: Source) -> Colu
         "numbers must be given as numbers",
         f"column {source.name!r} holds them as text such as {example!r}",
         f"pandas.to_numeric converts it, {argument('categories', [source.name])} takes the texts as categories",
+    )
+
+
+def _units(texts: list[str], source: Source) -> Problem | None:
+    """Return the problem of numbers that are all written with the same unit, unless they may be the names of levels."""
+    units = {unit_of(text) for text in texts}
+    if len(units) > 1 or "" in units:
+        return None
+    (unit,) = units
+    whole = all(is_whole(text.removesuffix(unit).strip()) for text in texts)
+    if "%" not in unit and len(texts) <= FEW_LEVELS and whole:
+        return None
+    return Problem(
+        "numbers must be written without units",
+        f"column {source.name!r} holds texts such as {texts[0]!r}",
+        f"write the numbers alone; {argument('kinds', {source.name: CATEGORY})} takes the texts as categories",
     )
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gpn_bayes._util.types import Floats
+from gpn_bayes._util.types import Bools, Floats
 from gpn_bayes.data.interventions import Interventions, refuse_interventions
-from gpn_bayes.data.notation import has_unit
+from gpn_bayes.data.kinds import CATEGORICAL
+from gpn_bayes.data.notation import unit_of
 from gpn_bayes.data.problems import argument, listed_names
-from gpn_bayes.data.reading import ReadSettings, read_table
+from gpn_bayes.data.reading import ReadSettings, checked_table
+from gpn_bayes.data.weights import are_frequencies, refuse_weights, warn_of_survey_weights
 
 
 def fingerprint_of(*parts: Any) -> str:
@@ -33,19 +35,21 @@ def fingerprint_of(*parts: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A complete table of variables, as the user gave it.
+    """A table of variables, as the user gave it; complete, unless it was read to have its missing values imputed.
 
     Attributes
     ----------
     names : tuple of str
         Variable names, in the user's order.
     values : ndarray of shape (rows, variables)
-        Raw values; categorical columns hold the 0-based code of their level.
+        Raw values; categorical columns hold the 0-based code of their level. NaN where `missing`.
     kinds : tuple of str
-        "continuous" (floats), "integer" (whole numbers and booleans, usable either way) or
-        "categorical" (text and pandas categoricals).
+        "continuous" (floats, and what is stated to be a number), "integer" (whole numbers and booleans, usable either
+        way), "categorical" (text and pandas categoricals) or "ordered" (categories in order).
     levels : tuple of (tuple or None)
         The levels of each column that can be read as discrete, else None.
+    missing : ndarray of bool, shape (rows, variables), or None
+        Which values are to be imputed; None where there are none.
     fingerprint : str
         A hash of the content: equal tables have equal fingerprints.
     rows_dropped : int
@@ -54,6 +58,11 @@ class Dataset:
         What was recognised in a file, and what was left out of it.
     interventions : Interventions or None
         Which variables were changed in which rows, or may have been; None where all were only observed.
+    weights : ndarray of shape (rows,), or None
+        How many rows each stands for, where that isn't one: survey weights, scaled to add up to the number of rows, or
+        frequencies of more than 100,000 rows in all.
+    repeated : bool
+        Whether rows stand there as often as their frequencies said.
 
     Examples
     --------
@@ -73,13 +82,19 @@ class Dataset:
     rows_dropped: int = 0
     notes: tuple[str, ...] = ()
     interventions: Interventions | None = None
+    weights: Floats | None = None
+    repeated: bool = False
+    missing: Bools | None = field(init=False)
     fingerprint: str = field(init=False)
 
     def __post_init__(self) -> None:
-        """Compute the fingerprint."""
+        """Note which values are missing, and compute the fingerprint."""
+        gaps = np.isnan(self.values)
+        object.__setattr__(self, "missing", gaps if gaps.any() else None)
         levels = [None if known is None else [str(level) for level in known] for known in self.levels]
         changed = self.interventions
-        further = () if changed is None else changed.parts()
+        further = [] if changed is None else [*changed.parts()]
+        further += [] if self.weights is None else ["weights", self.weights]
         fingerprint = fingerprint_of(list(self.names), list(self.kinds), levels, self.values, *further)
         object.__setattr__(self, "fingerprint", fingerprint)
 
@@ -88,6 +103,17 @@ class Dataset:
         """Number of rows."""
         rows: int = self.values.shape[0]
         return rows
+
+    @property
+    def size(self) -> int:
+        """Number of rows that these stand for, by their weights; without any, `n_rows`.
+
+        Examples
+        --------
+        >>> Dataset.read(np.array([[1.0, 4.0], [3.0, 8.0], [5.0, 0.0]])).size
+        3
+        """
+        return self.n_rows if self.weights is None else round(float(self.weights.sum()))
 
     @classmethod
     def read(
@@ -102,6 +128,7 @@ class Dataset:
         columns: str | Sequence[str] | None = None,
         drop: str | Sequence[str] = (),
         categories: str | Sequence[str] = (),
+        kinds: Mapping[str, Any] | None = None,
         discretise: int | str | None = None,
         missing: str = "error",
         targets: Any = None,
@@ -109,12 +136,13 @@ class Dataset:
         contexts: Any = None,
         target_probability: float | None = None,
         target_penalty: float | None = None,
+        weights: Any = None,
     ) -> "Dataset":
         """Check a DataFrame, an array or a file, and return it as a `Dataset`.
 
-        Files are text (CSV, with any separator), Excel (.xlsx) or Parquet. Of text, the separator, the decimal sign and
-        the encoding are recognised; `notes` says so where they aren't those of a plain CSV file. Objects in a DataFrame
-        are read by their content, so that ``df.astype(object)`` is the same as ``df``. A column of text is one of
+        Files are text (CSV, with any separator), Excel (.xlsx), Parquet or Feather. Of text, the separator, the decimal
+        sign and the encoding are recognised; `notes` says so where they aren't those of a plain CSV file. Objects in a
+        DataFrame are read by their content, so that ``df.astype(object)`` is the same as ``df``. Text is taken as
         categories, also if every text is a whole number; a column that mixes numbers and text is refused, and so are
         numbers with a fraction that are given as text.
 
@@ -136,11 +164,16 @@ class Dataset:
             Columns to use, all by default, and columns to leave out.
         categories : str or sequence of str
             Columns to treat as categories, whatever they look like.
+        kinds : mapping of str to str or sequence, optional
+            What columns are, whatever they look like: "number"; "category"; "binary", a category of two levels;
+            "ordered", whole numbers ordered by value; or a list of the levels of an ordered column, the lowest first:
+            ``{"visits": "number", "grade": ["low", "mid", "high"]}``. Other columns are what they look like.
         discretise : int or "mean", optional
             Cut measurements into this number of levels of equal frequency, or at their mean. Whole numbers with at most
             20 values, and columns with no more values than levels, keep theirs.
-        missing : {"error", "drop"}
-            Whether to refuse missing values or to drop the rows that have any; `rows_dropped` counts them.
+        missing : {"error", "drop", "impute"}
+            Whether to refuse missing values, to drop the rows that have any (`rows_dropped` counts them), or to leave
+            them to `gpn_bayes.sample`, which draws them along with the networks; nothing else takes such a table.
         targets : str or sequence, optional
             Which variables were changed in each row, by an experiment: the name of a column, which is then no variable,
             or a sequence with an entry for each row. An entry is empty where all were only observed, a name, several
@@ -156,12 +189,17 @@ class Dataset:
             The prior probability that an experiment of unknown targets changed a variable; 0.1 by default.
         target_penalty : float, optional
             Instead, what each change costs: this much is subtracted from the log score.
+        weights : str or sequence, optional
+            How many rows each row stands for: the name of a column, which is then no variable, or a sequence with a
+            number for each row. Whole numbers are frequencies: all is as if each row stood there that many times. Any
+            others are survey weights, scaled to add up to the number of rows, of which a warning says what they mean.
+            Rows of weight 0 are left out.
 
         Raises
         ------
         ValueError
-            For missing or infinite values, constant columns, columns that mix numbers and text, repeated names, or
-            fewer than two columns; the message lists everything that is wrong.
+            For missing or infinite values, constant columns, columns that mix numbers and text, identifiers and row
+            numbers, repeated names, or fewer than two columns; the message lists everything that is wrong.
 
         Examples
         --------
@@ -170,11 +208,20 @@ class Dataset:
         >>> data = Dataset.read(table, drop="id", missing="drop")
         >>> data.names, data.n_rows, data.rows_dropped
         (('x', 'y'), 3, 1)
+        >>> grades = pd.DataFrame({"grade": ["mid", "low", "high", "low"], "ill": [0, 1, 1, 0]})
+        >>> data = Dataset.read(grades, kinds={"grade": ["low", "mid", "high"], "ill": "number"})
+        >>> data.kinds, data.values[:, 0].tolist()
+        (('ordered', 'continuous'), [1.0, 0.0, 2.0, 0.0])
+        >>> counted = pd.DataFrame({"rain": ["no", "yes", "yes"], "wet": ["no", "no", "yes"], "days": [20, 2, 8]})
+        >>> data = Dataset.read(counted, weights="days")
+        >>> data.names, data.n_rows
+        (('rain', 'wet'), 30)
         """
         settings = ReadSettings(
             sep=sep, decimal=decimal, encoding=encoding, sheet=sheet, na=na, columns=columns, drop=drop,
-            categories=categories, discretise=discretise, missing=missing, targets=targets, intervention=intervention,
-            contexts=contexts, target_probability=target_probability, target_penalty=target_penalty,
+            categories=categories, kinds=kinds, discretise=discretise, missing=missing, targets=targets,
+            intervention=intervention, contexts=contexts, target_probability=target_probability,
+            target_penalty=target_penalty, weights=weights,
         )  # fmt: skip
         return cls._read(data, settings, whole=True)
 
@@ -183,17 +230,40 @@ class Dataset:
         cls, data: "Dataset | pd.DataFrame | NDArray[Any] | str | Path", settings: ReadSettings, whole: bool
     ) -> "Dataset":
         if isinstance(data, Dataset):
-            further = [name for name in settings.given if name != "missing"]
+            further = [name for name in settings.given if name not in ("missing", "declared")]
             if further:
                 raise ValueError(f"{further[0]} is for tables that aren't read yet; received a Dataset")
+            if settings.missing != "impute":
+                data.refuse_gaps()
             return data
-        table = read_table(data, settings, whole)
+        table = checked_table(data, settings, whole)
         values = np.column_stack([column.values for column in table.columns])
         if whole:
             _warn_of_identical_columns(table.names, values)
         values.setflags(write=False)
         kinds, levels = (tuple(getattr(column, part) for column in table.columns) for part in ("kind", "levels"))
-        return cls(table.names, values, kinds, levels, table.rows_dropped, table.notes, table.interventions)
+        if table.weights is not None and not are_frequencies(table.weights):
+            warn_of_survey_weights(table.weights)
+        return cls(
+            table.names, values, kinds, levels, table.rows_dropped, table.notes, table.interventions, table.weights,
+            table.repeated,
+        )  # fmt: skip
+
+    def refuse_gaps(self) -> None:
+        """Refuse a table with missing values, where it must be complete.
+
+        Examples
+        --------
+        >>> Dataset.read(np.array([[1.0, 4.0], [3.0, 8.0], [np.nan, 0.0]]), missing="impute").refuse_gaps()
+        Traceback (most recent call last):
+        ValueError: this takes complete tables; received one with 1 missing values, which only gpn.sample draws along
+        with the networks: read it with missing='drop'
+        """
+        if self.missing is not None:
+            raise ValueError(
+                f"this takes complete tables; received one with {self.missing.sum()} missing values, which only "
+                "gpn.sample draws along with the networks: read it with missing='drop'"
+            )
 
     def rows(self, places: NDArray[Any]) -> "Dataset":
         """Return some of the rows, as a table of its own without interventions; columns keep their levels.
@@ -210,7 +280,8 @@ class Dataset:
         """
         chosen = self.values[places]
         chosen.setflags(write=False)
-        return Dataset(self.names, chosen, self.kinds, self.levels)
+        weights = None if self.weights is None else self.weights[places]
+        return Dataset(self.names, chosen, self.kinds, self.levels, weights=weights)
 
     def numeric(self, purpose: str, instead: str = "") -> Floats:
         """Return the raw values as floats, or say which column is not a number.
@@ -222,19 +293,20 @@ class Dataset:
         instead : str
             What takes such tables, for the same message.
         """
-        text = [place for place, kind in enumerate(self.kinds) if kind == "categorical"]
+        text = [place for place, kind in enumerate(self.kinds) if kind in CATEGORICAL]
         if text:
             names, known = [self.names[place] for place in text], self.levels[text[0]]
             example = known[0] if known else ""
             several = len(names) > 1
-            units = isinstance(example, str) and has_unit(example)
+            what = "text" if isinstance(example, str) else "categories"
+            units = isinstance(example, str) and unit_of(example) != ""
             remedies = ["write the numbers without their units"] * units
             if len(self.names) - len(names) > 1:
                 remedies.append(f"{argument('drop', names)} leaves {'them' if several else 'it'} out")
             if instead and not units and len(names) < len(self.names):
                 remedies.append(instead)
             raise ValueError(
-                f"{purpose} needs numbers; {listed_names(names)} hold{'s' * (not several)} text such as {example!r}"
+                f"{purpose} needs numbers; {listed_names(names)} hold{'s' * (not several)} {what} such as {example!r}"
                 + (f": {', or '.join(remedies)}" if remedies else "")
             )
         return self.values
@@ -249,8 +321,34 @@ class Dataset:
         """
         # Columns in one piece, as pandas has them: sums are then rounded alike.
         columns = np.ascontiguousarray(self.numeric(purpose, instead).T)
+        if self.weights is not None:
+            return np.ascontiguousarray((columns.T - self.means()) / self.spreads())
         centred = columns - columns.mean(axis=1, keepdims=True)
         return np.ascontiguousarray((centred / columns.std(axis=1, ddof=1, keepdims=True)).T)
+
+    def means(self) -> Floats:
+        """Return the mean of every column, over all rows that these stand for.
+
+        Examples
+        --------
+        >>> Dataset.read(np.array([[1.0, 4.0], [3.0, 8.0], [5.0, 0.0]])).means().tolist()
+        [3.0, 4.0]
+        """
+        means: Floats = np.average(self.values, axis=0, weights=self.weights)
+        return means
+
+    def spreads(self) -> Floats:
+        """Return the standard deviation (ddof = 1) of every column, over all rows that these stand for.
+
+        Examples
+        --------
+        >>> Dataset.read(np.array([[1.0, 4.0], [3.0, 8.0], [5.0, 0.0]])).spreads().tolist()
+        [2.0, 4.0]
+        """
+        if self.weights is None:
+            return np.asarray(self.values.std(axis=0, ddof=1))
+        squares: Floats = self.weights @ (self.values - self.means()) ** 2
+        return np.sqrt(squares / (self.size - 1))
 
 
 def read_part(data: "Dataset | pd.DataFrame | NDArray[Any] | str | Path", **settings: Any) -> Dataset:
@@ -263,6 +361,7 @@ def read_part(data: "Dataset | pd.DataFrame | NDArray[Any] | str | Path", **sett
     """
     part = Dataset._read(data, ReadSettings(**settings), whole=False)
     refuse_interventions(part, "a part of a larger table")
+    refuse_weights(part, "a part of a larger table")
     return part
 
 

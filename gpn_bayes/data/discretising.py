@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 
 from gpn_bayes._util.checks import check_choice, check_count
-from gpn_bayes.data import Dataset
+from gpn_bayes.data import Dataset, refuse_weights
 from gpn_bayes.data.levels import cut, labels
 
 _METHODS = ("mean", "quantile")
@@ -47,6 +47,7 @@ def discretise(data: Any, method: str = "mean", levels: int = 2) -> pd.DataFrame
     if method == "mean" and levels != 2:
         raise ValueError(f"the mean cuts a column into 2 levels; received levels = {levels}: use method='quantile'")
     read = Dataset.read(data)
+    refuse_weights(read, "a cut into levels")
     given = data if isinstance(data, pd.DataFrame) else None
     columns: dict[str, Any] = {}
     for place, name in enumerate(read.names):

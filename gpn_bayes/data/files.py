@@ -14,6 +14,7 @@ from gpn_bayes._util.extras import installed_by
 from gpn_bayes.data.grid import Grid, read_grid
 from gpn_bayes.data.recognising import SEPARATORS, decode, find_separator, records
 
+_PARQUET, _FEATHER = (".parquet", ".pq"), (".feather", ".ftr", ".arrow")
 _ZIPPED = b"PK\x03\x04"  # how an .xlsx file begins, whatever it is called
 # Excel's own limit; a file may say that a cell stands in any row, and rows before it count as empty ones.
 _MAX_SHEET_ROWS = 1 << 20
@@ -54,27 +55,57 @@ def check_file(path: Path) -> None:
         raise ValueError(f"the data file must hold a table; {path.name!r} is empty")
 
 
-def is_parquet(path: Path) -> bool:
-    """Tell whether a file is a Parquet file by its ending."""
-    return path.suffix.lower() in (".parquet", ".pq")
+def is_columnar(path: Path) -> bool:
+    """Tell whether a file is a Parquet or a Feather file by its ending."""
+    return path.suffix.lower() in (*_PARQUET, *_FEATHER)
 
 
-def read_parquet(path: Path) -> pd.DataFrame:
-    """Return the table of a Parquet file."""
+def read_columnar(path: Path) -> pd.DataFrame:
+    """Return the table of a Parquet or a Feather file."""
     with installed_by("parquet"):
-        import pyarrow.parquet
+        import pyarrow as _  # noqa: F401 (a missing package is reported first)
+    parquet = path.suffix.lower() in _PARQUET
     try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            cells = file.metadata.num_rows * file.metadata.num_columns
-            if cells <= _MAX_CELLS:
-                table = file.read(use_pandas_metadata=True)
-                table.validate(full=True)  # texts are decoded only when somebody looks at them
-                frame: pd.DataFrame = table.to_pandas()
-                frame.columns = pd.Index([str(name) for name in frame.columns])
-                return frame
+        table = _parquet(path) if parquet else _feather(path)
+        table.validate(full=True)  # texts are decoded only when somebody looks at them
+        frame: pd.DataFrame = table.to_pandas()
+    except _TooLargeError:
+        raise
     except Exception as error:  # a broken file can lead pyarrow to any
-        raise ValueError(f"{path.name} can't be read as Parquet: {_first_line(error)}") from None
-    raise ValueError(f"a table must have {_MAX_CELLS:,} cells at most; {path.name!r} has {cells:,}")
+        name = "Parquet" if parquet else "Feather"
+        raise ValueError(f"{path.name} can't be read as {name}: {_first_line(error)}") from None
+    frame.columns = pd.Index([str(name) for name in frame.columns])
+    return frame
+
+
+class _TooLargeError(ValueError):
+    """A table has too many cells."""
+
+
+def _check_cells(path: Path, cells: int) -> None:
+    if cells > _MAX_CELLS:
+        raise _TooLargeError(f"a table must have {_MAX_CELLS:,} cells at most; {path.name!r} has {cells:,}")
+
+
+def _parquet(path: Path) -> Any:
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(path) as file:
+        _check_cells(path, file.metadata.num_rows * file.metadata.num_columns)
+        return file.read(use_pandas_metadata=True)
+
+
+def _feather(path: Path) -> Any:
+    import pyarrow.ipc
+
+    with pyarrow.OSFile(str(path)) as file:
+        reader = pyarrow.ipc.open_file(file)
+        batches, rows = [], 0
+        for number in range(reader.num_record_batches):
+            batches.append(reader.get_batch(number))
+            rows += batches[-1].num_rows
+            _check_cells(path, rows * len(reader.schema))
+        return pyarrow.Table.from_batches(batches, reader.schema)
 
 
 def read_cells(path: Path, sep: str | None, encoding: str | None, sheet: str | None) -> FileTable:
@@ -124,7 +155,8 @@ def _read_text(path: Path, sep: str | None, encoding: str | None) -> FileTable:
 
 
 def _read_excel(path: Path, sheet: str | None) -> FileTable:
-    import openpyxl  # here, as it takes a while to load
+    with installed_by("excel"):
+        import openpyxl  # here, as it takes a while to load
 
     try:
         # From an open file: whether it is Excel's is seen from its content, not from its name.

@@ -1,7 +1,6 @@
 """Checks of the columns and rows of a table before it is analysed: what is probably a mistake."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,12 +9,13 @@ from scipy.special import chdtrc, gammaln, ndtr
 
 from gpn_bayes._util.types import Bools, Floats, Ints, Words
 from gpn_bayes.data.dataset import Dataset
+from gpn_bayes.data.identifiers import FEWEST_ROWS, named_so
+from gpn_bayes.data.kinds import CATEGORICAL
 
 # Worth knowing, but not a reason to doubt the answers.
 MILD_KINDS = frozenset({"binary"})
 # Columns whose values are described one by one in a message; the others are counted.
 _DESCRIBED = 3
-_FEWEST_ROWS = 10
 
 # Values that often stand for a missing one.
 _SENTINELS = [
@@ -43,8 +43,6 @@ _MISFIT, _FEWEST_EXPECTED = 0.003, 5.0
 _OUTLYING, _OUTLYING_ROWS, _MOST_OUTLIERS = 8.0, 20.0, 0.1
 _MAD_TO_SD = 1.4826
 
-# "patient_id" and "patientId", but not "acid".
-_ID_NAME = re.compile(r"((?i:(^|[\W_])(id|idx|index|uuid|rowid|rownum|row_number))|[a-z](Id|ID))$")
 _EVEN_STEPS, _STRAIGHT = 0.5, 0.995
 _UNIQUE_TEXT = 0.95
 
@@ -122,7 +120,7 @@ class _Column(NamedTuple):
         return self._replace(values=kept, distinct=self.distinct[~dropped], counts=self.counts[~dropped])
 
 
-def data_flags(data: Dataset, numbers: bool) -> tuple[Flag, ...]:
+def data_flags(data: Dataset, numbers: bool, categories: Collection[str] = ()) -> tuple[Flag, ...]:
     """Return what should be checked in a table before it is analysed.
 
     It looks for values that stand for missing ones, identifiers, codes of categories that are read as numbers,
@@ -134,6 +132,8 @@ def data_flags(data: Dataset, numbers: bool) -> tuple[Flag, ...]:
         The table.
     numbers : bool
         Whether the score reads columns as numbers; False for scores of categories.
+    categories : collection of str
+        Those that it reads as categories in any case.
 
     Returns
     -------
@@ -151,9 +151,9 @@ def data_flags(data: Dataset, numbers: bool) -> tuple[Flag, ...]:
     v2: -999 in 5 rows (the first is row 10); its other values are 2.29 to 7.87. If this means a missing
     value, remove those rows or fill them in.
     """
-    if data.n_rows < _FEWEST_ROWS:
+    if data.n_rows < FEWEST_ROWS:
         return ()
-    columns = [_column(data, place, numbers) for place in range(len(data.names))]
+    columns = [_column(data, place, numbers and name not in categories) for place, name in enumerate(data.names)]
     sentinels = [_sentinels(column) for column in columns]
     identifiers = _identifiers(columns)
     rest = [
@@ -167,7 +167,7 @@ def data_flags(data: Dataset, numbers: bool) -> tuple[Flag, ...]:
         _identifier_flag(columns, identifiers),
         _code_flag(rest),
         *_outlier_flags(rest, kept),
-        _row_flag(kept, data.n_rows),
+        None if data.repeated else _row_flag(kept, data.n_rows),
         *_column_flags(data, kept, numbers),
         _binary_flag(rest),
     ]
@@ -202,7 +202,7 @@ def grouped(kind: str, seen: Sequence[tuple[str, str]], advice: str) -> Flag | N
 def _column(data: Dataset, place: int, numbers: bool) -> _Column:
     values = data.values[:, place]
     distinct, counts = np.unique(values, return_counts=True)
-    is_text = data.kinds[place] == "categorical"
+    is_text = data.kinds[place] in CATEGORICAL
     return _Column(data.names[place], values, distinct, counts, numbers and not is_text, is_text)
 
 
@@ -284,11 +284,11 @@ def _rises(column: _Column) -> bool:
         return False
     _, often = np.unique(steps, return_counts=True)
     steady = abs(np.corrcoef(column.values, np.arange(len(column.values)))[0, 1]) ** 2 > _STRAIGHT
-    return bool(often.max() >= _EVEN_STEPS * len(steps) or (steady and len(steps) >= 2 * _FEWEST_ROWS))
+    return bool(often.max() >= _EVEN_STEPS * len(steps) or (steady and len(steps) >= 2 * FEWEST_ROWS))
 
 
 def _is_named_so(column: _Column) -> bool:
-    return column.unique and (column.whole or column.is_text) and bool(_ID_NAME.search(column.name))
+    return column.unique and (column.whole or column.is_text) and named_so(column.name)
 
 
 def _is_unique_text(column: _Column) -> bool:

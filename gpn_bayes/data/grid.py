@@ -19,6 +19,10 @@ MISSING = frozenset(
 )  # fmt: skip
 
 
+# What stands in the place of a number is neither a name nor a unit.
+_IN_PLACE_OF_NUMBERS = frozenset(["-", "--", ".", "?", "missing", "n.a.", "n.d.", "nd", "none", "unknown", "x"])
+
+
 @dataclass(frozen=True)
 class Grid:
     """The columns of a file, cell by cell.
@@ -69,7 +73,17 @@ def read_grid(rows: Sequence[Sequence[Any]], file: str, word: str) -> Grid:
     left_out += [f"{_number_of(comments, f'{word} of comments', f'{word}s of comments')}"] if comments else []
     (header_line, header), *body = body
     names = [_name(cell) for cell in header]
-    _check_header(names, header_line, file, word)
+    _check_header(names, body, header_line, file, word)
+    body, below = _without_notes(body, len(names))
+    if body and _is_second_header(names, body):
+        if _is_torn(names, body[0][1]):
+            raise ValueError(
+                f"the header must be one row of names; {listed_rows([header_line, body[0][0]], word)} of {file!r} both "
+                "hold names: join them into one, with a name for each column"
+            )
+        left_out.append(f"{word} {body[0][0]} of units")
+        body = body[1:]
+    left_out += [f"{listed_rows(below, word)} below the table"] if below else []
     width = len(names)
     for _, row in body:
         width = max(width, min(len(row), len(rows[header_line - 1])))  # below a field of the header that is empty
@@ -122,24 +136,76 @@ def _without_titles(rows: Rows) -> tuple[Rows, list[int], int]:
     return kept, [number for number, _ in rows[:first]], len(rows) - first - len(kept)
 
 
+def _is_second_header(names: list[str], body: Rows) -> bool:
+    """Tell whether the first row below the header is part of it: no number in it, but below it in two columns or more.
+
+    In a column of text, a row of units has nothing; a second row of names has a name, perhaps where the first has none.
+    """
+    first, rest = body[0][1], [row for _, row in body[1:]]
+    if any(_holds_number(cell) for cell in first) or not rest:
+        return False
+    below = [[row[place] for row in rest if place < len(row)] for place in range(len(first))]
+    numeric = [
+        all(_holds_number(cell) for cell in cells if cell not in (None, *MISSING)) and any(map(_holds_number, cells))
+        for cells in below
+    ]
+    texts = [cell for cell, number in zip(first, numeric, strict=True) if number and cell not in (None, *MISSING)]
+    if sum(numeric) < 2 or 2 * len(texts) < sum(numeric) or not all(map(_may_be_unit, texts)):
+        return False
+    labels = [cell for cell, number in zip(first, numeric, strict=True) if not number]
+    return _is_torn(names, first) or all(cell in (None, "", "-") or str(cell).startswith(("[", "(")) for cell in labels)
+
+
+def _may_be_unit(cell: Any) -> bool:
+    return isinstance(cell, str) and cell.lower() not in _IN_PLACE_OF_NUMBERS and not cell.startswith(("<", ">", "#"))
+
+
+def _is_torn(names: list[str], second: list[Any]) -> bool:
+    """Tell whether a header lacks names that may stand in the second row, as it does where its cells were merged."""
+    given = names[: len(second)] + [""] * (len(second) - len(names))
+    return "" in given or len(set(given)) < len(given)
+
+
+def _without_notes(body: Rows, width: int) -> tuple[Rows, list[int]]:
+    """Return the rows without those at the end that are notes, and the numbers of these: texts alone in a row."""
+    end = len(body)
+    while end and width > 1 and len(body[end - 1][1]) == 1 and not _holds_number(body[end - 1][1][0]):
+        end -= 1
+    notes = body[end:]
+    if not end or not notes:
+        return body, []
+    apart = notes[0][0] > body[end - 1][0] + 1
+    if apart or all(_holds_number(row[0]) for _, row in body[1:end]):  # units may stand in the first
+        return body[:end], [number for number, _ in notes]
+    return body, []
+
+
 def _holds_number(cell: Any) -> bool:
     return is_number(cell) if isinstance(cell, str) else isinstance(cell, int | float)
 
 
 def _name(cell: Any) -> str:
-    return "" if cell is None else str(cell).strip()
+    # Names may be broken into lines.
+    return "" if cell is None else " ".join(str(cell).split())
 
 
-def _check_header(names: list[str], line: int, file: str, word: str) -> None:
+def _check_header(names: list[str], body: Rows, line: int, file: str, word: str) -> None:
+    """Refuse a first row of the table in the place of a header: numbers, and texts that stand below themselves."""
     given = [name for name in names if name]
     numbers = [name for name in given if is_number(name)]
     # Whole numbers may be names; measurements, or one number twice, can't.
     measured = [name for name in numbers if not is_whole(name) or name.startswith("-") or given.count(name) > 1]
-    if len(numbers) == len(given) and measured:
+    if measured and all(_stands_below(place, names, body) for place in range(len(names))):
         raise ValueError(
             f"the header must hold the names of columns; {word} {line} of {file!r} holds numbers such as "
             f"{measured[0]!r}: add a line of names"
         )
+
+
+def _stands_below(place: int, names: list[str], body: Rows) -> bool:
+    """Tell whether a name may be a cell of its own column: a number, or a text that is found there again."""
+    name = names[place]
+    return not name or is_number(name) or any(place < len(row) and row[place] == name for _, row in body)
 
 
 def _check_widths(body: Rows, width: int, file: str, word: str) -> None:

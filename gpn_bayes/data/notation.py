@@ -45,16 +45,38 @@ def is_whole(text: str) -> bool:
     return _WHOLE.fullmatch(text) is not None
 
 
-def has_unit(text: str) -> bool:
-    """Tell whether a text is a number with a unit.
+def unit_of(text: str) -> str:
+    """Return the unit of a text that is a number with one; empty for others.
 
     Examples
     --------
-    >>> [text for text in ("12%", "1.5 mg/l", "p38", "3a1") if has_unit(text)]
-    ['12%', '1.5 mg/l']
+    >>> [unit_of(text) for text in ("12%", "1.5 mg/l", "p38", "3a1")]
+    ['%', 'mg/l', '', '']
     """
     number = text.rstrip(_UNIT_SIGNS + string.ascii_letters)
-    return number != text and is_number(number.strip())
+    return text[len(number) :].strip() if is_number(number.strip()) else ""
+
+
+def without_percent(texts: NDArray[np.object_]) -> NDArray[np.object_] | None:
+    """Return the numbers of a column of percentages, as text; None if it isn't one.
+
+    Parameters
+    ----------
+    texts : ndarray of object
+        Texts, of which missing ones are None.
+
+    Examples
+    --------
+    >>> without_percent(np.array(["12 %", None, "7.5%"], dtype=object)).tolist()
+    ['12', None, '7.5']
+    """
+    first = next((text for text in texts if text is not None), "")
+    if not isinstance(first, str) or not first.endswith("%"):
+        return None
+    if not all(text is None or (isinstance(text, str) and text.endswith("%")) for text in texts):
+        return None
+    numbers = np.array([None if text is None else text[:-1].strip() for text in texts], dtype=object)
+    return numbers if all(text is None or is_number(text) for text in numbers) else None
 
 
 def parse_plain(texts: NDArray[np.object_]) -> NDArray[Any] | None:

@@ -20,14 +20,11 @@ class Problem:
         What was found in this one.
     remedy : str
         What to do about it, in arguments of `Dataset.read` (see `_util.cli_wording`); empty where nothing is known.
-    only_beside_others : bool
-        Whether it isn't a problem by itself, but worth mending along with others.
     """
 
     rule: str
     finding: str
     remedy: str = ""
-    only_beside_others: bool = False
 
     @property
     def with_remedy(self) -> str:
@@ -44,7 +41,7 @@ def raise_problems(problems: Sequence[Problem]) -> None:
     Traceback (most recent call last):
     ValueError: every column must vary; column 'x' is constant
     """
-    if all(problem.only_beside_others for problem in problems):
+    if not problems:
         return
     if len(problems) == 1:
         raise ValueError(f"{problems[0].rule}; {problems[0].with_remedy}")

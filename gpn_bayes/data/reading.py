@@ -1,6 +1,7 @@
 """From any table to checked columns: chosen, without missing rows, each of one kind; or all its problems."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -10,15 +11,21 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gpn_bayes._util.checks import MAX_VARIABLES, check_choice, check_count, listed
-from gpn_bayes._util.types import Bools
+from gpn_bayes._util.types import Bools, Floats, Ints
 from gpn_bayes.data.columns import Column, Source, read_column
-from gpn_bayes.data.files import FileTable, check_file, is_parquet, read_cells, read_parquet
+from gpn_bayes.data.files import FileTable, check_file, is_columnar, read_cells, read_columnar
+from gpn_bayes.data.identifiers import identifier_problem, names_rows, numbers_rows
 from gpn_bayes.data.interventions import KINDS, Interventions, KnownTargets, UnknownTargets
+from gpn_bayes.data.kinds import CATEGORICAL, CATEGORY, NUMBER, ORDERED, Stated, check_kinds
 from gpn_bayes.data.levels import FEW_LEVELS, cut, labels
-from gpn_bayes.data.notation import COMMA, POINT, find_notation, is_number, is_whole, parse, parse_plain
-from gpn_bayes.data.problems import Problem, argument, raise_problems
+from gpn_bayes.data.notation import COMMA, POINT, find_notation, is_number, parse, parse_plain, without_percent
+from gpn_bayes.data.problems import Problem, argument, listed_names, raise_problems
+from gpn_bayes.data.weights import MOST_REPEATED, are_frequencies, check_weights, repetitions, scaled
 
-MISSING_CHOICES = ("error", "drop")
+MISSING_CHOICES = ("error", "drop", "impute")
+_PRESENT = "every value must be present"
+# Columns with missing values that are named.
+_LISTED_COLUMNS = 3
 _OF_FILES = ("sep", "decimal", "encoding", "sheet")
 
 
@@ -34,9 +41,13 @@ class ReadSettings:
         What else stands for a missing value.
     columns, drop, categories : str or sequence of str
         Columns to take, to leave out, and to take as categories.
+    kinds : mapping of str to str or sequence, optional
+        What columns are: "number", "category", "ordered" or "binary", or the levels of an ordered one.
+    declared : sequence of str
+        Columns whose levels are known from elsewhere, so that they may be constant.
     discretise : int or "mean", optional
         How to cut measurements into levels.
-    missing : {"error", "drop"}
+    missing : {"error", "drop", "impute"}
         What to do about missing values.
     targets : str or sequence, optional
         The targets of every row, or the column that names them.
@@ -46,6 +57,8 @@ class ReadSettings:
         The experiments of every row, of unknown targets, or the column that names them.
     target_probability, target_penalty : float, optional
         The prior of a change by them.
+    weights : str or sequence, optional
+        How much every row counts, or the column that says so.
     """
 
     sep: str | None = None
@@ -56,6 +69,8 @@ class ReadSettings:
     columns: str | Sequence[str] | None = None
     drop: str | Sequence[str] = ()
     categories: str | Sequence[str] = ()
+    kinds: Any = None
+    declared: Sequence[str] = ()
     discretise: int | str | None = None
     missing: str = "error"
     targets: Any = None
@@ -63,6 +78,7 @@ class ReadSettings:
     contexts: Any = None
     target_probability: float | None = None
     target_penalty: float | None = None
+    weights: Any = None
 
     def __post_init__(self) -> None:
         """Check every setting by itself, and those of experiments together."""
@@ -74,6 +90,11 @@ class ReadSettings:
         if self.contexts is not None and self.intervention == "perfect":
             raise ValueError(
                 "unknown targets are soft changes, since nothing is left out of scores; received intervention='perfect'"
+            )
+        if self.missing == "impute" and self.experiments[1] is not None:
+            raise ValueError(
+                f"missing='impute' takes rows that were merely observed; received {self.experiments[0]}: use "
+                "missing='drop'"
             )
         if self.intervention is not None and self.experiments[1] is None:
             raise ValueError(f"intervention needs targets; received {self.intervention!r} without them")
@@ -87,6 +108,10 @@ class ReadSettings:
             if isinstance(value, str | int | float):
                 value = (value,)
             object.__setattr__(self, name, value if value is None else tuple(map(str, value)))
+        object.__setattr__(self, "kinds", check_kinds(self.kinds) if self.kinds else None)
+        twice = [name for name in self.categories if name in (self.kinds or ())]
+        if twice:
+            raise ValueError(f"a column's kind must be given once; {twice[0]!r} is in both categories and kinds")
         if self.discretise is not None and self.discretise != "mean":
             if isinstance(self.discretise, str):
                 raise ValueError(f"discretise must be 'mean' or a number of levels; received {self.discretise!r}")
@@ -96,6 +121,11 @@ class ReadSettings:
     def experiments(self) -> tuple[str, Any]:
         """The setting that tells the experiments of rows, and what was given for it."""
         return ("targets", self.targets) if self.contexts is None else ("contexts", self.contexts)
+
+    @property
+    def stated(self) -> dict[str, Stated]:
+        """The kinds of columns that were stated, by name."""
+        return {**dict.fromkeys(self.categories, CATEGORY), **(self.kinds or {})}
 
     @property
     def given(self) -> dict[str, Any]:
@@ -122,6 +152,7 @@ class _Table:
     word: str
     experiments: list[Any] | None = None
     notes: tuple[str, ...] = ()
+    weights: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -133,9 +164,11 @@ class CheckedTable:
     rows_dropped: int
     notes: tuple[str, ...]
     interventions: Interventions | None
+    weights: Floats | None = None
+    repeated: bool = False
 
 
-def read_table(data: Any, settings: ReadSettings, whole: bool) -> CheckedTable:
+def checked_table(data: Any, settings: ReadSettings, whole: bool) -> CheckedTable:
     """Read and check a table.
 
     Parameters
@@ -154,36 +187,83 @@ def read_table(data: Any, settings: ReadSettings, whole: bool) -> CheckedTable:
     """
     table = _raw(data, settings)
     _check_size(table.names, len(table.labels), whole)
+    # By all weights, also those of rows that are going to be dropped.
+    frequencies = table.weights is not None and are_frequencies(table.weights)
+    if table.weights is not None and not table.weights.all():
+        table = _rows_of(table, np.flatnonzero(table.weights))
     absent = np.column_stack([_is_missing(column, settings.na) for column in table.columns])
+    # Before rows are dropped, after which they don't count on.
+    numbering = _numbering(table, absent, settings) if whole else []
     dropped = 0
     if settings.missing == "drop" and absent.any():
         kept = ~absent.any(axis=1)
         _check_kept(table, absent, int(kept.sum()))
         dropped = int((~kept).sum())
-        table = _rows_of(table, kept)
+        if table.weights is not None and frequencies:
+            dropped = int(table.weights[~kept].sum())
+        table = _rows_of(table, np.flatnonzero(kept))
         absent = absent[kept]
+    if settings.missing == "impute" and not whole:
+        raise ValueError("missing='impute' needs the whole table; received a part of a larger one: use missing='drop'")
+    if settings.missing == "impute" and absent.any() and table.weights is not None:
+        raise ValueError("missing='impute' takes rows without weights; received weights: use missing='drop'")
     problems = list(name_problems(table.names))
-    columns: list[Column | None] = []
-    sound = []
-    for place in range(len(table.names)):
+    if settings.missing == "error":
+        problems += _missing(table, absent)
+    complete: list[Column] = []
+    constant, naming = [], []
+    for place, name in enumerate(table.names):
+        if name in numbering:
+            continue
         column, problems_here = _read_one(table, place, absent, settings, whole)
-        columns.append(column)
         problems += problems_here
-        sound.append(not problems_here)
-    if settings.discretise is None:
-        problems += _text_beside_numbers(table, columns, sound)
+        if column is not None:
+            complete.append(column)
+            if whole and name not in {*settings.stated, *settings.declared} and names_rows(column):
+                naming.append(name)
+            elif whole and name not in settings.declared and _is_constant(column):
+                constant.append(name)
+    problems += _constant(table, constant)
+    problems += identifier_problem(naming, numbering, len(table.names) - len(naming) - len(numbering))
     raise_problems(problems)
-    complete = [column for column in columns if column is not None]
+    weights = table.weights
+    places = repetitions(weights) if weights is not None and frequencies else None
+    if weights is not None and frequencies:
+        said = f"weights: {len(weights)} rows stand for {weights.sum():.0f}"
+        table = replace(table, notes=(*table.notes, said))
+    if places is not None:
+        weights = None
+        experiments = None if table.experiments is None else [table.experiments[place] for place in places]
+        table = replace(table, experiments=experiments)
+        complete = [column._replace(values=column.values[places]) for column in complete]
+    if weights is not None:
+        _check_beside_weights(settings)
+        weights = weights if frequencies else scaled(weights)
+        weights.setflags(write=False)
     if settings.discretise is not None:
         complete = _discretised(table.names, complete, settings.discretise)
+    if absent.any():
+        complete = [_filled_in(column, gaps) for column, gaps in zip(complete, absent.T, strict=True)]
     interventions: Interventions | None = None
     if table.experiments is not None:
         interventions = read_interventions(table.experiments, table.names, settings)
-    return CheckedTable(table.names, complete, dropped, table.notes, interventions)
+    return CheckedTable(
+        table.names, complete, dropped, table.notes, interventions, weights, repeated=places is not None
+    )
 
 
-def read_frame(path: Path, texts: Sequence[str] = ()) -> pd.DataFrame:
-    """Return the table of a file as a DataFrame, with all its columns and missing values.
+def _check_beside_weights(settings: ReadSettings) -> None:
+    """Refuse settings that take all rows alike beside weights that rows aren't repeated by."""
+    for name in ("discretise", "targets", "contexts"):
+        if getattr(settings, name) is not None:
+            raise ValueError(
+                f"{name} can be given beside weights by which rows are repeated, whole numbers of up to "
+                f"{MOST_REPEATED:,} in all; received others"
+            )
+
+
+def read_frame(path: Path, texts: Sequence[str] = (), settings: ReadSettings | None = None) -> pd.DataFrame:
+    """Return the table of a file as a DataFrame, with its missing values; its attribute "notes" says how it was read.
 
     Parameters
     ----------
@@ -191,10 +271,35 @@ def read_frame(path: Path, texts: Sequence[str] = ()) -> pd.DataFrame:
         The file.
     texts : sequence of str
         Columns that are read as they stand there: '007' isn't 7.
+    settings : ReadSettings, optional
+        How to read it, and which of its columns; all by default.
     """
-    table = _raw(path, ReadSettings(), texts)
+    settings = ReadSettings() if settings is None else settings
+    table = _raw(path, settings, texts)
     raise_problems(list(name_problems(table.names)))
-    return pd.DataFrame(dict(zip(table.names, table.columns, strict=True)))
+    columns = [_with_gaps(column, _is_missing(column, settings.na)) for column in table.columns]
+    frame = pd.DataFrame(dict(zip(table.names, columns, strict=True)))
+    frame.attrs["notes"] = table.notes
+    return frame
+
+
+# Types of pandas that keep what cells are beside missing ones: whole numbers stay whole.
+_TYPES_WITH_GAPS: dict[str, Any] = {
+    "integer": "Int64",
+    "boolean": "boolean",
+    "floating": "float64",
+    "mixed-integer-float": "float64",
+}
+
+
+def _with_gaps(column: pd.Series, missing: Bools) -> pd.Series:
+    """Return a column in which missing values are missing to pandas too."""
+    if missing.any():
+        column = column.astype(object).where(~missing, None)
+        kept = _TYPES_WITH_GAPS.get(pd.api.types.infer_dtype(column, skipna=True))
+        with suppress(OverflowError):  # whole numbers beyond 64 bits
+            return column.infer_objects() if kept is None else column.astype(kept)
+    return column.infer_objects()
 
 
 def check_names(names: tuple[str, ...]) -> None:
@@ -239,10 +344,10 @@ def _raw(data: Any, settings: ReadSettings, texts: Sequence[str] = ()) -> _Table
     if isinstance(data, str | Path):
         path = Path(data)
         check_file(path)
-        if not is_parquet(path):
+        if not is_columnar(path):
             sheet = None if settings.sheet is None else str(settings.sheet)
             return _of_file(path.name, read_cells(path, settings.sep, settings.encoding, sheet), settings, texts)
-        data = read_parquet(path)
+        data = read_columnar(path)
     given = [name for name in settings.given if name in _OF_FILES]
     if given:
         what = type(data).__name__
@@ -257,8 +362,11 @@ def _raw(data: Any, settings: ReadSettings, texts: Sequence[str] = ()) -> _Table
     names = tuple(str(name) for name in data.columns)
     chosen = _chosen(names, settings)
     columns = [data.iloc[:, place].reset_index(drop=True) for place in chosen]
-    experiments = _experiments(names, [data.iloc[:, place] for place in range(len(names))], len(data), settings)
-    return _Table(tuple(names[place] for place in chosen), columns, data.index, "row", experiments)
+    every = [data.iloc[:, place] for place in range(len(names))]
+    experiments = _experiments(names, every, len(data), settings)
+    entries = _of_rows("weights", settings.weights, names, every, len(data), settings)
+    weights = None if entries is None else check_weights(entries, data.index, "row")
+    return _Table(tuple(names[place] for place in chosen), columns, data.index, "row", experiments, weights=weights)
 
 
 def _frame_of_array(values: NDArray[Any]) -> pd.DataFrame:
@@ -271,8 +379,15 @@ def _of_file(file: str, table: FileTable, settings: ReadSettings, texts: Sequenc
     grid = table.grid
     chosen = _chosen(grid.names, settings)
     names = tuple(grid.names[place] for place in chosen)
-    as_written = {*texts, *settings.categories}
+    # What is a number is parsed, and so is what is ordered by value.
+    as_written = {*texts, *(name for name, kind in settings.stated.items() if kind not in (NUMBER, ORDERED))}
     cells = [_without_codes(grid.columns[place], settings.na) for place in chosen]
+    percent = {
+        place: numbers
+        for place, (name, column) in enumerate(zip(names, cells, strict=True))
+        if name not in as_written and (numbers := without_percent(column)) is not None
+    }
+    cells = [percent.get(place, column) for place, column in enumerate(cells)]
     unread = {name: column for name, column in zip(names, cells, strict=True) if name not in as_written}
     plain = {name: numbers for name, column in unread.items() if (numbers := _plain(column)) is not None}
     odd = [name for name in unread if name not in plain]
@@ -286,18 +401,23 @@ def _of_file(file: str, table: FileTable, settings: ReadSettings, texts: Sequenc
     recognised = [*table.recognised]
     recognised += ["decimal comma"] if notation.decimal == COMMA else []
     recognised += ["thousands separators"] if notation.grouped else []
+    recognised += ["percent signs"] if percent else []
     said = ", ".join(recognised)
     if grid.left_out:
         said += f"{'; ' if said else ''}left out {', '.join(grid.left_out)}"
     size = f"{len(grid.lines)} rows, {len(grid.names)} columns"
     experiments = _experiments(grid.names, grid.columns, len(grid.lines), settings)
     notes = (f"read {file}: {said}; {size}",) if said else ()
-    return _Table(names, columns, grid.lines, table.word, experiments, notes)
+    weights = None
+    entries = _of_rows("weights", settings.weights, grid.names, grid.columns, len(grid.lines), settings)
+    if entries is not None:
+        weights = check_weights(_typed(np.array(entries, dtype=object), notation.decimal), grid.lines, table.word)
+    return _Table(names, columns, grid.lines, table.word, experiments, notes, weights)
 
 
 def _chosen(names: tuple[str, ...], settings: ReadSettings) -> list[int]:
     """Return the places of the columns that are wanted, in the order they were asked for."""
-    for setting in ("columns", "drop", "categories"):
+    for setting in ("columns", "drop", "categories", "kinds"):
         for name in getattr(settings, setting) or ():
             if name not in names:
                 raise ValueError(
@@ -306,38 +426,47 @@ def _chosen(names: tuple[str, ...], settings: ReadSettings) -> list[int]:
     places = list(range(len(names)))
     if settings.columns is not None:
         places = [place for name in dict.fromkeys(settings.columns) for place in places if names[place] == name]
-    labels = settings.experiments[1]
-    no_variables = (*settings.drop, labels) if isinstance(labels, str) else settings.drop
+    of_rows = [given for given in (settings.experiments[1], settings.weights) if isinstance(given, str)]
+    no_variables = (*settings.drop, *of_rows)
     return [place for place in places if names[place] not in no_variables]
 
 
 def _experiments(names: tuple[str, ...], columns: Sequence[Any], rows: int, settings: ReadSettings) -> list[Any] | None:
     """Return the targets or the context of each row as they were given, in a column or as a sequence."""
-    word, labels = settings.experiments
-    if not isinstance(labels, str):
-        return read_labels(rows, settings)
-    if labels not in names:
+    return _of_rows(*settings.experiments, names, columns, rows, settings)
+
+
+def _of_rows(
+    word: str, given: Any, names: tuple[str, ...], columns: Sequence[Any], rows: int, settings: ReadSettings
+) -> list[Any] | None:
+    """Return what a setting says of each row, as it was given: in a column, or as a sequence."""
+    if not isinstance(given, str):
+        return _listed_rows(word, given, rows)
+    if given not in names:
         raise ValueError(
-            f"{word} must be a column of the table, or a sequence as long as it; received {labels!r}, which isn't a "
+            f"{word} must be a column of the table, or a sequence as long as it; received {given!r}, which isn't a "
             "column"
         )
-    if labels in (settings.columns or ()):
-        raise ValueError(f"the column of {word} is no variable; columns has {labels!r}")
-    return list(columns[names.index(labels)])
+    if given in (settings.columns or ()):
+        raise ValueError(f"the column of {word} is no variable; columns has {given!r}")
+    return list(columns[names.index(given)])
 
 
 def read_labels(rows: int, settings: ReadSettings) -> list[Any] | None:
     """Return the targets or the contexts of rows that were given as a sequence; None where there are none."""
-    word, labels = settings.experiments
-    if labels is None:
+    return _listed_rows(*settings.experiments, rows)
+
+
+def _listed_rows(word: str, given: Any, rows: int) -> list[Any] | None:
+    if given is None:
         return None
     try:
-        given = list(labels)
+        entries = list(given)
     except TypeError:
-        raise ValueError(f"{word} must be a column of the table, or a sequence; received {labels!r}") from None
-    if len(given) != rows:
-        raise ValueError(f"{word} must be as many as there are rows, {rows}; received {len(given)}")
-    return given
+        raise ValueError(f"{word} must be a column of the table, or a sequence; received {given!r}") from None
+    if len(entries) != rows:
+        raise ValueError(f"{word} must be as many as there are rows, {rows}; received {len(entries)}")
+    return entries
 
 
 def read_interventions(given: list[Any], names: tuple[str, ...], settings: ReadSettings) -> Interventions:
@@ -382,11 +511,12 @@ def _is_missing(column: pd.Series, codes: Sequence[str]) -> Bools:
     return missing
 
 
-def _rows_of(table: _Table, kept: Bools) -> _Table:
-    columns = [column[kept].reset_index(drop=True) for column in table.columns]
-    places = np.flatnonzero(kept)
+def _rows_of(table: _Table, places: Ints) -> _Table:
+    columns = [column.iloc[places].reset_index(drop=True) for column in table.columns]
+    labels = [table.labels[place] for place in places]
     experiments = None if table.experiments is None else [table.experiments[place] for place in places]
-    return replace(table, columns=columns, labels=[table.labels[place] for place in places], experiments=experiments)
+    weights = None if table.weights is None else table.weights[places]
+    return replace(table, columns=columns, labels=labels, experiments=experiments, weights=weights)
 
 
 def _check_kept(table: _Table, absent: Bools, kept: int) -> None:
@@ -406,25 +536,51 @@ def _read_one(
 ) -> tuple[Column | None, list[Problem]]:
     """Return one column, None if it can't be read, and what is wrong with it."""
     name, gaps = table.names[place], absent[:, place]
-    problems = _missing(table, place, absent)
+    problems: list[Problem] = []
     if gaps.all():
-        return None, problems
+        finding = f"column {name!r} has {len(gaps)} missing, all of them"
+        return None, [Problem(_PRESENT, finding, _leaving_out(table, name))]
     column, names = table.columns[place], table.labels
     if gaps.any():
         column, names = column[~gaps].reset_index(drop=True), [names[row] for row in np.flatnonzero(~gaps)]
-    result = read_column(column, Source(name, names, table.word), name in settings.categories)
+    stated = settings.stated.get(name)
+    result = read_column(column, Source(name, names, table.word), stated)
     if isinstance(result, Problem):
         return None, [*problems, result]
+    if whole and isinstance(stated, tuple) and (never := sorted(set(range(len(stated))) - set(result.values))):
+        finding = f"column {name!r} never holds {', '.join(repr(stated[level]) for level in never)}"
+        problems.append(Problem("the levels of an ordered column must be those that occur", finding))
     if whole and len(result.values) > 1:
         with np.errstate(over="ignore", invalid="ignore"):
-            spread = 0.0 if np.ptp(result.values) == 0 else float(result.values.std(ddof=1))
-        if spread == 0:
-            finding = f"column {name!r} is constant"
-            problems.append(Problem("every column must vary", finding, _leaving_out(table, name)))
-        elif not np.isfinite(spread):
+            spread = float(result.values.std(ddof=1))
+        if not np.isfinite(spread):
             finding = f"column {name!r} holds numbers up to {np.abs(result.values).max():g}"
             problems.append(Problem("every column's variance must be a number", finding, "measure it in another unit"))
     return result, problems
+
+
+def _numbering(table: _Table, absent: Bools, settings: ReadSettings) -> list[str]:
+    """Return the columns that number the rows, unless it is stated what they are."""
+    return [
+        name
+        for name, column, gaps in zip(table.names, table.columns, absent.T, strict=True)
+        if name not in {*settings.stated, *settings.declared} and numbers_rows(name, column[~gaps])
+    ]
+
+
+def _is_constant(column: Column) -> bool:
+    """Tell whether a column has no variance, be it that its values differ too little for a number."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return len(column.values) > 1 and (np.ptp(column.values) == 0 or bool(column.values.std(ddof=1) == 0))
+
+
+def _constant(table: _Table, names: list[str]) -> list[Problem]:
+    """Return the problem that columns are constant, all in one."""
+    if not names:
+        return []
+    verb, them = ("are", "them") if len(names) > 1 else ("is", "it")
+    remedy = f"{argument('drop', names)} leaves {them} out" if len(table.names) - len(names) > 1 else ""
+    return [Problem("every column must vary", f"{listed_names(names)} {verb} constant", remedy)]
 
 
 def _leaving_out(table: _Table, name: str) -> str:
@@ -432,47 +588,35 @@ def _leaving_out(table: _Table, name: str) -> str:
     return f"{argument('drop', [name])} leaves it out" if len(table.names) > 2 else ""
 
 
-def _missing(table: _Table, place: int, absent: Bools) -> list[Problem]:
-    name, gaps = table.names[place], absent[:, place]
+def _missing(table: _Table, absent: Bools) -> list[Problem]:
+    """Return, as one problem, which values are missing; columns without any value are problems of their own."""
+    gaps = absent & ~absent.all(axis=0)
     if not gaps.any():
         return []
-    rule = "every value must be present"
-    source = Source(name, table.labels, table.word)
-    if gaps.all():
-        return [Problem(rule, f"column {name!r} has {len(gaps)} missing, all of them", _leaving_out(table, name))]
-    # Leave out a column without any value, not every row.
-    lost = int(absent[:, ~absent.all(axis=0)].any(axis=1).sum())
-    remedy = f"{argument('missing', 'drop')} drops {lost} of {len(gaps)} rows"
-    return [Problem(rule, f"column {name!r} has {gaps.sum()} missing ({source.rows(gaps)})", remedy)]
-
-
-def _text_beside_numbers(table: _Table, columns: Sequence[Column | None], sound: Sequence[bool]) -> list[Problem]:
-    """Return the sound columns of text of a table that also holds measurements: no score takes both."""
-    measured = any(
-        _looks_measured(given) if read is None else read.levels is None
-        for given, read in zip(table.columns, columns, strict=True)
-    )
-    if len(table.names) < 3 or not measured:
-        return []
-    rows = len(table.labels)
-    return [
-        Problem(
-            "columns must be all numbers or all categories",
-            f"column {name!r} holds {'a different text in every row' if len(column.levels or ()) == rows else 'text'}",
-            _leaving_out(table, name),
-            only_beside_others=True,
-        )
-        for name, column, well in zip(table.names, columns, sound, strict=True)
-        if well and column is not None and column.kind == "categorical"
+    columns, rows = np.flatnonzero(gaps.any(axis=0)), int(gaps.any(axis=1).sum())
+    shown = [
+        f"{table.names[place]!r} in {Source('', table.labels, table.word).rows(gaps[:, place])}"
+        for place in columns[:_LISTED_COLUMNS]
     ]
-
-
-def _looks_measured(column: pd.Series) -> bool:
-    """Tell whether a column that can't be read holds a number with a fraction, be it as text."""
-    return any(
-        is_number(cell) and not is_whole(cell) if isinstance(cell, str) else isinstance(cell, float) and cell == cell
-        for cell in pd.unique(column.astype(object))
+    more = len(columns) - len(shown)
+    shown += [f"{more} more column{'s' * (more > 1)}"] if more else []
+    count = int(gaps.sum())
+    finding = (
+        f"{count} {'is' if count == 1 else 'are'} missing, in {rows} of {len(gaps)} rows and {len(columns)} of "
+        f"{gaps.shape[1]} columns ({'; '.join(shown)})"
     )
+    remedy = (
+        f"{argument('missing', 'drop')} drops the row{'s' * (rows > 1)}, {argument('missing', 'impute')} draws the "
+        f"value{'s' * (count > 1)} along with the networks"
+    )
+    return [Problem(_PRESENT, finding, remedy)]
+
+
+def _filled_in(column: Column, gaps: Bools) -> Column:
+    """Return a column that was read without its missing values with NaN in their places."""
+    values = np.full(len(gaps), np.nan)
+    values[~gaps] = column.values
+    return column._replace(values=values)
 
 
 def _discretised(names: tuple[str, ...], columns: list[Column], how: int | str) -> list[Column]:
@@ -485,8 +629,8 @@ def _discretised(names: tuple[str, ...], columns: list[Column], how: int | str) 
             done.append(column)
         elif column.kind == "continuous" and len(distinct) <= levels:
             codes = np.searchsorted(distinct, column.values).astype(float)
-            done.append(Column(codes, "categorical", tuple(str(value) for value in distinct)))
-        elif column.kind == "categorical":
+            done.append(Column(codes, "ordered", tuple(str(value) for value in distinct)))
+        elif column.kind in CATEGORICAL:
             done.append(column)
         else:
             try:
@@ -496,6 +640,6 @@ def _discretised(names: tuple[str, ...], columns: list[Column], how: int | str) 
                 remedy = f"{argument('discretise', 'mean')} cuts at the mean"
                 problems.append(Problem(rule, finding, remedy))
             else:
-                done.append(Column(codes.astype(float), "categorical", tuple(labels(levels))))
+                done.append(Column(codes.astype(float), "ordered", tuple(labels(levels))))
     raise_problems(problems)
     return done

@@ -25,6 +25,7 @@ _FORMATS = {
     b"\xd0\xcf\x11\xe0": "an old Excel file (.xls); save it as .xlsx or CSV",
     b"\x1f\x8b": "compressed (gzip); unpack it first",
     b"PAR1": "a Parquet file; give it the ending .parquet",
+    b"ARROW1": "a Feather file; give it the ending .feather",
     b"{\\rtf": "a text document (RTF); save it as plain text",
     b"\x89PNG": "a picture",
 }

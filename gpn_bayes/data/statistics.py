@@ -85,10 +85,16 @@ class RowMoments:
     fingerprint: str
 
     @classmethod
-    def of(cls, values: Floats, names: tuple[str, ...], fingerprint: str) -> "RowMoments":
-        """Return the moments of rows of numbers."""
-        mean = values.mean(axis=0)
-        return cls(len(values), mean, (values - mean).T @ (values - mean), names, fingerprint)
+    def of(
+        cls, values: Floats, names: tuple[str, ...], fingerprint: str, weights: Floats | None = None
+    ) -> "RowMoments":
+        """Return the moments of rows of numbers, or of those that they stand for by their weights."""
+        if weights is None:
+            mean = values.mean(axis=0)
+            return cls(len(values), mean, (values - mean).T @ (values - mean), names, fingerprint)
+        mean = weights @ values / weights.sum()
+        scatter = ((values - mean) * weights[:, None]).T @ (values - mean)
+        return cls(round(float(weights.sum())), mean, scatter, names, fingerprint)
 
     @classmethod
     def joined(cls, n: Ints, mean: Floats, scatter: Floats, names: tuple[str, ...]) -> "RowMoments":
@@ -240,10 +246,13 @@ class SufficientStatistics:
     def of(cls, data: "Dataset | pd.DataFrame | NDArray[Any] | str | Path") -> "SufficientStatistics":
         """Return the statistics of a table of numbers: anything that `Dataset.read` takes.
 
-        Those of a table with interventions hold the moments of every experiment.
+        Those of a table with interventions hold the moments of every experiment; weights of rows count in.
         """
         table = Dataset.read(data)
         values = table.numeric("a covariance")
+        if table.weights is not None:
+            weighted = RowMoments.of(values, table.names, "", table.weights)
+            return cls(weighted.n, weighted.mean, weighted.scatter / (weighted.n - 1), table.names)
         pooled = cls(len(values), values.mean(axis=0), np.cov(values, rowvar=False, ddof=1), table.names)
         if table.interventions is None:
             return pooled
@@ -494,8 +503,7 @@ def spread_of(data: Data) -> Floats:
     >>> spread_of(Dataset.read(np.array([[1.0, 4.0], [3.0, 8.0], [5.0, 0.0]]))).tolist()
     [2.0, 4.0]
     """
-    spread: Floats = data.values.std(axis=0, ddof=1) if isinstance(data, Dataset) else np.sqrt(np.diag(data.cov))
-    return spread
+    return data.spreads() if isinstance(data, Dataset) else np.sqrt(np.diag(data.cov))
 
 
 def _stacked(parts: "Sequence[SufficientStatistics | RowMoments]") -> tuple[Ints, Floats, Floats]:
@@ -504,12 +512,22 @@ def _stacked(parts: "Sequence[SufficientStatistics | RowMoments]") -> tuple[Ints
     return n, np.array([part.mean for part in parts]), np.array([part.scatter for part in parts])
 
 
-def read_data(data: Any, **settings: Any) -> Data:
-    """Return statistics as they are or from their file, and any table as a `Dataset`, by settings of `Dataset.read`."""
+def read_data(data: Any, *, declared: Sequence[str] = (), **settings: Any) -> Data:
+    """Return statistics as they are or from their file, and any table as a `Dataset`.
+
+    Parameters
+    ----------
+    data : DataFrame, ndarray, path, Dataset or SufficientStatistics
+        The data.
+    declared : sequence of str
+        Columns whose levels are known from elsewhere, so that they may be constant.
+    **settings
+        Those of `Dataset.read`.
+    """
     if isinstance(data, str | Path) and Path(data).suffix.lower() == ".npz":
         data = SufficientStatistics.load(data)
     if not isinstance(data, SufficientStatistics):
-        return Dataset.read(data, **settings)
+        return Dataset._read(data, ReadSettings(**settings, declared=declared), whole=True)
     given = [name for name in ReadSettings(**settings).given if name != "missing"]
     if given:
         raise ValueError(f"{given[0]} is a setting of tables; received SufficientStatistics")

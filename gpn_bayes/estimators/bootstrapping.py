@@ -19,7 +19,7 @@ from gpn_bayes._util.cells import safe_html
 from gpn_bayes._util.checks import check_count
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import DiGraph, Words
-from gpn_bayes.data import Dataset, SufficientStatistics, read_data, refuse_interventions
+from gpn_bayes.data import Dataset, SufficientStatistics, read_data, refuse_interventions, refuse_weights
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.pc import NO_DAG
 from gpn_bayes.graphs import equivalence
@@ -267,6 +267,7 @@ def bootstrap(
     if isinstance(data, SufficientStatistics):
         raise ValueError("a bootstrap needs the rows; received SufficientStatistics")
     refuse_interventions(data, "a bootstrap")
+    refuse_weights(data, "a bootstrap")
     rngs = np.random.default_rng(random_seed).spawn(n)
     with warnings.catch_warnings(), progress_bar("Bootstrap", n, progressbar) as advance:
         # These are counted.

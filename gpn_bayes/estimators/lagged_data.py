@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpn_bayes._util.types import Bools, DiGraph, Floats
-from gpn_bayes.data import Dataset, refuse_interventions
+from gpn_bayes.data import CATEGORICAL, Dataset, refuse_interventions, refuse_weights
 
 
 def lagged_name(name: str, lag: int) -> str:
@@ -142,9 +142,12 @@ def _frame(series: Any) -> pd.DataFrame:
         return pd.DataFrame(series, columns=[f"v{i + 1}" for i in range(series.shape[1])]).infer_objects()
     data = Dataset.read(series)
     refuse_interventions(data, "a time series")
+    refuse_weights(data, "a time series")
+    if data.repeated:
+        raise ValueError("every row of a time series stands there once; received rows with frequencies")
     # A column of text may tell realisations apart; as a variable it is refused later.
     values = {
-        name: np.array(levels, dtype=object)[column.astype(int)] if kind == "categorical" else column
+        name: np.array(levels, dtype=object)[column.astype(int)] if kind in CATEGORICAL else column
         for name, column, kind, levels in zip(data.names, data.values.T, data.kinds, data.levels, strict=True)
     }
     return pd.DataFrame(values)

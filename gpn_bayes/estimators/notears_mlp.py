@@ -11,7 +11,7 @@ from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count, check_not_negative
 from gpn_bayes._util.progress import progress_bar, shares
 from gpn_bayes._util.types import Floats, Ints
-from gpn_bayes.data import Dataset, SufficientStatistics, refuse_interventions
+from gpn_bayes.data import Dataset, SufficientStatistics, refuse_interventions, refuse_weights
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.lagrangian import Round, augmented_lagrangian
 from gpn_bayes.estimators.notears.dags import Removed, break_cycles, cut, order_of, removed_table
@@ -140,6 +140,7 @@ class NOTEARSMLP(GraphEstimator):
             raise ValueError("NOTEARS-MLP needs the rows of a table; received SufficientStatistics")
         data = Dataset.read(self._check_input(X))
         refuse_interventions(data, "NOTEARS-MLP")
+        refuse_weights(data, "NOTEARS-MLP")
         prior = GraphPrior(data.names, required=self.required, forbidden=self.forbidden, tiers=self.tiers)
         best = self._best_start(data.numeric("NOTEARS-MLP"), prior)
         self.raw_weights_ = best.weights

@@ -85,8 +85,9 @@ def read_problem(
     ValueError
         For data that the score can't take, edges that contradict each other, or a limit below the required parents.
     """
-    checked = read_data(data)
-    scorer = scores.by_name(score).bind(checked)
+    score = scores.by_name(score)
+    checked = read_data(data, declared=score.declared)
+    scorer = score.bind(checked)
     prior = GraphPrior(scorer.names, required=required, forbidden=forbidden, tiers=tiers).without(scorer.impossible)
     n = len(scorer.names)
     if max_parents is None:

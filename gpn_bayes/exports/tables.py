@@ -33,7 +33,8 @@ def fitted_network(scorer: Scorer, graph: DiGraph) -> "DiscreteNetwork":
     from gpn_bayes.simulate.discrete_networks import DiscreteNetwork, check_table_size
 
     if not scorer.discrete:
-        raise ValueError(f"tables are those of categories; the score {scorer.label} takes columns as numbers")
+        some = "some " if scorer.categories.any() else ""
+        raise ValueError(f"tables are those of categories; the score {scorer.label} takes {some}columns as numbers")
     names = scorer.names
     matrix = graphs.as_adjacency(graph, names)
     parents = {name: tuple(matrix[:, i].nonzero()[0].tolist()) for i, name in enumerate(names)}

@@ -7,10 +7,10 @@ import numpy as np
 
 from gpn_bayes import graphs, scores
 from gpn_bayes._util.checks import check_choice
-from gpn_bayes.data import Dataset, SufficientStatistics, refuse_interventions
+from gpn_bayes.data import Dataset, SufficientStatistics, refuse_interventions, refuse_weights
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.bge import BGeScorer
-from gpn_bayes.scores.densities import rows_of, units_of
+from gpn_bayes.scores.densities import rows_of
 from gpn_bayes.scores.discrete import BDeuScorer, K2Scorer
 from gpn_bayes.scores.gp.score import GPScorer
 
@@ -96,6 +96,7 @@ def pymc_network(data: Any, graph: Any, score: Any = "gp", *, functions: str = "
         raise ValueError("a PyMC network needs the rows; received SufficientStatistics")
     table = Dataset.read(data)
     refuse_interventions(table, "a PyMC network")
+    refuse_weights(table, "a PyMC network")
     _check_names(table.names)
     adjacency = graphs.as_adjacency(getattr(graph, "graph_", graph), table.names)
     scorer = scores.by_name(score).bind(table)
@@ -127,6 +128,8 @@ def _adder(scorer: Scorer, table: Dataset, functions: str) -> _Adder:
     """Return what adds nodes to a model, as the score has them."""
     if isinstance(scorer, BDeuScorer | K2Scorer):
         return _tables(scorer, table)
+    if scorer.categories.any() and not scorer.discrete:
+        raise ValueError("PyMC networks need numbers or categories alone; received a table that mixes them")
     if not isinstance(scorer, BGeScorer | GPScorer):
         raise ValueError(
             "a PyMC network needs a score with priors, one of gp, bge, bdeu, k2; "
@@ -138,7 +141,7 @@ def _adder(scorer: Scorer, table: Dataset, functions: str) -> _Adder:
     from gpn_bayes.network_models.linear_nodes import add_linear_node
     from gpn_bayes.network_models.process_nodes import add_drawn_node, add_marginal_node
 
-    centre, scale = units_of(scorer, table)
+    centre, scale = scorer.units(table)
     columns = [
         Column(name, table.values[:, i].astype(float), float(centre[i]), float(scale[i]))
         for i, name in enumerate(table.names)

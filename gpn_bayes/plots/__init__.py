@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gpn_bayes.plots.effects import plot_effect, plot_effects
     from gpn_bayes.plots.functions import plot_curves
     from gpn_bayes.plots.matrices import plot_edges, plot_parent_counts
+    from gpn_bayes.plots.missing import plot_missing
     from gpn_bayes.plots.network import plot_network
     from gpn_bayes.plots.predictive import plot_elpd
     from gpn_bayes.plots.predictive_checks import plot_ppc
@@ -33,6 +34,7 @@ __all__ = [
     "plot_effect",
     "plot_effects",
     "plot_elpd",
+    "plot_missing",
     "plot_network",
     "plot_parent_counts",
     "plot_ppc",
@@ -50,6 +52,7 @@ _HOMES = {
     "plot_effect": "gpn_bayes.plots.effects",
     "plot_effects": "gpn_bayes.plots.effects",
     "plot_elpd": "gpn_bayes.plots.predictive",
+    "plot_missing": "gpn_bayes.plots.missing",
     "plot_network": "gpn_bayes.plots.network",
     "plot_parent_counts": "gpn_bayes.plots.matrices",
     "plot_ppc": "gpn_bayes.plots.predictive_checks",

@@ -17,7 +17,8 @@ def plot_effect(effect: DrawnEffect, ax: Axes | None = None) -> Axes:
 
     A slope or a contrast is a histogram of the draws with an effect, and the probability of none a line at zero. A
     curve has a band that holds its mean with 90% probability and a wider one for single outcomes. Probabilities of
-    levels are points with 90% intervals.
+    levels, and means at levels, are points with 90% intervals; probabilities over values of a number are lines with
+    bands.
 
     Parameters
     ----------
@@ -41,6 +42,10 @@ def plot_effect(effect: DrawnEffect, ax: Axes | None = None) -> Axes:
     ax = frames.axes_of(ax, 5.2, 3.4)
     if effect.quantity == "curve":
         _draw_curve(effect, ax)
+    elif effect.quantity == "means":
+        _draw_means(effect, ax)
+    elif effect.quantity == "curves":
+        _draw_probability_curves(effect, ax)
     elif effect.quantity in ("table", "change"):
         _draw_levels(effect, ax)
     else:
@@ -102,8 +107,7 @@ def _draw_levels(effect: DrawnEffect, ax: Axes) -> None:
         ax.errorbar(
             at, middle, np.maximum(bars, 0), fmt="o", color=colour, markersize=4, label=lettering.drawable(str(level))
         )
-    ax.set_xticks(place, [lettering.drawable(str(group)) for group in groups], **lettering.style(frames.FONT))
-    ax.set_xlabel(f"{lettering.drawable(effect.cause)}, set", **lettering.style(frames.FONT))
+    _name_cause(effect, ax, place, groups)
     what = "probability" if effect.quantity == "table" else "change of probability"
     ax.set_ylabel(what, fontsize=frames.FONT)
     if effect.quantity == "change":
@@ -111,8 +115,42 @@ def _draw_levels(effect: DrawnEffect, ax: Axes) -> None:
     frames.legend_beside(ax, title=lettering.drawable(effect.outcome))
 
 
+def _draw_means(effect: DrawnEffect, ax: Axes) -> None:
+    levels = effect.mean["cause"].to_numpy()
+    place, mean = np.arange(len(levels)), effect.mean.to_numpy()
+    for band, colour, width, label in (
+        (effect.outcome_interval(0.9), palette.GREY, 4, "90% of outcomes"),
+        (effect.interval(0.9), palette.BLUE, 2, "90% for the mean"),
+    ):
+        lower, upper = (end.to_numpy() for end in band)
+        ax.vlines(place, lower, upper, color=colour, linewidth=width, label=label)
+    ax.plot(place, mean, "o", color=palette.BLUE, label="mean")
+    _legend_above(ax, ncols=3)
+    _name_cause(effect, ax, place, levels)
+    ax.set_ylabel(lettering.drawable(effect.outcome), **lettering.style(frames.FONT))
+
+
+def _draw_probability_curves(effect: DrawnEffect, ax: Axes) -> None:
+    x, levels = (effect.mean[name].to_numpy() for name in ("cause", "outcome"))
+    lower, upper = effect.interval(0.9)
+    for k, (level, colour) in enumerate(zip(levels, palette.series(len(levels)), strict=True)):
+        low, high = (end.isel(outcome=k).to_numpy() for end in (lower, upper))
+        ax.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
+        ax.plot(x, effect.mean.isel(outcome=k), color=colour, label=lettering.drawable(str(level)))
+    ax.set_xlabel(f"{lettering.drawable(effect.cause)}, set to", **lettering.style(frames.FONT))
+    ax.set_ylabel("probability", fontsize=frames.FONT)
+    frames.legend_beside(ax, title=lettering.drawable(effect.outcome))
+
+
+def _name_cause(effect: DrawnEffect, ax: Axes, place: np.ndarray, groups: np.ndarray) -> None:
+    ax.set_xticks(place, [lettering.drawable(str(group)) for group in groups], **lettering.style(frames.FONT))
+    ax.set_xlabel(f"{lettering.drawable(effect.cause)}, set", **lettering.style(frames.FONT))
+
+
 def plot_effects(post: DrawnPosterior, ax: Axes | None = None, **settings: Any) -> Axes:
     """Draw the mean effects of all variables (rows) on all others (columns), in standard deviations of both.
+
+    Of a category, the largest change from its first level to another is shown, in standard deviations of the outcome.
 
     Parameters
     ----------
@@ -137,9 +175,9 @@ def plot_effects(post: DrawnPosterior, ax: Axes | None = None, **settings: Any) 
     """
     names = list(post.names)
     table = post.effects(**settings)
-    values = (
-        table.pivot_table(index="cause", columns="outcome", values="standardised").loc[names, names].to_numpy(copy=True)
-    )
+    # The first of a pair is the largest, where a category has several levels.
+    wide = table.pivot_table(index="cause", columns="outcome", values="standardised", aggfunc="first", sort=False)
+    values = wide.reindex(index=names, columns=names).to_numpy(copy=True)
     np.fill_diagonal(values, np.nan)
     return matrices.draw_matrix(
         post.names, values, ("cause", "outcome"), "mean effect, in standard deviations", _two_sided, ax

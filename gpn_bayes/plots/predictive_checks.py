@@ -24,11 +24,11 @@ def plot_ppc(checks: Sequence[VariableCheck]) -> np.ndarray:
     """Draw the data beside what the posterior predicts, a row of panels for every variable.
 
     From left to right: the variable's distribution, with a band that holds 90% of simulated tables; the rows against
-    its most probable parent, then those of a simulated table; what all parents leave unexplained, against that parent,
-    with the means of ten groups of rows and two standard errors to either side; and the ranks of rows in their
-    predictions from all other rows (the probability integral transform, PIT). If the model is right these are uniform,
-    and all bars end within the grey band with 99% probability; others are vermilion. A hump in the middle means that
-    predictions are too wide, high ends that they are too narrow.
+    its most probable parent, then those of a simulated table; what all parents leave unexplained of a number, against
+    that parent, with the means of ten groups of rows (or of its levels) and two standard errors to either side; and the
+    ranks of rows in their predictions from all other rows (the probability integral transform, PIT). If the model is
+    right these are uniform, and all bars end within the grey band with 99% probability; others are vermilion. A hump in
+    the middle means that predictions are too wide, high ends that they are too narrow.
 
     Parameters
     ----------
@@ -49,7 +49,8 @@ def plot_ppc(checks: Sequence[VariableCheck]) -> np.ndarray:
     >>> panels.shape, [panel.get_title() for panel in panels[0]]
     ((2, 5), ['akt', 'real rows', 'simulated rows', 'residuals', 'ranks (PIT)'])
     """
-    draw = [_marginal, _real, _simulated, *([] if checks[0].levels else [_residuals]), _ranks]
+    numbers = any(check.residuals is not None for check in checks)
+    draw = [_marginal, _real, _simulated, *([_residuals] if numbers else []), _ranks]
     size = (_SIZE[0] * len(draw), _SIZE[1] * len(checks) + 0.4)
     _, panels = plt.subplots(len(checks), len(draw), figsize=size, squeeze=False, layout="constrained")
     for row, check in zip(panels, checks, strict=True):
@@ -111,36 +112,54 @@ def _pairs(panel: Axes, check: VariableCheck, parent: np.ndarray, values: np.nda
         _without_parent(panel)
         return
     _name_parent(panel, check)
-    if not check.levels:
+    if not check.levels or not check.parent_levels:
         _dots(panel, parent, values)
         # Both pictures of a variable have the same axes, those of the real rows.
         panel.set_xlim(*_around(check.parent_observed))
         panel.set_ylim(*_around(check.observed))
+        if check.parent_levels:
+            _name_levels(panel, check.parent_levels)
+        if check.levels:
+            _name_own_levels(panel, check.levels)
         return
     counts = np.zeros((len(check.levels), len(check.parent_levels)))
     np.add.at(counts, (values.astype(int), parent.astype(int)), 1)
     shares = counts / np.maximum(counts.sum(axis=0), 1)
     panel.imshow(shares, cmap=palette.shades(panel), vmin=0, vmax=1, aspect="auto", origin="lower")
     _name_levels(panel, check.parent_levels)
-    names = [lettering.drawable(str(level)) for level in check.levels]
+    _name_own_levels(panel, check.levels)
+
+
+def _name_own_levels(panel: Axes, levels: Sequence[Any]) -> None:
+    names = [lettering.drawable(str(level)) for level in levels]
     panel.set_yticks(range(len(names)), names, **lettering.style(frames.SMALL))
 
 
 def _residuals(panel: Axes, check: VariableCheck) -> None:
     """Draw what all parents leave unexplained against the most probable one, with means of groups of rows."""
     panel.set_title("residuals", fontsize=frames.FONT)
-    assert check.residuals is not None
+    if check.residuals is None:
+        panel.set_axis_off()
+        return
     if check.parent is None:
         _without_parent(panel)
         return
     _name_parent(panel, check)
     _dots(panel, check.parent_observed, check.residuals)
     panel.axhline(0.0, color=palette.GREY, linewidth=0.8)
-    order = np.argsort(check.parent_observed, kind="stable")
-    groups = [own for own in np.array_split(order, _GROUPS) if len(own) > 1]
+    groups = [own for own in _groups(check) if len(own) > 1]
     at, mean = ([values[own].mean() for own in groups] for values in (check.parent_observed, check.residuals))
     error = [2 * check.residuals[own].std(ddof=1) / np.sqrt(len(own)) for own in groups]
-    panel.errorbar(at, mean, error, color=palette.BLUE, linewidth=1.4)
+    panel.errorbar(at, mean, error, color=palette.BLUE, linewidth=1.4, fmt="o" if check.parent_levels else "")
+    if check.parent_levels:
+        _name_levels(panel, check.parent_levels)
+
+
+def _groups(check: VariableCheck) -> list[np.ndarray]:
+    """Return rows in groups by the parent's value, or by its level."""
+    if check.parent_levels:
+        return [np.flatnonzero(check.parent_observed == level) for level in range(len(check.parent_levels))]
+    return np.array_split(np.argsort(check.parent_observed, kind="stable"), _GROUPS)
 
 
 def _ranks(panel: Axes, check: VariableCheck) -> None:

@@ -42,7 +42,9 @@ class CausalQueries(DrawnPosterior):
 
         Linear scores (BGe, Gaussian BIC): the total effect, the change of the outcome for each unit of the cause.
         Gaussian processes: the curve of the expected outcome over values of the cause, and its average slope. Scores of
-        categories: the probabilities of the outcome's levels for each level of the cause.
+        categories: the probabilities of the outcome's levels for each level of the cause. Tables of both (CG, BIC): of
+        a number on a number the total effect, averaged over categories; of a category on a number the mean of the
+        outcome at each level of the cause; on a category probabilities of its levels.
 
         Parameters
         ----------
@@ -54,7 +56,7 @@ class CausalQueries(DrawnPosterior):
         points : int, default 25
             Of a curve: at how many values of the cause, from its smallest to its largest.
         draws : int, optional
-            Over how many DAGs to average; all by default, and 500 for curves.
+            Over how many DAGs to average; all by default, and 500 for curves and for tables of numbers and categories.
         random_seed : int, default 0
             Where the parameters come from.
         progressbar : bool, default True
@@ -88,7 +90,8 @@ class CausalQueries(DrawnPosterior):
     ) -> pd.DataFrame:
         """Return the effects of all variables on all others, the largest first, in standard deviations of both.
 
-        Of linear scores the total effects, of Gaussian processes the average slopes.
+        Of linear scores the total effects, of Gaussian processes the average slopes. Of a category on a number, the
+        change of the mean from the cause's first level to each other; effects on categories are left out.
 
         Parameters
         ----------
@@ -103,7 +106,8 @@ class CausalQueries(DrawnPosterior):
             Columns `cause`, `outcome`, `mean`, `sd`, `lower`, `upper`, `probability` (of an effect of the mean's sign),
             `path_probability` (of any effect), `mcse` (of the mean), and `mean_given_path`, `lower_given_path` and
             `upper_given_path`, the same without the point mass at zero, in units of the table; and `standardised`,
-            the mean in standard deviations of both.
+            the mean in standard deviations of both, or of the outcome where the cause is a category. Tables with
+            categories also have `to` and `versus`, the levels compared.
 
         Examples
         --------
@@ -166,7 +170,8 @@ class CausalQueries(DrawnPosterior):
         """Return what a row would have been under interventions: its own noise, kept, run through changed equations.
 
         This takes more for granted than `do`: that the noise of each equation belongs to the row and stays what it was
-        whatever is done, which no experiment can show for a single row.
+        whatever is done, which no experiment can show for a single row. A row doesn't tell the noise of a category: one
+        that depends on what is changed has to be set too.
 
         Parameters
         ----------

@@ -160,13 +160,14 @@ def _check_same_table(one: DrawnPosterior, two: DrawnPosterior, first: str, seco
         which = first if alone[0] in one.names else second
         raise ValueError(f"compared posteriors must be over the same variables; {alone[0]!r} is only in {which!r}")
     scorers = [scorer_of(post, _PURPOSE) for post in (one, two)]
-    if scorers[0].discrete != scorers[1].discrete:
-        numbers, categories = (first, second) if scorers[1].discrete else (second, first)
+    order = [two.names.index(name) for name in one.names]
+    apart = np.flatnonzero(scorers[0].categories != scorers[1].categories[order])
+    if len(apart):
+        numbers, categories = (second, first) if scorers[0].categories[apart[0]] else (first, second)
         raise ValueError(
             f"densities of numbers and probabilities of categories can't be compared; received numbers in {numbers!r} "
             f"and categories in {categories!r}"
         )
-    order = [two.names.index(name) for name in one.names]
     rows = [densities.rows_behind(post, _PURPOSE) for post in (one, two)]
     levels = [scorer.levels for scorer in scorers]
     same_levels = not levels[0] or tuple(levels[0]) == tuple(levels[1][place] for place in order)

@@ -135,6 +135,16 @@ def fitted_curves(
     gp = _gp_of(post, score)
     target = graphs.node_index(node, post.names)
     chosen = _parents_of(post, target, parents, threshold)
+    categories = _scorer_of(post, gp, table).categories
+    if categories[target]:
+        raise ValueError(
+            f"curves are of numbers; {post.names[target]!r} is a category: post.effect(cause, "
+            f"{post.names[target]!r}).plot() shows the probabilities of its levels"
+        )
+    if parents is not None and categories[chosen].any():
+        named = post.names[chosen[int(np.argmax(categories[chosen]))]]
+        raise ValueError(f"curves are over numbers; {named!r} is a category")
+    chosen = [p for p in chosen if not categories[p]]
     sets = _sets_of(post, target, chosen)
     scorer, rows = _rows_of(_scorer_of(post, gp, table), target, sets, table)
     grids = {p: np.linspace(table.values[:, p].min(), table.values[:, p].max(), points) for p in chosen}
@@ -153,6 +163,32 @@ def fitted_curves(
         adjusted = y - scales[target] * _companions(own, p)
         dots.append(pd.DataFrame(names | {"x": table.values[rows, p], "y": y, "adjusted": adjusted}))
     return Curves(_joined(lines, _LINES), _joined(dots, _POINTS))
+
+
+def has_curves(post: DrawnPosterior, node: int, data: Any = None) -> bool:
+    """Tell whether a variable of a posterior under Gaussian processes is a number, which has curves.
+
+    Parameters
+    ----------
+    post : GraphPosterior
+        The draws.
+    node : int
+        The variable.
+    data : DataFrame, ndarray, path or Dataset, optional
+        As for `fitted_curves`.
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> x = np.random.default_rng(1).normal(size=40)
+    >>> table = pd.DataFrame({"x": x, "ill": (x > 0.3).astype(int)})
+    >>> score = gpn.scores.GP(estimator="laplace")
+    >>> post = gpn.sample(table, score=score, draws=50, random_seed=1, progressbar=False)
+    >>> has_curves(post, 0), has_curves(post, 1)
+    (True, False)
+    """
+    table = _table_of(post, data)
+    return not _scorer_of(post, _gp_of(post, None), table).categories[node]
 
 
 def _joined(tables: list[pd.DataFrame], columns: tuple[str, ...]) -> pd.DataFrame:
@@ -193,7 +229,7 @@ def _scorer_of(post: DrawnPosterior, score: GP, table: Dataset) -> Scorer:
     if isinstance(own, DagScorer) and own.score is score and own.data is table:
         return own.scorer
     known = _scorers.get(post)
-    if known is None or known.score_fingerprint != score.fingerprint or known.data_fingerprint != table.fingerprint:
+    if known is None or known.score.fingerprint != score.fingerprint or known.data_fingerprint != table.fingerprint:
         known = _scorers[post] = score.bind(table)
     return known
 
@@ -248,7 +284,7 @@ def _units(score: GP, table: Dataset) -> tuple[Floats, Floats]:
     """Return the zero and the unit of every column, as the score has them."""
     if not score.standardise:
         return np.zeros(len(table.names)), np.ones(len(table.names))
-    return table.values.mean(axis=0), table.values.std(axis=0, ddof=1)
+    return table.means(), table.spreads()
 
 
 @one_blas_thread

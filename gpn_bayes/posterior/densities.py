@@ -97,6 +97,8 @@ def rows_behind(post: DrawnPosterior, purpose: str) -> np.ndarray:
         raise ValueError(f"{purpose} need the rows; received SufficientStatistics")
     if data.interventions is not None:
         raise ValueError(f"{purpose} need rows that were merely observed; received some of experiments")
+    if data.weights is not None:
+        raise ValueError(f"{purpose} need rows that all count alike; received weights of rows")
     return rows_of(data, scorer)
 
 

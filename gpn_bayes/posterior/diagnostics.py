@@ -1,6 +1,6 @@
 """Whether sampling has converged, and what the answers rest on besides: in numbers and in plain words."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -39,6 +39,7 @@ NETWORK_ASSUMPTIONS = (
 NOT_EXAMINED = "The data were not examined."
 # A green light for assumptions would claim more than checks can show.
 DATA_LIGHTS = {"clear": "neutral", "unknown": "neutral", "flagged": "caution"}
+WITH_GAPS = "The data were not examined: some of their values are missing."
 WITHOUT_ROWS = "The data were not examined: only their means and covariances were given, without rows."
 
 
@@ -90,6 +91,11 @@ class Diagnostics:
         What deserves a look in the data: see `gpn_bayes.data.Flag`.
     unexamined : str
         Why nobody had a look at the data; empty where somebody had.
+    tables : int
+        Completed tables on which chains were run, where missing values were imputed for scores without a closed form;
+        R-hat and gaps are then the largest within a table.
+    table_gap, table_gap_edge : float and str
+        The largest difference between completed tables in the probability of an edge, and which edge that is.
 
     Examples
     --------
@@ -138,6 +144,9 @@ class Diagnostics:
     assumptions: tuple[str, ...] = ()
     data_flags: tuple[Flag, ...] = ()
     unexamined: str = ""
+    tables: int = 1
+    table_gap: float = 0.0
+    table_gap_edge: str = ""
 
     def __getitem__(self, key: str) -> object:
         """Return a number by its name."""
@@ -171,7 +180,7 @@ class Diagnostics:
             return "Sampling was interrupted."
         if self.verdict == "poor":
             return "Sampling has not converged."
-        if self.sampler == "exact" and self.reweighted == "no":
+        if self.sampler == "exact" and self.reweighted == "no" and self.tables == 1:
             return (
                 "Computed exactly, without sampling error." if self.ok else "Computed exactly, from imprecise scores."
             )
@@ -279,8 +288,8 @@ class Diagnostics:
     @property
     def summary(self) -> str:
         """The figures of the sampling, in one sentence."""
-        noise = self._told_noise() + self._told_sets()
-        if self.sampler == "exact" and self.reweighted == "no":
+        noise = self._told_noise() + self._told_sets() + self._told_tables()
+        if self.sampler == "exact" and self.reweighted == "no" and self.tables == 1:
             scored = " of scored parent sets" if self.conceivable_sets else ""
             return f"Edge probabilities sum over all networks{scored}; {self.draws} independent draws{noise}."
         if self.sampler == "exact":
@@ -310,6 +319,14 @@ class Diagnostics:
         return (
             f"; {self.scored_sets:,} of {self.conceivable_sets:,} parent sets were scored, and the others hold "
             f"{self._told_neglected()} of the posterior of a node's parents"
+        )
+
+    def _told_tables(self) -> str:
+        if self.tables == 1:
+            return ""
+        return (
+            f"; {self.tables} completed tables, between which the probability of an edge differs by up to "
+            f"{self.table_gap:.2f} ({self.table_gap_edge}), as all errors take into account"
         )
 
     def _told_neglected(self) -> str:
@@ -351,9 +368,28 @@ def data_heading(flags: Sequence[Flag], unexamined: str = "") -> str:
     return f"Checks of the data raised {count} flag{'s' if count > 1 else ''}."
 
 
+def completed_tables(settings: Mapping[str, Any]) -> int:
+    """Return on how many completed tables, each with as many chains, draws were made; 1 where on the same.
+
+    Examples
+    --------
+    >>> completed_tables({}), completed_tables({"missing": {"imputed": 12, "tables": 5}})
+    (1, 5)
+    """
+    return int((settings.get("missing") or {}).get("tables", 1))
+
+
 def diagnose(post: DrawnPosterior) -> Diagnostics:
-    """Return the diagnostics of a posterior."""
-    gap, edge = largest_gap(graphs.edge_shares(post.parents, post.weights), post.names)
+    """Return the diagnostics of a posterior; chains on different completed tables aren't compared with each other."""
+    tables = completed_tables(post.settings)
+    shares = np.split(graphs.edge_shares(post.parents, post.weights), tables)
+    gap, edge = max(largest_gap(own, post.names) for own in shares)
+    table_gap, table_gap_edge = 0.0, ""
+    if tables > 1:
+        # The chains of a table one after the other.
+        joined = (post.parents.reshape(tables, -1, *post.parents.shape[2:]), post.weights.reshape(tables, -1))
+        table_gap, table_gap_edge = largest_gap(graphs.edge_shares(*joined), post.names)
+    log_scores = np.split(post.log_score, tables)
     chains, draws = post.log_score.shape
     pareto_k = post.settings.get("pareto_k")
     reweight = post.settings.get("reweight")
@@ -361,8 +397,8 @@ def diagnose(post: DrawnPosterior) -> Diagnostics:
     return Diagnostics(
         chains=chains,
         draws=chains * draws,
-        r_hat=float(r_hat_of(post.log_score)),
-        ess=ess_of(post.log_score),
+        r_hat=max(float(r_hat_of(own)) for own in log_scores),
+        ess=sum(map(ess_of, log_scores)),
         largest_gap=gap,
         largest_gap_edge=edge,
         pareto_k=float("nan") if pareto_k is None else float(pareto_k),
@@ -381,6 +417,9 @@ def diagnose(post: DrawnPosterior) -> Diagnostics:
         assumptions=(*NETWORK_ASSUMPTIONS, *_score_assumptions(post.settings)),
         data_flags=tuple(Flag.read(record) for record in post.settings.get("data_flags") or ()),
         unexamined=_unexamined(post.settings),
+        tables=tables,
+        table_gap=table_gap,
+        table_gap_edge=table_gap_edge,
     )
 
 
@@ -395,6 +434,8 @@ def _unexamined(settings: dict[str, Any]) -> str:
     """Return why the data weren't examined: by an earlier version, or for want of rows; nothing if they were."""
     if "data_flags" not in settings:
         return NOT_EXAMINED
+    if "imputed" in (settings.get("missing") or {}):
+        return WITH_GAPS
     return WITHOUT_ROWS if settings["data_flags"] is None else ""
 
 
@@ -409,7 +450,9 @@ def edge_r_hats(post: DrawnPosterior, varies: np.ndarray) -> np.ndarray:
     parent, child = np.divmod(varies, n)
     for node in np.unique(child):
         chosen = parent[child == node]
-        result[chosen, node] = binary_r_hats(np.moveaxis(graphs.parents_of(post.parents, node), -1, 0)[chosen])
+        traces = np.moveaxis(graphs.parents_of(post.parents, node), -1, 0)[chosen]
+        within = [binary_r_hats(own) for own in np.split(traces, completed_tables(post.settings), axis=1)]
+        result[chosen, node] = np.fmax.reduce(within)
     return result.ravel()
 
 

@@ -29,11 +29,13 @@ class Effect(EffectPicture):
         The variables.
     quantity : str
         What was drawn: "slope" (the change of the outcome for each unit of the cause), "contrast" (the change between
-        two values of the cause), "curve" (the expected outcome at values of the cause), "table" (the probability of
-        each level of the outcome, for each level of the cause) or "change" (of these probabilities between two levels).
+        two values of the cause), "curve" (the expected outcome at values of the cause), "means" (that at each level of
+        the cause), "table" (the probability of each level of the outcome, for each level of the cause), "curves" (the
+        same at values of the cause) or "change" (of these probabilities between two levels or values).
     draws : xarray.DataArray
-        Its draws, along ``chain`` and ``draw``; those of a curve also along ``cause``, its values, of a table along
-        ``cause`` and ``outcome``, their levels, and of a change of probabilities along ``outcome``.
+        Its draws, along ``chain`` and ``draw``; those of a curve and of means also along ``cause``, its values or
+        levels, of a table and of curves along ``cause`` and ``outcome``, and of a change of probabilities along
+        ``outcome``.
     weights : ndarray of shape (chain, draw)
         The weight of each draw, of mean one.
     probability : float
@@ -41,7 +43,7 @@ class Effect(EffectPicture):
     mcse : float or xarray.DataArray
         The Monte Carlo standard error of the mean, with what the errors of the scores add to it.
     outcomes : xarray.DataArray, optional
-        Of a curve: single outcomes, noise included.
+        Of a curve and of means: single outcomes, noise included.
     slope : Effect, optional
         Of a curve: its slope, averaged over the rows of the cause; of a linear contrast, that for each unit.
     given_path : Effect, optional
@@ -110,7 +112,7 @@ class Effect(EffectPicture):
         return self._interval(self.draws, probability)
 
     def outcome_interval(self, probability: float = 0.9) -> Any:
-        """Return the central interval that holds a single outcome, noise included; of a curve only.
+        """Return the central interval that holds a single outcome, noise included; of a curve or means only.
 
         Parameters
         ----------
@@ -128,7 +130,7 @@ class Effect(EffectPicture):
         ((5,), True)
         """
         if self.outcomes is None:
-            raise ValueError(f"intervals of outcomes are those of a curve; this is a {self.quantity}")
+            raise ValueError(f"intervals of outcomes are those of a curve or of means; this is a {self.quantity}")
         return self._interval(self.outcomes, probability)
 
     def table(self, probability: float = 0.9) -> pd.DataFrame:
@@ -191,7 +193,8 @@ class Effect(EffectPicture):
             any_effect += f", and then 90% between {lower:.3f} and {upper:.3f}"
         if self.draws.ndim > 2:
             shown = "" if self.slope is None else f"; average slope {self.slope._number()}"
-            return f"{self.what}: a {self.quantity}{shown}{any_effect}"
+            a = "" if self.quantity in ("means", "curves") else "a "
+            return f"{self.what}: {a}{self.quantity}{shown}{any_effect}"
         return f"{self.what}: {self._number()}{any_effect}"
 
     def __repr__(self) -> str:

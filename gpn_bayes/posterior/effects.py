@@ -1,6 +1,6 @@
 """Effects of setting a variable, averaged over drawn DAGs and drawn parameters."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count, check_share, finite_number
 from gpn_bayes._util.progress import progress_bar
-from gpn_bayes._util.types import Bools, Floats
+from gpn_bayes._util.types import Bools, Floats, Ints
 from gpn_bayes.data import Dataset
 from gpn_bayes.data.statistics import spread_of
 from gpn_bayes.posterior.chosen_draws import CURVE_DRAWS, Chosen, choose
@@ -60,7 +60,7 @@ class PairEffects:
     post : GraphPosterior
         The posterior.
     draws : int, optional
-        Over how many DAGs to average; all by default, and 500 for curves.
+        Over how many DAGs to average; all by default, and 500 where effects are simulated.
     random_seed : int
         Where the parameters come from.
 
@@ -85,10 +85,21 @@ class PairEffects:
 
     @property
     def quantity(self) -> str:
-        """What effects are: "slope", "curve" or "table"; see `Effect`."""
+        """What effects are: "slope", "curve" or "table", or "mixed" where pairs differ; see `quantity_of`."""
         if self._equations.discrete:
             return "table"
+        if self._equations.categories.any():
+            return "mixed"
         return "slope" if self._equations.linear else "curve"
+
+    def quantity_of(self, cause: int, outcome: int) -> str:
+        """Return what the effect of one variable on another is, where no two values are compared; see `Effect`."""
+        of_cause, of_outcome = self._equations.categories[[cause, outcome]]
+        if of_outcome:
+            return "table" if of_cause else "curves"
+        if of_cause:
+            return "means"
+        return "slope" if self._equations.straight else "curve"
 
     @cached_property
     def _totals(self) -> Floats:
@@ -105,11 +116,16 @@ class PairEffects:
     ) -> Effect:
         """Return the effect of one variable on another, by their numbers; see `gpn_bayes.GraphPosterior.effect`."""
         question = _Question(self._post, cause, outcome, to, versus, self._equations, self._chosen)
-        if self.quantity == "table":
+        quantity = self.quantity_of(cause, outcome)
+        if quantity == "table" and (self._equations.discrete or self._equations.straight):
             return _table(question)
-        if self.quantity == "slope":
-            return _line(question, self._totals[:, cause, outcome])
-        return _curve(question, points, self._seed, progressbar)
+        if quantity == "slope":
+            linear = self._equations.linear
+            slopes = self._totals[:, cause, outcome] if linear else _straight_slopes(question, self._seed, progressbar)
+            return _line(question, slopes)
+        if quantity == "curve":
+            return _curve(question, points, self._seed, progressbar)
+        return _simulated_effect(question, quantity, points, self._seed, progressbar)
 
 
 class _Question(NamedTuple):
@@ -215,33 +231,108 @@ def _number(value: Any) -> float:
     return finite_number(value, "a variable of numbers is set to a finite number")
 
 
+# Simulation
+
+
+class _Simulated(NamedTuple):
+    """What an outcome is with the cause set to some values, in standardised units.
+
+    Attributes
+    ----------
+    means : ndarray of shape (draw, value), or (draw, value, level)
+        Its expected value, or the probability of each of its levels.
+    singles : ndarray of shape (draw, value)
+        Single outcomes, noise included.
+    """
+
+    means: Floats
+    singles: Floats
+
+
+def _simulated(
+    question: _Question, at: Floats, random_seed: int, progressbar: bool, paths_only: bool = False
+) -> _Simulated:
+    """Run the equations of every DAG with the cause set to some values, or only of those with a path to the outcome.
+
+    The noise is the same for all values, so that differences between them are of the values alone.
+    """
+    equations, i, j = question.equations, question.cause, question.outcome
+    n = len(equations.names)
+    run = [k for k in range(len(equations)) if equations.ancestors[k, i, j] or not paths_only]
+
+    def needed(k: int) -> list[int]:
+        return [int(v) for v in equations.orders[k] if v == j or equations.ancestors[k, v, j]]
+
+    levels = (len(equations.scorer.levels[j]),) if equations.categories[j] else ()
+    means, singles = np.zeros((len(equations), len(at), *levels)), np.zeros((len(equations), len(at)))
+    noise = _normal_points(n, _REPETITIONS)
+    shifts = np.random.default_rng([random_seed, i, j]).random((len(equations), n, 1))
+    own = set(run)
+    shown = progressbar and not equations.straight
+    equations.prepare(lambda k: [v for v in needed(k) if v != i] if k in own else [], shown)
+    for k in run:
+        means[k], singles[k] = _outcomes(equations, k, needed(k), i, [j], at, noise.shifted(shifts[k]))[j]
+    return _Simulated(means, singles)
+
+
+def _straight_slopes(question: _Question, random_seed: int, progressbar: bool) -> Floats:
+    """Return slopes of equations that are linear in numbers, given categories, which are averaged over."""
+    equations = question.equations
+    means = _simulated(question, np.array([0.0, 1.0]), random_seed, progressbar, paths_only=True).means
+    slopes: Floats = (means[:, 1] - means[:, 0]) * equations.scale[question.outcome] / equations.scale[question.cause]
+    return slopes
+
+
+def _simulated_effect(question: _Question, quantity: str, points: int, random_seed: int, progressbar: bool) -> Effect:
+    """Return the effect of a category on a number or on a category, or of a number on a category."""
+    equations, i, j = question.equations, question.cause, question.outcome
+    scorer = equations.scorer
+    asked = None if question.to is None else (question.versus, question.to)
+    units = f"from {question.versus} to {question.to}"
+    over: dict[str, Any] = {}
+    if equations.categories[i]:
+        levels = scorer.levels[i] if asked is None else asked
+        at = np.array([scorer.level_code(i, level) for level in levels], dtype=float)
+        over["cause"] = list(levels)
+    else:
+        over["cause"] = np.array([_number(own) for own in asked]) if asked else _grid(question, points)
+        at = (over["cause"] - equations.centre[i]) / equations.scale[i]
+    means, singles = _simulated(question, at, random_seed, progressbar)
+    if asked:
+        del over["cause"]
+    if not equations.categories[j]:
+        means, singles = (equations.centre[j] + equations.scale[j] * own for own in (means, singles))
+        if asked:
+            return question.answer("contrast", means[:, 1] - means[:, 0], units=units)
+        return question.answer(quantity, means, over, outcomes=_named(singles, question.chosen, over))
+    over["outcome"] = list(scorer.levels[j])
+    if asked:
+        return question.answer("change", means[:, 1] - means[:, 0], over, units=units)
+    return question.answer(quantity, means, over)
+
+
+def _grid(question: _Question, points: int) -> Floats:
+    """Return values of a number, from its smallest to its largest in the data."""
+    column = question.post.data.values[:, question.cause]
+    return np.linspace(column.min(), column.max(), points)
+
+
 # Curves
 
 
 def _curve(question: _Question, points: int, random_seed: int, progressbar: bool) -> Effect:
     equations, i, j = question.equations, question.cause, question.outcome
-    data = question.post.data
-    assert isinstance(data, Dataset)
-    column = data.values[:, i]
+    assert isinstance(question.post.data, Dataset)
     if question.to is None:
-        grid = np.linspace(column.min(), column.max(), points)
+        grid = _grid(question, points)
     else:
         grid = np.array([_number(question.versus), _number(question.to)])
-    at = (grid - equations.centre[i]) / equations.scale[i]
-
-    def needed(k: int) -> list[int]:
-        return [int(v) for v in equations.orders[k] if v == j or equations.ancestors[k, v, j]]
-
-    means, singles = np.empty((len(equations), len(grid))), np.empty((len(equations), len(grid)))
-    noise = _normal_points(len(equations.names), _REPETITIONS)
-    shifts = np.random.default_rng([random_seed, i, j]).random((len(equations), len(equations.names), 1))
-    equations.prepare(lambda k: [v for v in needed(k) if v != i], progressbar)
-    for k in range(len(equations)):
-        means[k], singles[k] = _outcomes(equations, k, needed(k), i, [j], at, noise.shifted(shifts[k]))[j]
-    means, singles = (equations.centre[j] + equations.scale[j] * values for values in (means, singles))
+    found = _simulated(question, (grid - equations.centre[i]) / equations.scale[i], random_seed, progressbar)
+    means, singles = (equations.centre[j] + equations.scale[j] * values for values in found)
     if question.to is not None:
         return question.answer("contrast", means[:, 1] - means[:, 0], units=f"from {grid[0]:g} to {grid[1]:g}")
-    slopes = _average_slopes(means, grid, column)
+    data = question.post.data
+    slopes = _average_slopes(means, grid, data.values[:, i], data.weights)
     over = {"cause": grid}
     return question.answer(
         "curve",
@@ -281,21 +372,30 @@ def _outcomes(
     outcomes: Sequence[int],
     at: Floats,
     noise: Floats,
+    known: Mapping[int, Floats] | None = None,
 ) -> dict[int, tuple[Floats, Floats]]:
-    """Return expected and single outcomes of one DAG with the cause set to some values, in standardised units."""
-    values = equations.run(k, needed, {cause: Setting(at[:, None])}, noise)
+    """Return expected and single outcomes of one DAG with the cause set to some values, in standardised units.
+
+    Of a category, the probabilities of its levels are expected.
+    """
+    values = equations.run(k, needed, {cause: Setting(at[:, None])}, noise, known)
     found = {}
     for j in outcomes:
+        if equations.categories[j]:
+            chances = equations.chances(k, j, values)
+            expected = np.broadcast_to(chances, (len(at), noise.shape[1], chances.shape[-1]))
+            found[j] = expected.mean(axis=1), np.broadcast_to(values[j], (len(at), noise.shape[1]))[:, -1]
+            continue
         expected = np.broadcast_to(equations.expected(k, j, values), (len(at), noise.shape[1]))
         found[j] = expected.mean(axis=1), np.broadcast_to(values[j], expected.shape)[:, -1]
     return found
 
 
-def _average_slopes(means: Floats, grid: Floats, column: Floats) -> Floats:
+def _average_slopes(means: Floats, grid: Floats, column: Floats, weights: Floats | None) -> Floats:
     """Return the slopes of curves, piecewise between points, averaged over rows."""
     cell = np.clip(np.searchsorted(grid, column, side="right") - 1, 0, len(grid) - 2)
-    shares = np.bincount(cell, minlength=len(grid) - 1) / len(column)
-    slopes: Floats = (np.diff(means, axis=1) / np.diff(grid)) @ shares
+    rows = np.bincount(cell, weights, minlength=len(grid) - 1)
+    slopes: Floats = (np.diff(means, axis=1) / np.diff(grid)) @ (rows / rows.sum())
     return slopes
 
 
@@ -356,21 +456,47 @@ def effects(
         raise ValueError(
             "a table of all effects needs numbers; received categories, of which effect() tells pair by pair"
         )
-    totals = total_effects(equations) if equations.linear else _all_slopes(post, equations, random_seed, progressbar)
-    n = len(post.names)
-    pairs = np.flatnonzero(~np.eye(n, dtype=bool))
-    flat, paths = totals.reshape(len(totals), -1), equations.ancestors.reshape(len(totals), -1)
-    step = max(1, _CHUNK // len(totals))
+    if equations.linear:
+        n = len(post.names)
+        i, j = np.divmod(np.flatnonzero(~np.eye(n, dtype=bool)), n)
+        pairs = _Pairs(i, j, np.full(len(i), -1), total_effects(equations)[:, i, j])
+    else:
+        pairs = _all_pairs(post, equations, random_seed, progressbar)
+    paths = equations.ancestors[:, pairs.cause, pairs.outcome]
+    step = max(1, _CHUNK // len(equations))
     parts = [
-        _described(post, chosen, flat[:, some], paths[:, some], probability)
-        for some in np.split(pairs, range(step, len(pairs), step))
+        _described(post, chosen, pairs.values[:, some], paths[:, some], probability)
+        for some in (slice(begin, begin + step) for begin in range(0, len(pairs.cause), step))
     ]
-    i, j = np.divmod(pairs, n)
-    spread = spread_of(post.data)
-    table = pd.DataFrame({"cause": np.array(post.names)[i], "outcome": np.array(post.names)[j]})
+    names = np.array(post.names)
+    table = pd.DataFrame({"cause": names[pairs.cause], "outcome": names[pairs.outcome]})
+    if equations.categories.any():
+        levels, coded = equations.scorer.levels, list(zip(pairs.cause, pairs.level, strict=True))
+        table["to"] = [levels[i][level] if levels[i] else None for i, level in coded]
+        table["versus"] = [levels[i][0] if levels[i] else None for i, _ in coded]
     table = table.join(pd.concat(parts, ignore_index=True))
-    table["standardised"] = table["mean"] * spread[i] / spread[j]
+    spread = np.where(equations.categories, 1.0, spread_of(post.data))
+    table["standardised"] = table["mean"] * spread[pairs.cause] / spread_of(post.data)[pairs.outcome]
     return table.sort_values("standardised", key=abs, ascending=False, kind="stable", ignore_index=True)
+
+
+class _Pairs(NamedTuple):
+    """Effects of variables on numbers, in units of the table.
+
+    Attributes
+    ----------
+    cause, outcome : ndarray of int
+        The variables.
+    level : ndarray of int
+        The level that a category is set to, compared with its first; -1 for numbers.
+    values : ndarray of shape (draw, pair)
+        Slopes, averaged over rows where they are curves, or changes of the mean.
+    """
+
+    cause: Ints
+    outcome: Ints
+    level: Ints
+    values: Floats
 
 
 def _described(post: DrawnPosterior, chosen: Chosen, values: Floats, paths: Bools, probability: float) -> pd.DataFrame:
@@ -401,25 +527,44 @@ def _described(post: DrawnPosterior, chosen: Chosen, values: Floats, paths: Bool
     )
 
 
-def _all_slopes(post: DrawnPosterior, equations: DrawnEquations, random_seed: int, progressbar: bool) -> Floats:
-    """Return the average slopes of all pairs, of shape (draw, cause, outcome), in units of the table."""
+def _all_pairs(post: DrawnPosterior, equations: DrawnEquations, random_seed: int, progressbar: bool) -> _Pairs:
+    """Return the effects of all variables on all numbers, by simulation."""
     n = len(equations.names)
-    slopes = np.zeros((len(equations), n, n))
-    equations.prepare(lambda _: range(n), progressbar)
+    equations.prepare(lambda _: range(n), progressbar and not equations.straight)
     noise = _normal_points(n, _REPETITIONS_OF_PAIRS)
     shifts = np.random.default_rng([random_seed, n]).random((len(equations), n, 1))
-    with progress_bar("Effects", n, progressbar) as advance:
-        for i in range(n):
-            column = post.data.values[:, i]
-            grid = np.linspace(column.min(), column.max(), _POINTS_OF_PAIRS)
-            at = (grid - equations.centre[i]) / equations.scale[i]
-            for k in range(len(equations)):
-                below = np.flatnonzero(equations.ancestors[k, i]).tolist()
-                if not below:
-                    continue
-                order = [int(v) for v in equations.orders[k]]
-                found = _outcomes(equations, k, order, i, below, at, noise.shifted(shifts[k]))
+    settings = [_settings_of(post, equations, i) for i in range(n)]
+    numbers = np.flatnonzero(~equations.categories).tolist()
+    columns = [(i, j, c) for i in range(n) for j in numbers if j != i for c in range(settings[i][1].shape[1])]
+    cause, outcome, place = np.array(columns, dtype=np.int64).reshape(-1, 3).T
+    first = {(i, j): column for column, (i, j, c) in enumerate(columns) if c == 0}
+    values = np.zeros((len(equations), len(columns)))
+    with progress_bar("Effects", len(equations), progressbar) as advance:
+        for k in range(len(equations)):
+            own = noise.shifted(shifts[k])
+            # What doesn't come after a cause stays as it is.
+            natural = equations.run(k, equations.orders[k], {}, own)
+            for i, (at, combined) in enumerate(settings):
+                after = [int(v) for v in equations.orders[k] if v == i or equations.ancestors[k, i, v]]
+                below = [j for j in after if j != i and not equations.categories[j]]
+                found = _outcomes(equations, k, after, i, below, at, own, natural) if below else {}
                 for j in below:
-                    slopes[k, i, j] = _average_slopes(found[j][0][None], grid, column)[0]
+                    begin = first[i, j]
+                    values[k, begin : begin + combined.shape[1]] = found[j][0] @ combined
             advance(1)
-    return slopes * equations.scale
+    level = np.where(equations.categories[cause], place + 1, -1)
+    return _Pairs(cause, outcome, level, values * equations.scale[outcome])
+
+
+def _settings_of(post: DrawnPosterior, equations: DrawnEquations, cause: int) -> tuple[Floats, Floats]:
+    """Return values to set a cause to, and what to multiply expected outcomes there by, (value, effect).
+
+    Of a number the effect is a slope, averaged over its rows; of a category, the changes from its first level.
+    """
+    if equations.categories[cause]:
+        levels = len(equations.scorer.levels[cause])
+        return np.arange(levels, dtype=float), np.eye(levels)[:, 1:] - np.eye(levels)[:, :1]
+    column = post.data.values[:, cause]
+    grid = np.linspace(column.min(), column.max(), 2 if equations.straight else _POINTS_OF_PAIRS)
+    slopes = _average_slopes(np.eye(len(grid)), grid, column, post.data.weights)[:, None]
+    return (grid - equations.centre[cause]) / equations.scale[cause], slopes

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count
@@ -17,13 +18,12 @@ from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.posterior.score_noise import DrawnSets, drawn_sets
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.dag_scorer import DagScorer
-from gpn_bayes.scores.densities import units_of
-from gpn_bayes.scores.equations import DrawnEquation, DrawnTable, LinearEquation
-from gpn_bayes.scores.mixed import MixedScorer
+from gpn_bayes.scores.equations import DrawnEquation, DrawnLevels, DrawnTable, LinearEquation
+from gpn_bayes.scores.strata import StrataEquation
 
 
 class Setting(NamedTuple):
-    """An intervention that sets a variable to some values, whatever its parents are."""
+    """An intervention that sets a variable to some values, or codes of levels, whatever its parents are."""
 
     values: Floats
 
@@ -51,10 +51,7 @@ def scorer_of(post: DrawnPosterior, purpose: str) -> Scorer:
         raise ValueError(f"{purpose} need the score, and this posterior doesn't have it; sample again")
     if post.scorer.data is None:
         raise ValueError(f"{purpose} need the data, and this posterior was saved without them; sample again")
-    scorer = post.scorer.scorer
-    if isinstance(scorer, MixedScorer):
-        raise ValueError(f"{purpose} need numbers or categories alone; received a table that mixes them")
-    return scorer
+    return post.scorer.scorer
 
 
 def given_data(post: DrawnPosterior, data: Dataset | SufficientStatistics | None) -> DrawnPosterior:
@@ -96,10 +93,14 @@ class DrawnEquations:
         The DAGs.
     scorer : Scorer
         The score, bound to the data.
+    categories : ndarray of bool
+        Which variables are categories.
     linear : bool
-        Whether all equations are linear.
+        Whether all variables are numbers, and all equations linear.
+    straight : bool
+        Whether equations of numbers are linear in numbers, given categories, and those of categories have no numbers.
     centre, scale : ndarray of shape (variables,)
-        The zero and the unit of each variable in the equations, in units of the table.
+        The zero and the unit of each number in the equations, in units of the table; categories are given by codes.
     """
 
     def __init__(self, post: DrawnPosterior, places: Ints, random_seed: int) -> None:
@@ -110,8 +111,11 @@ class DrawnEquations:
         parents = post.parents.reshape(-1, *post.parents.shape[2:])[places]
         self.dags: Adjacency = graphs.unpack(parents, len(post.names))
         self._sets: DrawnSets = drawn_sets(parents[None])
-        first = None if self.discrete else self.scorer.equation(*self._sets.keys[0])
-        self.linear = isinstance(first, LinearEquation)
+        self.categories = self.scorer.categories
+        first = next((self.scorer.equation(*key) for key in self._sets.keys if not self.categories[key[0]]), None)
+        causes = {p for node, parents in self._sets.keys if self.categories[node] for p in parents}
+        self.straight = isinstance(first, LinearEquation | StrataEquation) and all(self.categories[list(causes)])
+        self.linear = self.straight and not self.categories.any()
         # What is drawn together: the DAGs in which a node has the same parents, or as many where equations are linear.
         kinds = [(node, len(own) if self.linear else own) for node, own in self._sets.keys]
         self._groups: list[tuple[int, Any]] = list(dict.fromkeys(kinds))
@@ -121,7 +125,7 @@ class DrawnEquations:
         self._ranks = _ranks(self._group_of)
         self._drawn: dict[int, Any] = {}
         self._lines: dict[int, tuple[Ints, Ints]] = {}
-        self.centre, self.scale = units_of(self.scorer, post.data)
+        self.centre, self.scale = self.scorer.units(post.data)
 
     def __len__(self) -> int:
         """Return the number of DAGs."""
@@ -129,7 +133,7 @@ class DrawnEquations:
 
     @property
     def discrete(self) -> bool:
-        """Whether the variables are categories."""
+        """Whether all variables are categories."""
         return self.scorer.discrete
 
     @cached_property
@@ -212,7 +216,14 @@ class DrawnEquations:
                 b[own[:, None], sets[which[ranks]], node] = self._of(group).coefficients[ranks]
         return b
 
-    def run(self, draw: int, nodes: Iterable[int], interventions: Interventions, noise: Floats) -> dict[int, Floats]:
+    def run(
+        self,
+        draw: int,
+        nodes: Iterable[int],
+        interventions: Interventions,
+        noise: Floats,
+        known: Mapping[int, Floats] | None = None,
+    ) -> dict[int, Floats]:
         """Return the values of some variables under interventions, in standardised units.
 
         Parameters
@@ -220,28 +231,65 @@ class DrawnEquations:
         draw : int
             Which DAG.
         nodes : iterable of int
-            The variables, with all their ancestors, causes first.
+            The variables, with all their ancestors that aren't known, causes first.
         interventions : mapping of int to Setting or Changing
             What is done, in standardised units.
         noise : ndarray of shape (variables, repetitions)
-            Standard normal noise of every variable.
+            Standard normal noise of every variable; that of a category says which level it has.
+        known : mapping of int to ndarray, optional
+            Values of other variables.
         """
-        values: dict[int, Floats] = {}
+        values = dict(known or {})
         for node in nodes:
             given = interventions.get(node)
             if isinstance(given, Setting):
                 values[node] = given.values
                 continue
-            drawn, rank = self.equation(draw, node)
-            natural = self.expected(draw, node, values) + drawn.sigma[rank] * noise[node]
+            natural = self._natural(draw, node, values, noise[node])
             values[node] = natural if given is None else given.function(natural)
         return values
 
-    def expected(self, draw: int, node: int, values: Mapping[int, Floats]) -> Floats:
-        """Return what the equation of a node in a DAG gives without noise, for some values of its parents."""
+    def _natural(self, draw: int, node: int, values: Mapping[int, Floats], noise: Floats) -> Floats:
+        """Return the values that the equation of a node in a DAG gives, or the codes of levels."""
+        if self.categories[node]:
+            return levels_at(self.chances(draw, node, values), ndtr(noise)).astype(float)
         drawn, rank = self.equation(draw, node)
+        given = self._given(draw, node, values)
+        return drawn.expected(rank, given) + drawn.noise(rank, given) * noise
+
+    def expected(self, draw: int, node: int, values: Mapping[int, Floats]) -> Floats:
+        """Return what the equation of a number in a DAG gives without noise, for some values of its parents."""
+        drawn, rank = self.equation(draw, node)
+        return drawn.expected(rank, self._given(draw, node, values))
+
+    def noise(self, draw: int, node: int, values: Mapping[int, Floats]) -> Floats:
+        """Return the standard deviation of the noise of a number in a DAG, for some values of its parents."""
+        drawn, rank = self.equation(draw, node)
+        return drawn.noise(rank, self._given(draw, node, values))
+
+    def chances(self, draw: int, node: int, values: Mapping[int, Floats]) -> Floats:
+        """Return the probabilities of a category's levels in a DAG, (…, levels), for some values of its parents."""
+        drawn = self._of(int(self._group_of[draw, node]))
+        assert isinstance(drawn, DrawnLevels)
+        return drawn.chances(int(self._ranks[draw, node]), self._given(draw, node, values))
+
+    def _given(self, draw: int, node: int, values: Mapping[int, Floats]) -> Floats:
+        """Return the values of a node's parents in a DAG, of shape (parents, …)."""
         own = [values[p] for p in self.parents(draw, node)]
-        return drawn.expected(rank, np.array(np.broadcast_arrays(*own)) if own else np.empty((0, 1)))
+        return np.array(np.broadcast_arrays(*own)) if own else np.empty((0, 1))
+
+
+def levels_at(chances: Floats, uniform: Floats) -> Ints:
+    """Return codes of levels from their probabilities, (…, levels), and numbers between 0 and 1.
+
+    Examples
+    --------
+    >>> levels_at(np.array([0.2, 0.5, 0.3]), np.array([0.1, 0.6, 0.99])).tolist()
+    [0, 1, 2]
+    """
+    below = np.cumsum(chances, axis=-1)
+    codes: Ints = np.minimum((below < uniform[..., None]).sum(axis=-1), chances.shape[-1] - 1)
+    return codes
 
 
 def _ranks(groups: Ints) -> Ints:

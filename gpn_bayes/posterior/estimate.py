@@ -126,6 +126,38 @@ def _some_moments(features: np.ndarray, w: np.ndarray, fallback_ess: float) -> M
     return Moments(value, mcse, ess, status)
 
 
+def with_spread_between(
+    moments: Moments, features: np.ndarray, which: np.ndarray, weights: np.ndarray, tables: int
+) -> Moments:
+    """Return moments whose errors include how far they differ between completed tables.
+
+    Each table has as many chains, one after the other. Of T tables, the error of the mean of their answers is the
+    standard deviation of these over the root of T; it includes that of the draws, but as T is small, the error is the
+    larger of the two.
+
+    Parameters
+    ----------
+    moments : Moments
+        What `weighted_moments` returned.
+    features, which, weights : ndarray
+        As given to it.
+    tables : int
+        How many tables there are, 2 or more.
+    """
+    answers = []
+    for own, weight in zip(np.split(which, tables), np.split(weights, tables), strict=True):
+        share = np.bincount(own.ravel(), weight.ravel(), len(features))
+        answers.append(share @ features / share.sum())
+    spread = np.std(answers, axis=0, ddof=1) / np.sqrt(tables)
+    varies = spread > 0
+    mcse = np.where(varies, np.fmax(moments.mcse, spread), moments.mcse)
+    # Of a feature that is 0 or 1; where tables disagree altogether, each is worth one draw.
+    variance = np.where(moments.mcse > 0, moments.ess * moments.mcse**2, moments.value * (1 - moments.value))
+    ess = np.where(varies, variance / np.where(varies, mcse, 1.0) ** 2, moments.ess)
+    status = np.where(varies & (moments.status == "chains disagree"), "sampled", moments.status)
+    return Moments(moments.value, mcse, ess, status)
+
+
 def ess_of(trace: np.ndarray) -> float:
     """Return the bulk effective size of a (chain, draw) trace; NaN where it can't be computed."""
     if trace.shape[1] < MIN_DRAWS or np.ptp(trace) == 0:

@@ -15,6 +15,8 @@ from gpn_bayes.posterior.protocols import DrawnPosterior
 
 # What a file says that it holds.
 FORMAT = "gpn_bayes posterior 1"
+# The group of the missing entries of completed tables.
+COMPLETED = "completed_data"
 _PACKED = {"zlib": True, "complevel": 4}
 
 
@@ -117,6 +119,8 @@ def save(post: DrawnPosterior, path: str | os.PathLike[str], overwrite: bool = F
     if data and post.data is not None:
         name, dataset = stored_data.to_xarray(post.data)
         tree[name] = xr.DataTree(dataset)
+        if post.completed is not None:
+            tree[COMPLETED] = xr.DataTree(xr.Dataset({"value": (("table", "entry"), post.completed)}))
     # Made in memory: HDF5 itself crashes the process when it can't write, on a full disk.
     write_whole(target, bytes(tree.to_netcdf(engine="h5netcdf", encoding=encoding)))
 

@@ -16,10 +16,18 @@ from gpn_bayes._util.cells import safe_html
 from gpn_bayes._util.types import Adjacency, DiGraph, Floats, Ints, Words
 from gpn_bayes.data import UnknownTargets
 from gpn_bayes.posterior.causal import CausalQueries
-from gpn_bayes.posterior.diagnostics import Diagnostics, diagnose, edge_r_hats, weight_ess
+from gpn_bayes.posterior.diagnostics import Diagnostics, completed_tables, diagnose, edge_r_hats, weight_ess
 from gpn_bayes.posterior.equations import scorer_of
-from gpn_bayes.posterior.estimate import Estimate, Moments, ess_of, exact_moments, weighted_moments
+from gpn_bayes.posterior.estimate import (
+    Estimate,
+    Moments,
+    ess_of,
+    exact_moments,
+    weighted_moments,
+    with_spread_between,
+)
 from gpn_bayes.posterior.exact import ExactAnswers
+from gpn_bayes.posterior.imputed_tables import chosen_tables
 from gpn_bayes.posterior.pictures import DrawPictures
 from gpn_bayes.posterior.predictions import Predictions
 from gpn_bayes.posterior.protocols import PredictiveComparison
@@ -64,6 +72,8 @@ class GraphPosterior(GraphQueries, CausalQueries, Predictions, DrawPictures):
         which score it was.
     data : Dataset or SufficientStatistics, optional
         What the posterior is given; None where it was saved without.
+    completed : ndarray of shape (tables, missing entries), optional
+        What was drawn for missing entries, row by row, at some of the draws; see `imputed`.
 
     Examples
     --------
@@ -89,6 +99,7 @@ class GraphPosterior(GraphQueries, CausalQueries, Predictions, DrawPictures):
     scorer: Callable[[Adjacency], float] | None = None
     score_errors: Floats | None = None
     data: Any = field(default=None, repr=False)
+    completed: Floats | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         """Say in one line what was drawn."""
@@ -125,7 +136,7 @@ class GraphPosterior(GraphQueries, CausalQueries, Predictions, DrawPictures):
 
     @cached_property
     def _ess_of_log_score(self) -> float:
-        size = ess_of(self.log_score)
+        size = float(sum(map(ess_of, np.split(self.log_score, completed_tables(self.settings)))))
         return min(size if np.isfinite(size) else self.log_score.size, weight_ess(self.weights))
 
     @cached_property
@@ -144,9 +155,10 @@ class GraphPosterior(GraphQueries, CausalQueries, Predictions, DrawPictures):
             features = np.asarray(features_of(dags), dtype=float).reshape(len(dags), -1)
             return self._exactly(probabilities @ features, features_of)
         features = self._features(features_of)
-        moments = weighted_moments(
-            features, self._distinct[2].reshape(self.log_score.shape), self.weights, self._ess_of_log_score
-        )
+        which = self._distinct[2].reshape(self.log_score.shape)
+        moments = weighted_moments(features, which, self.weights, self._ess_of_log_score)
+        if (tables := completed_tables(self.settings)) > 1:
+            moments = with_spread_between(moments, features, which, self.weights, tables)
         if self._noise is None:
             return moments
         return moments._replace(mcse=np.hypot(moments.mcse, self._noise.errors_of(features)))
@@ -304,13 +316,56 @@ class GraphPosterior(GraphQueries, CausalQueries, Predictions, DrawPictures):
         value, mcse, ess, _ = (column[place] for column in self._target_moments)
         return Estimate(float(value), float(mcse), float(ess))
 
+    def imputed(self, m: int = 5) -> list[pd.DataFrame]:
+        """Return completed tables, in which missing values are as they were drawn with some of the DAGs.
+
+        Of a run with ``missing="impute"``. Each is one draw from the posterior of all missing values: an analysis of
+        several of them, pooled by Rubin's rules, takes into account that they aren't known.
+
+        Parameters
+        ----------
+        m : int, default 5
+            How many, spread evenly over those that were kept: 5 of each chain.
+
+        Returns
+        -------
+        list of DataFrame
+            In the units and levels of the table; observed values are untouched.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk"]]
+        >>> data.loc[3, "mek"] = float("nan")
+        >>> post = gpn.sample(data, score="bge", missing="impute", draws=50, tune=20, random_seed=1, progressbar=False)
+        >>> tables = post.imputed(m=2)
+        >>> len(tables), tables[0].shape, bool(tables[0].loc[3, "mek"] != tables[1].loc[3, "mek"])
+        (2, (853, 3), True)
+        """
+        return chosen_tables(self.completed, self.data, m)
+
     # Graphs
 
     def map(self) -> DiGraph:
-        """Return the drawn DAG of the highest score; its log score is in ``graph.graph["log_score"]``."""
+        """Return the drawn DAG of the highest score; its log score is in ``graph.graph["log_score"]``.
+
+        Where missing values were imputed, scores are of different completed tables: then it is the DAG drawn most
+        often, with its average score.
+        """
+        if "imputed" in self.settings.get("missing", {}):
+            return self._most_frequent()
         best = np.unravel_index(int(self.log_score.argmax()), self.log_score.shape)
         graph = graphs.to_networkx(graphs.unpack(self.parents[best], len(self.names)), self.names)
         graph.graph["log_score"] = float(self.log_score[best])
+        return graph
+
+    def _most_frequent(self) -> DiGraph:
+        parents, _, inverse = self._distinct
+        weight = np.bincount(inverse, self.weights.ravel())
+        best = int(weight.argmax())
+        graph = graphs.to_networkx(graphs.unpack(parents[best], len(self.names)), self.names)
+        own = np.bincount(inverse, self.weights.ravel() * self.log_score.ravel())
+        graph.graph["log_score"] = float(own[best] / weight[best])
         return graph
 
     def _best_dag(self) -> DiGraph:

@@ -14,9 +14,10 @@ from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.data.reading import check_names
 from gpn_bayes.posterior import file_reading, stored_data
 from gpn_bayes.posterior.exact import ExactAnswers
-from gpn_bayes.posterior.export import FORMAT
+from gpn_bayes.posterior.export import COMPLETED, FORMAT
 from gpn_bayes.posterior.file_reading import StoredGroup
 from gpn_bayes.posterior.graph_posterior import GraphPosterior
+from gpn_bayes.posterior.imputed_tables import can_complete
 from gpn_bayes.posterior.score_setting import score_of
 from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.prior import GraphPrior
@@ -98,6 +99,7 @@ def _read_posterior(groups: Mapping[str, StoredGroup]) -> GraphPosterior:
         scorer=_read_scorer(drawn.attrs.get("score"), settings, names, data),
         score_errors=_optional(groups, "score_errors", "score_error"),
         data=data,
+        completed=_optional(groups, COMPLETED, "value"),
     )
 
 
@@ -131,6 +133,14 @@ def _check(post: GraphPosterior) -> None:
         raise ValueError("log weights are infinite or NaN")
     if post.score_errors is not None and post.score_errors.shape != (*shape, len(post.names)):
         raise ValueError("score errors aren't one number for every node of every draw")
+    if post.completed is not None:
+        gaps = getattr(post.data, "missing", None)
+        count = 0 if gaps is None else int(gaps.sum())
+        known = post.completed.dtype.kind == "f" and bool(np.isfinite(post.completed).all())
+        if not known or post.completed.ndim != 2 or count == 0 or post.completed.shape[1] != count:
+            raise ValueError("completed tables aren't one number for every missing value")
+        if not can_complete(post.data, post.completed):
+            raise ValueError("completed tables hold levels that there are not")
     if post.exact is not None:
         n = len(post.names)
         edges, sets = post.exact.edges, post.exact.parent_sets

@@ -10,11 +10,13 @@ import pandas as pd
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count
 from gpn_bayes._util.types import Floats, Ints
-from gpn_bayes.posterior.equations import Changing, DrawnEquations, Interventions, Setting
+from gpn_bayes.posterior.equations import Changing, DrawnEquations, Interventions, Setting, levels_at
 from gpn_bayes.posterior.protocols import DrawnPosterior
+from gpn_bayes.scores.base import Scorer
 
 SHIFT = "shift"
 _RULE = "an intervention is a number, ('shift', amount), a function of the values, or None; received {1!r} for {0!r}"
+_LEVELS_RULE = "a category can only be set to one of its levels; received {1!r} for {0!r}"
 
 
 def do(
@@ -94,27 +96,37 @@ def replicated_variable(
     if equations.discrete:
         levels = [_level(equations, k, variable, rows, rng.random(len(rows))) for k in range(len(places))]
         return np.array(levels, dtype=float)
+    if equations.categories[variable]:
+        known = _standardised_columns(equations, rows)
+        chances = (equations.chances(k, variable, known) for k in range(len(places)))
+        return np.array([levels_at(own, rng.random(len(rows))) for own in chances], dtype=float)
     expected, sigma = expected_variable(post, places, rows, variable, random_seed, progressbar)
-    drawn: Floats = expected + sigma[:, None] * rng.standard_normal(expected.shape)
+    drawn: Floats = expected + sigma * rng.standard_normal(expected.shape)
     return drawn
 
 
 def expected_variable(
     post: DrawnPosterior, places: Ints, rows: Floats, variable: int, random_seed: int, progressbar: bool
 ) -> tuple[Floats, Floats]:
-    """Return what one variable is expected to be given its parents in each row, (draw, row), and its noise, (draw,).
+    """Return what a number is expected to be given its parents in each row, and its noise, both (draw, row).
 
-    The parameters are those of `replicated_variable`; both are in units of the table.
+    The noise is of shape (draw, 1) where it is the same in all rows. The parameters are those of `replicated_variable`;
+    both are in units of the table.
     """
     equations = DrawnEquations(post, places, random_seed)
-    equations.prepare(lambda _: [variable], progressbar and not equations.linear)
-    known = dict(enumerate(((rows - equations.centre) / equations.scale).T))
-    expected, sigma = np.empty((len(places), len(rows))), np.empty(len(places))
+    equations.prepare(lambda _: [variable], progressbar and not equations.straight)
+    known = _standardised_columns(equations, rows)
+    expected = np.empty((len(places), len(rows)))
+    sigma = np.empty((len(places), len(rows) if equations.categories.any() else 1))
     for k in range(len(places)):
-        drawn, rank = equations.equation(k, variable)
-        expected[k], sigma[k] = equations.expected(k, variable, known), drawn.sigma[rank]
+        expected[k], sigma[k] = equations.expected(k, variable, known), equations.noise(k, variable, known)
     centre, scale = equations.centre[variable], equations.scale[variable]
     return centre + scale * expected, scale * sigma
+
+
+def _standardised_columns(equations: DrawnEquations, rows: Floats) -> dict[int, Floats]:
+    """Return the columns of rows as equations take them, by variable."""
+    return dict(enumerate(((rows - equations.centre) / equations.scale).T))
 
 
 def counterfactual(
@@ -130,19 +142,34 @@ def counterfactual(
     given, equations = _asked(post, interventions, draws, random_seed)
     if equations.discrete:
         raise ValueError("counterfactuals need numbers, whose noise a row tells; received categories")
-    observed = (_row(row, post.names) - equations.centre) / equations.scale
+    observed = (_row(row, equations) - equations.centre) / equations.scale
     done = _read(given, equations)
+    _check_identified(done, equations)
     _prepare(equations, progressbar)
     known = {v: observed[v : v + 1] for v in range(len(post.names))}
+    # Categories that nothing is done to, and that depend on nothing of it, are what they were.
+    unchanged: Interventions = {v: Setting(known[v]) for v in known if equations.categories[v]}
+    whole = {**unchanged, **done}
     rows = []
     for k in range(draws):
         noise = np.empty((len(post.names), 1))
-        for v in range(len(post.names)):
-            drawn, rank = equations.equation(k, v)
+        for v in map(int, np.flatnonzero(~equations.categories)):
             # Abduction: what the equation leaves of the row.
-            noise[v] = (known[v] - equations.expected(k, v, known)) / drawn.sigma[rank]
-        rows.append(equations.run(k, equations.orders[k], done, noise))
+            noise[v] = (known[v] - equations.expected(k, v, known)) / equations.noise(k, v, known)
+        rows.append(equations.run(k, equations.orders[k], whole, noise))
     return _in_units(rows, equations)
+
+
+def _check_identified(done: Interventions, equations: DrawnEquations) -> None:
+    """Refuse to say what a category would have been: a row doesn't tell the noise behind its level."""
+    for v in map(int, np.flatnonzero(equations.categories)):
+        for cause in done:
+            if v not in done and equations.ancestors[:, cause, v].any():
+                name, changed = equations.names[v], equations.names[cause]
+                raise ValueError(
+                    f"a row doesn't tell the noise of a category; {name!r} depends on {changed!r} in some networks: "
+                    f"set {name!r} too"
+                )
 
 
 def _asked(
@@ -155,7 +182,7 @@ def _asked(
 
 
 def _prepare(equations: DrawnEquations, progressbar: bool) -> None:
-    equations.prepare(lambda _: range(len(equations.names)), progressbar and not equations.linear)
+    equations.prepare(lambda _: range(len(equations.names)), progressbar and not equations.straight)
 
 
 def resampled(weights: Floats, draws: int, random_seed: int) -> Ints:
@@ -183,7 +210,11 @@ def _read(given: Mapping[int, Any], equations: DrawnEquations) -> Interventions:
         if value is None:
             continue
         centre, scale = float(equations.centre[v]), float(equations.scale[v])
-        if callable(value):
+        if equations.categories[v]:
+            if callable(value) or isinstance(value, tuple):
+                raise ValueError(_LEVELS_RULE.format(equations.names[v], value))
+            done[v] = Setting(np.array([float(equations.scorer.level_code(v, value))]))
+        elif callable(value):
             done[v] = Changing(_standardised(value, centre, scale))
         elif isinstance(value, tuple):
             if len(value) != 2 or value[0] != SHIFT or not _is_number(value[1]):
@@ -213,12 +244,15 @@ def _standardised(function: Callable[[Floats], Any], centre: float, scale: float
     return changed
 
 
-def _row(row: Any, names: tuple[str, ...]) -> Floats:
-    """Return a row's values in the order of the variables."""
+def _row(row: Any, equations: DrawnEquations) -> Floats:
+    """Return a row's values in the order of the variables, categories by their codes."""
+    names = equations.names
     values = dict(row) if isinstance(row, Mapping | pd.Series) else dict(zip(names, np.ravel(row), strict=False))
     missing = [name for name in names if name not in values]
     if missing:
         raise ValueError(f"a row must have a value for every variable; {', '.join(map(repr, missing))} not given")
+    for v in np.flatnonzero(equations.categories):
+        values[names[v]] = equations.scorer.level_code(int(v), values[names[v]])
     numbers = [values[name] for name in names]
     if not all(_is_number(value) for value in numbers):
         raise ValueError(f"a row's values must be finite numbers; received {numbers!r}")
@@ -227,7 +261,26 @@ def _row(row: Any, names: tuple[str, ...]) -> Floats:
 
 def _in_units(rows: list[dict[int, Floats]], equations: DrawnEquations) -> pd.DataFrame:
     table = np.array([[float(values[v][0]) for v in range(len(equations.names))] for values in rows])
-    return pd.DataFrame(equations.centre + equations.scale * table, columns=list(equations.names))
+    found = pd.DataFrame(equations.centre + equations.scale * table, columns=list(equations.names))
+    return with_levels(found, equations.scorer)
+
+
+def with_levels(table: pd.DataFrame, scorer: Scorer) -> pd.DataFrame:
+    """Return drawn rows with the levels of categories in place of their codes.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The rows, a column for every variable.
+    scorer : Scorer
+        The score, which knows the levels.
+    """
+    columns = {
+        name: [own[int(code)] for code in table[name]]
+        for name, own in zip(scorer.names, scorer.levels, strict=False)
+        if own
+    }
+    return table.assign(**columns)
 
 
 def _categories(
@@ -254,6 +307,4 @@ def _levels(equations: DrawnEquations, k: int, set_to: Mapping[int, int], chance
 def _level(equations: DrawnEquations, k: int, v: int, codes: Ints, chances: Floats) -> Ints:
     """Return codes of one variable, given those of its parents in one of the DAGs, from numbers between 0 and 1."""
     own = equations.table(k, v)[tuple(codes[:, p] for p in equations.parents(k, v))]
-    below = np.cumsum(np.broadcast_to(own, (len(codes), own.shape[-1])), axis=1)
-    found: Ints = np.minimum((below < chances[:, None]).sum(axis=1), own.shape[-1] - 1)
-    return found
+    return levels_at(np.broadcast_to(own, (len(codes), own.shape[-1])), chances)

@@ -135,6 +135,27 @@ class EdgePictures(GraphCollection):
 class DrawPictures(DrawnPosterior):
     """Pictures of chains, parent sets and fitted functions."""
 
+    def plot_missing(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw what is missing where in the table; see `gpn_bayes.plots.plot_missing`.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.simulate.linear([[0, 1, 0], [0, 0, 1], [0, 0, 0]], 60, random_seed=1)
+        >>> data.iloc[:7, 1] = float("nan")
+        >>> post = gpn.sample(data, missing="impute", draws=20, tune=10, random_seed=1, progressbar=False)
+        >>> post.plot_missing().get_title()
+        '7 of 180 values are missing (coloured)'
+        """
+        from gpn_bayes.plots import plot_missing
+
+        return plot_missing(self, ax)
+
     def plot_trace(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the log score of every draw, by chain; see `gpn_bayes.plots.plot_trace`.
 

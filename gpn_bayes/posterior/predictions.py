@@ -13,7 +13,7 @@ from gpn_bayes.posterior import densities
 from gpn_bayes.posterior.chosen_draws import CURVE_DRAWS, Chosen, choose
 from gpn_bayes.posterior.effect import weighted_quantiles
 from gpn_bayes.posterior.equations import scorer_of
-from gpn_bayes.posterior.outcomes import do, expected_variable, replicated, resampled
+from gpn_bayes.posterior.outcomes import do, expected_variable, replicated, resampled, with_levels
 from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.scores.densities import read_rows, values_of
 from gpn_bayes.scores.equations import log_mean
@@ -27,6 +27,8 @@ _CHUNK = 20_000_000
 _WIDE, _NARROW = 129, 65
 # What lies below this share of the highest density isn't looked at.
 _NEGLIGIBLE = 1e-8
+# Tails are heavy where 98% of a variable lies in less of that range; how many values are then placed anew, how often.
+_BULK, _HEAVY, _HEAVY_ROUNDS = 0.25, 513, 4
 
 
 class Predictions(DrawnPosterior):
@@ -35,9 +37,10 @@ class Predictions(DrawnPosterior):
     def log_predictive(self, rows: Any, *, draws: int | None = None, progressbar: bool = True) -> "xr.Dataset":
         """Return the log density of new rows, averaged over DAGs with their parameters integrated out.
 
-        BGe: each variable is t distributed given its parents. Gaussian processes: normal given the hyperparameters, of
-        which draws are averaged over. Scores of categories: log probabilities. Densities are in units of the table, so
-        that posteriors under different scores of the same columns can be compared on rows that none of them has seen.
+        BGe and CG: each number is t distributed given its parents. Gaussian processes: normal given the
+        hyperparameters, of which draws are averaged over. Categories: log probabilities. Densities are in units of the
+        table, so that posteriors under different scores of the same columns can be compared on rows that none of them
+        has seen.
 
         Parameters
         ----------
@@ -143,10 +146,11 @@ class Predictions(DrawnPosterior):
         scorer = scorer_of(self, "predictions")
         node = graphs.node_index(variable, self.names)
         known = read_rows(rows, [name for name in self.names if name != self.names[node]])
-        blank = scorer.levels[node][0] if scorer.discrete else 0.0
+        is_category = bool(scorer.categories[node])
+        blank = scorer.levels[node][0] if is_category else 0.0
         table = known.assign(**{self.names[node]: blank})[list(self.names)]
         values, chosen = values_of(table, scorer), self._some(draws)
-        if scorer.discrete:
+        if is_category:
             return self._levels(values, node, scorer.levels[node], given, chosen, progressbar).set_index(table.index)
         tails = (0.5 * (1 - probability), 0.5 * (1 + probability))
         expected, sigma = expected_variable(self, chosen.places, values, node, random_seed, progressbar)
@@ -188,10 +192,7 @@ class Predictions(DrawnPosterior):
         drawn = replicated(self, places, rows, random_seed, progressbar)
         index = pd.MultiIndex.from_product([range(tables), range(rows)], names=["table", "row"])
         found = pd.DataFrame(drawn.reshape(-1, len(self.names)), index=index, columns=list(self.names))
-        levels = scorer_of(self, "predictions").levels
-        for name, own in zip(self.names, levels, strict=False):
-            found[name] = np.array(own, dtype=object)[found[name].astype(int)]
-        return found
+        return with_levels(found, scorer_of(self, "predictions"))
 
     def _some(self, draws: int | None) -> Chosen:
         """Return the draws to average over: by default all, but 500 where densities take long."""
@@ -234,25 +235,72 @@ class Predictions(DrawnPosterior):
     ) -> pd.DataFrame:
         """Return mean, sd and interval of a variable given all others: p(row) as a function of it, normalised.
 
-        Computed at values from far below to far above what its parents say, then at those where it is likely.
+        Computed at values from far below to far above what its parents say, then at those where it is likely. Where
+        tails are heavy, most of these lie in the tails, and values are then placed by the probability between them.
         """
         reach = 8 * start["sd"].to_numpy()
         lowest, highest = (start["mean"].to_numpy() + sign * reach for sign in (-1, 1))
         for count in (_WIDE, _WIDE, _NARROW):
             points = np.linspace(lowest, highest, count, axis=1)
             found = self._densities_at(values, node, points, "all", chosen, progressbar)
-            shares = np.exp(found - found.max(axis=1, keepdims=True))
-            likely = shares > _NEGLIGIBLE
+            likely = found > found.max(axis=1, keepdims=True) + np.log(_NEGLIGIBLE)
             first, last = likely.argmax(axis=1), count - 1 - likely[:, ::-1].argmax(axis=1)
             every = np.arange(len(points))
             lowest, highest = points[every, np.maximum(first - 1, 0)], points[every, np.minimum(last + 1, count - 1)]
-        shares /= shares.sum(axis=1, keepdims=True)
-        mean = (shares * points).sum(axis=1)
-        sd = np.sqrt((shares * (points - mean[:, None]) ** 2).sum(axis=1))
-        # Each value stands for its surroundings, half a step to either side.
-        below = np.cumsum(shares, axis=1) - 0.5 * shares
-        lower, upper = (np.array([np.interp(q, *pair) for pair in zip(below, points, strict=True)]) for q in tails)
-        return pd.DataFrame({"mean": mean, "sd": sd, "lower": lower, "upper": upper})
+        table = pd.DataFrame([_of_density(*row, tails) for row in zip(points, found, strict=True)])
+        heavy = np.array([_is_heavy(*row) for row in zip(points, found, strict=True)])
+        if heavy.any():
+            points, found = points[heavy], found[heavy]
+            for _ in range(_HEAVY_ROUNDS):
+                points = np.array([_closer(*row) for row in zip(points, found, strict=True)])
+                found = self._densities_at(values[heavy], node, points, "all", chosen, progressbar)
+            table[heavy] = [list(_of_density(*row, tails).values()) for row in zip(points, found, strict=True)]
+        return table
+
+
+def _shares(points: Floats, log_densities: Floats) -> tuple[Floats, Floats]:
+    """Return the probability of each of some ascending values, and of all that are below."""
+    shares = np.exp(log_densities - log_densities.max()) * np.gradient(points)
+    shares /= shares.sum()
+    # Each value stands for its surroundings, half a step to either side.
+    return shares, np.cumsum(shares) - 0.5 * shares
+
+
+def _of_density(points: Floats, log_densities: Floats, tails: tuple[float, float]) -> dict[str, float]:
+    """Return mean, sd and interval of a variable from its log density at some values, of any scale.
+
+    Examples
+    --------
+    >>> points = np.linspace(-8, 8, 129)
+    >>> found = _of_density(points, -0.5 * points**2, (0.05, 0.95))
+    >>> {name: round(value, 2) + 0.0 for name, value in found.items()}
+    {'mean': 0.0, 'sd': 1.0, 'lower': -1.65, 'upper': 1.65}
+    """
+    shares, below = _shares(points, log_densities)
+    mean = float(shares @ points)
+    lower, upper = np.interp(tails, below, points)
+    sd = float(np.sqrt(shares @ (points - mean) ** 2))
+    return {"mean": mean, "sd": sd, "lower": float(lower), "upper": float(upper)}
+
+
+def _is_heavy(points: Floats, log_densities: Floats) -> bool:
+    """Tell whether nearly all of a density lies in a small part of the range in which it isn't negligible.
+
+    Examples
+    --------
+    >>> points = np.linspace(-100, 100, 129)
+    >>> _is_heavy(points, -1.5 * np.log1p(points**2)), _is_heavy(points, -(points**2) / 600)
+    (True, False)
+    """
+    low, high = np.interp([0.01, 0.99], _shares(points, log_densities)[1], points)
+    return bool(high - low < _BULK * np.ptp(points))
+
+
+def _closer(points: Floats, log_densities: Floats) -> Floats:
+    """Return values of which half lie evenly by the probability between them, and half over the whole range."""
+    below = _shares(points, log_densities)[1]
+    even, by_probability = ((own - own[0]) / np.ptp(own) for own in (points, below))
+    return np.interp(np.linspace(0, 1, _HEAVY), 0.5 * (even + by_probability), points)
 
 
 def _of_draws(
@@ -260,8 +308,8 @@ def _of_draws(
 ) -> pd.DataFrame:
     """Return mean, sd and interval of expected values, (draw, row), with noise."""
     mean = np.average(expected, axis=0, weights=weights)
-    variance = np.average((expected - mean) ** 2 + sigma[:, None] ** 2, axis=0, weights=weights)
+    variance = np.average((expected - mean) ** 2 + sigma**2, axis=0, weights=weights)
     noise = np.random.default_rng([random_seed, len(sigma)]).standard_normal(expected.shape)
-    drawn = expected + sigma[:, None] * noise
+    drawn = expected + sigma * noise
     lower, upper = weighted_quantiles(drawn, [weights], tails)[0]
     return pd.DataFrame({"mean": mean, "sd": np.sqrt(variance), "lower": lower, "upper": upper})

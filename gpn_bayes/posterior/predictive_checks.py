@@ -73,12 +73,12 @@ def predictive_checks(
     left_out = rows_left_out(post, some, progressbar, below=True)
     drawn = replicated(post, resampled(post.weights, tables, random_seed), len(rows), random_seed, progressbar)
     edges = post.edge_probabilities().to_numpy()
-    levels = scorer.levels or ((),) * len(post.names)
+    levels, categories = scorer.levels or ((),) * len(post.names), scorer.categories
     found = []
     for node in nodes:
         parent = int(edges[:, node].argmax())
         residuals = None
-        if not scorer.discrete:
+        if not categories[node]:
             places = resampled(post.weights, some, random_seed)
             expected, _ = expected_variable(post, places, rows, node, random_seed, progressbar=False)
             residuals = rows[:, node] - expected.mean(axis=0)
@@ -88,7 +88,7 @@ def predictive_checks(
                 levels=levels[node],
                 observed=rows[:, node],
                 simulated=drawn[..., node],
-                pit=_pit(left_out, node, scorer.discrete, random_seed),
+                pit=_pit(left_out, node, bool(categories[node]), random_seed),
                 parent=post.names[parent] if edges[parent, node] >= _LEAST_PROBABLE else None,
                 parent_levels=levels[parent],
                 probability=float(edges[parent, node]),
@@ -108,13 +108,13 @@ def _least_uniform(checks: list[VariableCheck]) -> list[VariableCheck]:
     return [checks[k] for k in sorted(np.argsort(misfit)[-_MOST_VARIABLES:])]
 
 
-def _pit(left_out: RowsLeftOut, node: int, discrete: bool, random_seed: int) -> Floats:
+def _pit(left_out: RowsLeftOut, node: int, is_category: bool, random_seed: int) -> Floats:
     """Return the probability of a smaller value than each row's, without the row, averaged over DAGs."""
     known, weights = left_out.densities, np.exp(left_out.log_weights)
     assert known.below is not None
     own = known.places[:, node]
     below: Floats = (weights * known.below[own]).sum(axis=0)
-    if discrete:
+    if is_category:
         at = (weights * np.exp(known.by_set[own])).sum(axis=0)
         below = below + at * np.random.default_rng([_RANKS, random_seed, node]).random(len(below))
     return np.clip(below, 0.0, 1.0)

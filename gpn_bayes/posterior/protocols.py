@@ -81,6 +81,7 @@ class DrawnPosterior(GraphCollection, Protocol):
     exact: ExactAnswers | None
     scorer: Callable[[np.ndarray], float] | None
     data: Any
+    completed: np.ndarray | None
 
     @property
     @abstractmethod

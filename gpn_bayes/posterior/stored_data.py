@@ -17,7 +17,7 @@ _SQUARE = ("variable", "other_variable")
 _DIMENSIONS = {
     "mean": ("variable",), "cov": _SQUARE, "noise_sd": _SQUARE, "target": ("row", "variable"), "context": ("row",),
     "contexts": ("context_number",), "experiment_n": ("row",), "experiment_mean": ("row", "variable"),
-    "experiment_scatter": ("row", *_SQUARE),
+    "experiment_scatter": ("row", *_SQUARE), "weight": ("row",),
 }  # fmt: skip
 
 
@@ -32,6 +32,10 @@ def to_xarray(data: Dataset | SufficientStatistics) -> tuple[str, xr.Dataset]:
     described: dict[str, Any] = {"kinds": json.dumps(list(data.kinds)), "levels": json.dumps(levels)}
     if data.interventions is not None:
         rows |= _named(data.interventions.to_arrays())
+    if data.weights is not None:
+        rows |= _named({"weight": data.weights})
+    if data.repeated:
+        described["repeated"] = 1
     return _ROWS, xr.Dataset(rows, coords={"variable": names}, attrs=described)
 
 
@@ -70,12 +74,26 @@ def from_groups(
         levels = (None if known is None else tuple(known) for known in json.loads(group.attrs["levels"]))
         interventions = interventions_of(_arrays(group), values.shape)
         kinds = tuple(json.loads(group.attrs["kinds"]))
-        data = Dataset(names, values, kinds, tuple(levels), interventions=interventions)
+        weights, repeated = _weights(group, len(values)), bool(group.attrs.get("repeated", 0))
+        data = Dataset(
+            names, values, kinds, tuple(levels), interventions=interventions, weights=weights, repeated=repeated
+        )
     else:
         return None
     if data.fingerprint != fingerprint:
         raise ValueError("a posterior's file must hold the data it was drawn from; this one holds others")
     return data
+
+
+def _weights(group: StoredGroup, rows: int) -> np.ndarray | None:
+    """Return the weights of rows that a file holds, if any."""
+    if "weight" not in group.variables:
+        return None
+    weights = group.variables["weight"].copy()
+    if weights.dtype.kind != "f" or weights.shape != (rows,) or not ((weights > 0) & np.isfinite(weights)).all():
+        raise ValueError("its weights of rows are no positive numbers, one of each row")
+    weights.setflags(write=False)
+    return weights
 
 
 def _named(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.report import origin, trust, wording
 from gpn_bayes.report.drawing import drawing_of
 from gpn_bayes.report.functions import functions_of
+from gpn_bayes.report.gaps import gaps_of
 from gpn_bayes.report.prediction import prediction_of
 from gpn_bayes.report.rounding import PROBABILITY_DECIMALS, errors, numbers
 from gpn_bayes.report.what_if import effects_ahead
@@ -48,8 +49,8 @@ def content_of(
     dict
         `names`; `edges` and `paths`, flat matrices with the parent's number times n plus the child's for a place;
         `joined`, the same of pairs either way, above the diagonal; `network`, where nodes and links are drawn; `sets`,
-        the most probable parent sets of each node; `curves`; `effects`; `prediction`; and texts: `title`, `subtitle`,
-        `answers`, `questions`, `trust`, `origin`. What isn't known is None.
+        the most probable parent sets of each node; `curves`; `effects`; `prediction`; `gaps`; and texts: `title`,
+        `subtitle`, `answers`, `questions`, `trust`, `origin`. What isn't known is None.
 
     Examples
     --------
@@ -60,7 +61,8 @@ def content_of(
     (['v1', 'v2'], 4, 'good')
     """
     if data is not None:
-        data = read_data(data)
+        imputed = "imputed" in (post.settings.get("missing") or {})
+        data = read_data(data, missing="impute" if imputed else "error")
         check_known(data, post.names, post.settings.get("data_fingerprint"))
     probabilities = post.edge_probabilities().to_numpy()
     paths = post._moments(graphs.ancestors)
@@ -74,6 +76,7 @@ def content_of(
         "curves": functions_of(post, data, curves),
         "effects": effects_ahead(post, data, paths.value.reshape(probabilities.shape), curves),
         "prediction": None if comparison is None else prediction_of(comparison),
+        "gaps": gaps_of(post),
         "title": wording.title(post.names),
         "subtitle": wording.subtitle(post, data),
         "answers": wording.answers(probabilities, post.names, post.settings) + _changes(post),

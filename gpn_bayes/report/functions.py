@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from gpn_bayes.posterior.curves import fitted_curves
+from gpn_bayes.posterior.curves import fitted_curves, has_curves
 from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.posterior.score_setting import score_title
 
@@ -42,7 +42,9 @@ def functions_of(post: DrawnPosterior, data: Any, most: int) -> dict[str, Any]:
     ranked = [int(node) for node in np.argsort(-largest, kind="stable") if largest[node] >= CURVES_FROM]
     content["left"] = ranked[most:]
     for node in ranked[:most]:
-        _add_curves(content, post, node, data)
+        # Of categories there are effects, but no curves.
+        if has_curves(post, node, data):
+            _add_curves(content, post, node, data)
     return content
 
 
@@ -52,6 +54,8 @@ def _missing(post: DrawnPosterior, data: Any) -> str:
         return f"Curves come with the Gaussian-process score (gp); this network was scored by {score}."
     if data is None and post.data is None:
         return "Curves need the rows, and this posterior was saved without them: give them to report as data."
+    if getattr(post.data if data is None else data, "missing", None) is not None:
+        return "Curves need a complete table, and some of its values are missing."
     return ""
 
 

@@ -13,7 +13,7 @@ _PACKAGES = ("numpy", "scipy", "numba", "pymc", "arviz")
 # Settings with defaults that are left out of the call.
 _DEFAULTS = {"max_parents": None, "until": None, "temperatures": 1, "random_seed": None}
 # What settings hold for other parts of a report.
-_SHOWN_ELSEWHERE = ("assumptions", "data_flags")
+_SHOWN_ELSEWHERE = ("assumptions", "data_flags", "kinds")
 # How a setting was typed, by how it is kept.
 ORDER_BIAS = {"kept": "keep", "corrected": "correct"}
 
@@ -57,6 +57,8 @@ def _text(name: str, value: Any, names: tuple[str, ...]) -> str:
     if name == "interventions" and isinstance(value, dict):
         return _experiments_text(value)
     if name == "missing" and isinstance(value, dict):
+        if "imputed" in value:
+            return f"{value['imputed']} values in {value['rows_concerned']} of {value['rows']} rows imputed"
         return f"{value['dropped']} of {value['rows']} rows dropped"
     if isinstance(value, dict):
         return ", ".join(f"{key} {plain_text(own)}" for key, own in value.items()) or "none"
@@ -135,10 +137,12 @@ def _call(settings: dict[str, Any], names: tuple[str, ...]) -> str | None:
     given |= {"tiers": _groups(prior, names)} if prior.get("tiers") else {}
     given |= {name: edges for name, edges in named.items() if edges}
     given |= {} if settings.get("reweight") or not score.startswith("GP(") else {"reweight": None}
-    given |= {"missing": "drop"} if settings.get("missing") else {}
+    missing = settings.get("missing")
+    given |= {"missing": "impute" if "imputed" in missing else "drop"} if missing else {}
     given |= {"order_bias": ORDER_BIAS[settings["order_bias"]]} if settings.get("order_bias") else {}
     lines = [f"score=gpn.scores.{score}", *(f"{name}={value!r}" for name, value in given.items())]
-    joined = ",\n    ".join(lines + _experiments(settings.get("interventions")))
+    lines += _experiments(settings.get("interventions")) + ["weights=weights"] * ("row_weights" in settings)
+    joined = ",\n    ".join(lines)
     return f"import gpn_bayes as gpn\n\npost = gpn.sample(\n    df,\n    {joined},\n)"
 
 

@@ -7,8 +7,9 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+from gpn_bayes.report.gaps import section_of as gaps_section
 from gpn_bayes.report.kinds import POSTERIOR, Kind
-from gpn_bayes.report.prediction import section_of
+from gpn_bayes.report.prediction import section_of as prediction_section
 
 _ASSETS = files("gpn_bayes.report") / "assets"
 # In the order they are run; each defines functions, and the last one starts them.
@@ -19,7 +20,7 @@ _SCRIPTS = (
 # Parts of the template that some pages lack.
 _PART = re.compile(r"[ ]*<!-- only ([\w-]+) -->\n(.*?)[ ]*<!-- end -->\n", re.DOTALL)
 # What scripts needn't know, since it stands in the page.
-_WITHOUT_SCRIPTS = ("answers", "origin", "caveats", "prediction")
+_WITHOUT_SCRIPTS = ("gaps", "answers", "origin", "caveats", "prediction")
 _LIGHTS = {True: "good", False: "poor", None: "none"}
 
 
@@ -34,15 +35,16 @@ def page_of(content: dict[str, Any], kind: Kind = POSTERIOR) -> str:
         Which parts it has, and how it speaks.
     """
     scripts = "\n".join(_asset(name) for name in _SCRIPTS)
-    prediction = content.get("prediction")
-    parts = kind.parts | ({"prediction"} if prediction else set())
+    prediction, gaps = content.get("prediction"), content.get("gaps")
+    parts = kind.parts | ({"prediction"} if prediction else set()) | ({"gaps"} if gaps else set())
     template = _PART.sub(lambda found: found[2] if found[1] in parts else "", _asset("page.html"))
     for_scripts = {name: own for name, own in content.items() if name not in _WITHOUT_SCRIPTS}
     return Template(template).substitute(
         kind.texts,
         kind=kind.name,
         columns="\n".join(_column(key, *own) for key, own in kind.headings.items()),
-        prediction=section_of(prediction) if prediction else "",
+        prediction=prediction_section(prediction) if prediction else "",
+        gaps=gaps_section(gaps) if gaps else "",
         caveats=_sentences(content.get("caveats", [])),
         title=escape(content["title"]),
         subtitle=escape(content["subtitle"]),
@@ -54,6 +56,7 @@ def page_of(content: dict[str, Any], kind: Kind = POSTERIOR) -> str:
         warnings=_listed("What to do", content["trust"].get("warnings", [])),
         data_verdict=escape(content["trust"]["data_verdict"]),
         data_heading=escape(content["trust"]["data_heading"]),
+        kinds=_sentences([f"The table has {kinds}."] if (kinds := content["trust"].get("kinds")) else []),
         assumptions=_listed("What the answers assume", content["trust"]["assumptions"]),
         flags=_listed("What to look at in the data", content["trust"]["flags"]),
         figures="\n".join(_figure(own) for own in content["trust"].get("figures", [])),

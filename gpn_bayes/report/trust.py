@@ -30,7 +30,8 @@ def trust_of(post: DrawnPosterior) -> dict[str, Any]:
         Of the sampling: `verdict` ("good", "caution" or "poor"), its `heading`, a `summary` of one sentence, `warnings`
         that say what to do, in Python and on the command line, `figures` (name, value, what it should be, whether it
         is, what it means) and `trace`, the log scores of every chain, thinned; None for independent draws. Of the rest:
-        `assumptions`, `data_verdict` ("neutral" or "caution"), `data_heading` and `flags`.
+        `assumptions`, `data_verdict` ("neutral" or "caution"), `data_heading`, `kinds` of columns where the table mixes
+        them, and `flags`.
     """
     diagnostics = diagnose(post)
     return {
@@ -44,6 +45,7 @@ def trust_of(post: DrawnPosterior) -> dict[str, Any]:
         "assumptions": [_arrow(text) for text in diagnostics.assumptions],
         "data_verdict": DATA_LIGHTS[diagnostics.data_verdict],
         "data_heading": diagnostics.data_heading,
+        "kinds": post.settings.get("kinds", ""),
         "flags": [in_both(flag.message) for flag in diagnostics.data_flags],
     }
 

@@ -42,15 +42,16 @@ def effects_ahead(post: DrawnPosterior, data: Any, paths: Floats, most: int) -> 
     Returns
     -------
     dict
-        `missing`, why there are none, or an empty text; `quantity`, what effects are ("slope", "curve" or "table");
-        `networks` and `all`, how many networks were averaged over, of how many; `left`, how many pairs were left out;
-        `levels`, of tables, those of each variable (its number as text); and `pairs`, the largest effect first. A pair
-        has `cause`, `outcome` and `probability` (of any effect). A slope has `mean`, `sd`, `mcse`, `lower`, `upper`,
-        `given` (the interval given a path), and the histogram of what isn't zero: `ends` and `shares` of the
-        probability. A curve has `x` (first and last
-        value of the cause), `mean`, `lower`, `upper`, `lowest` and `highest` (of single outcomes), each at evenly
-        spaced values between, and `slope`, its mean and interval. A table has `mean`, `lower` and `upper`, flat, the
-        levels of the cause one after another.
+        `missing`, why there are none, or an empty text; `quantity`, what effects are ("slope", "curve", "table", or
+        "mixed" where pairs differ); `networks` and `all`, how many networks were averaged over, of how many; `left`,
+        how many pairs were left out; `levels`, of tables and means, those of each variable (its number as text); and
+        `pairs`, the largest effect first. A pair has `cause`, `outcome`, `quantity` (its own: "slope", "curve",
+        "means", "table" or "curves") and `probability` (of any effect). A slope has `mean`, `sd`, `mcse`, `lower`,
+        `upper`, `given` (the interval given a path), and the histogram of what isn't zero: `ends` and `shares` of the
+        probability. A curve has `x` (first and last value of the cause), `mean`, `lower`, `upper`, `lowest` and
+        `highest` (of single outcomes), each at evenly spaced values between, and `slope`, its mean and interval. Means
+        have all of these but `x` and `slope`, at the levels of the cause. A table has `mean`, `lower` and `upper`,
+        flat, the levels of the cause one after another, and so have curves, with values of the cause for levels.
     """
     content: dict[str, Any] = {
         "missing": "", "quantity": "", "networks": 0, "all": post.log_score.size, "left": 0, "levels": {}, "pairs": [],
@@ -85,7 +86,7 @@ def _draws(post: DrawnPosterior, quantity: str) -> int | None:
     if quantity == "slope":
         affordable = max(_FEWEST_DRAWS, _INVERSION_COST // len(post.names) ** 3)
         return None if affordable >= post.log_score.size else affordable
-    return _CURVE_DRAWS if quantity == "curve" else _TABLE_DRAWS
+    return _TABLE_DRAWS if quantity == "table" else _CURVE_DRAWS
 
 
 def _computed(post: DrawnPosterior, quantity: str, pairs: list[tuple[int, int]]) -> dict[str, Any]:
@@ -101,16 +102,22 @@ def _computed(post: DrawnPosterior, quantity: str, pairs: list[tuple[int, int]])
         except ValueError as error:
             missing = f"This report has no effects: {error}."
             continue
-        pair = {"cause": i, "outcome": j, "probability": round(effect.probability, _DECIMALS)}
-        if quantity == "slope":
+        pair = {"cause": i, "outcome": j, "quantity": effect.quantity}
+        pair |= {"probability": round(effect.probability, _DECIMALS)}
+        if effect.quantity == "slope":
             sized.append((abs(effect.mean) * spread[i] / spread[j], pair | _slope(effect)))
-        elif quantity == "curve":
+        elif effect.quantity == "curve":
             sized.append((float(np.ptp(effect.mean.to_numpy())) / spread[j], pair | _curve(effect)))
         elif cells + effect.mean.size <= _MOST_CELLS:
             cells += effect.mean.size
             for node, name in ((i, "cause"), (j, "outcome")):
-                levels[str(node)] = [str(level) for level in effect.mean[name].to_numpy().tolist()]
-            sized.append((float(np.ptp(effect.mean.to_numpy(), axis=0).max()), pair | _table(effect)))
+                if name in effect.mean.dims:
+                    found = effect.mean[name].to_numpy().tolist()
+                    levels[str(node)] = [f"{own:.4g}" if isinstance(own, float) else str(own) for own in found]
+            if effect.quantity == "means":
+                sized.append((float(np.ptp(effect.mean.to_numpy())) / spread[j], pair | _bands(effect)))
+            else:
+                sized.append((float(np.ptp(effect.mean.to_numpy(), axis=0).max()), pair | _table(effect)))
     sized.sort(key=lambda own: -own[0])
     return {
         "missing": "" if sized else missing,
@@ -138,16 +145,17 @@ def _slope(effect: DrawnEffect) -> dict[str, Any]:
 
 
 def _curve(effect: DrawnEffect) -> dict[str, Any]:
-    bands = (*effect.interval(0.9), *effect.outcome_interval(0.9))
     at = effect.mean["cause"].to_numpy()[[0, -1]]
     slope = [effect.slope.mean, *effect.slope.interval(0.9)]
+    return {"x": numbers(at, decimals_of(at)), **_bands(effect), "slope": numbers(slope, decimals_of(0.0, slope))}
+
+
+def _bands(effect: DrawnEffect) -> dict[str, Any]:
+    """Return the mean, its interval and that of single outcomes, at values or levels of the cause."""
+    bands = (*effect.interval(0.9), *effect.outcome_interval(0.9))
     decimals = decimals_of(*bands)
     named = zip(("mean", "lower", "upper", "lowest", "highest"), (effect.mean, *bands), strict=True)
-    return {
-        "x": numbers(at, decimals_of(at)),
-        **{name: numbers(values, decimals) for name, values in named},
-        "slope": numbers(slope, decimals_of(0.0, slope)),
-    }
+    return {name: numbers(values, decimals) for name, values in named}
 
 
 def _table(effect: DrawnEffect) -> dict[str, Any]:

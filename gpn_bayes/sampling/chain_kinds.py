@@ -16,7 +16,7 @@ from gpn_bayes.mcmc.annealing import LEVELS, SWEEPS, anneal
 from gpn_bayes.mcmc.choices import no_script
 from gpn_bayes.mcmc.exact_draws import LayeredWeights, draw_exact, layered_weights
 from gpn_bayes.mcmc.order import ORDER, OrderState, new_order
-from gpn_bayes.mcmc.partition import PartitionState
+from gpn_bayes.mcmc.partition import BLOCK, PartitionState, partition_from_depths
 from gpn_bayes.mcmc.tables import ScoreTables, outside_places, own_copy, set_outside_candidates
 from gpn_bayes.mcmc.tempering import Ladder, new_ladder, run_tempered
 from gpn_bayes.sampling.stored_chains import (
@@ -59,11 +59,14 @@ class ChainInfo(NamedTuple):
         Counts exchanges between coupled copies tried, and made.
     betas : ndarray of shape (temperatures,)
         The powers of the score that the copies have.
+    completed : ndarray of shape (tables, missing entries), or None
+        What it drew for missing entries, at some of its draws; None where none are missing.
     """
 
     counters: np.ndarray
     exchanges: np.ndarray
     betas: np.ndarray
+    completed: np.ndarray | None = None
 
 
 class MarkovChain(ABC):
@@ -130,6 +133,14 @@ class MarkovChain(ABC):
         return ChainInfo(self.counters, np.zeros((0, 2), np.int64), np.ones(1))
 
 
+class WalkingChain(MarkovChain):
+    """A chain whose state is a place that other scores leave where it is."""
+
+    @abstractmethod
+    def rescore(self, tables: ScoreTables) -> None:
+        """Stay, under other scores of the same parent sets."""
+
+
 class ExactChain(MarkovChain):
     """Independent draws from the posterior; `weights` are the sums over layerings that they are drawn by."""
 
@@ -153,7 +164,7 @@ class ExactChain(MarkovChain):
         require(not state, "the state of a chain")
 
 
-class OrderChain(MarkovChain):
+class OrderChain(WalkingChain):
     """Order MCMC; see `gpn_bayes.mcmc.order`."""
 
     moves = orders.MOVES
@@ -167,6 +178,11 @@ class OrderChain(MarkovChain):
         mix = orders.DEFAULT_MIX
         chain_runs.run_order(rng, no_script(), self.tables, self.position, mix, thin, *block, self.counters)
 
+    def rescore(self, tables: ScoreTables) -> None:
+        """Stay at the order."""
+        self.tables = own_copy(tables)
+        self.position = new_order(self.tables, self.position.ints[ORDER].copy())
+
     def state(self) -> Arrays:
         """Return the order and the parents from outside."""
         return self.position._asdict() | {_OUTSIDE: outside_places(self.tables)}
@@ -177,7 +193,7 @@ class OrderChain(MarkovChain):
         self.position = checked_order(self.tables, _without_outside(state))
 
 
-class PartitionChain(MarkovChain):
+class PartitionChain(WalkingChain):
     """Partition MCMC; see `gpn_bayes.mcmc.partition`."""
 
     moves = chain_runs.PARTITION_MOVES
@@ -191,6 +207,12 @@ class PartitionChain(MarkovChain):
     def _fill(self, block: Block, rng: np.random.Generator, thin: int, tuning: bool) -> None:
         mix = chain_runs.PARTITION_MIX
         chain_runs.run_partition(rng, no_script(), self.tables, self.position, mix, thin, *block, self.counters)
+
+    def rescore(self, tables: ScoreTables) -> None:
+        """Stay at the partition."""
+        self.tables = own_copy(tables)
+        depth = self.position.ints[BLOCK, : len(tables.layout)].copy()
+        self.position = partition_from_depths(self.tables, depth)
 
     def state(self) -> Arrays:
         """Return the partition and the parents from outside."""

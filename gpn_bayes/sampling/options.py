@@ -57,7 +57,7 @@ class RunOptions:
         Whether to draw under a quicker score, where there is one, and to weight the draws.
     order_bias : {"keep", "correct"}
         Whether draws of the order sampler are weighted to the uniform prior over DAGs.
-    missing : {"error", "drop"}
+    missing : {"error", "drop", "impute"}
         What to do about rows with missing values.
 
     Raises

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,14 @@ from gpn_bayes.candidates.costs import AUTO_EXACT_NODES, AUTO_EXACT_SLOW
 from gpn_bayes.candidates.growth import THRESHOLD
 from gpn_bayes.candidates.parent_space import ParentSpace, with_parents_from_outside
 from gpn_bayes.candidates.spaces import SearchSpace, read_space
-from gpn_bayes.data import Dataset, Flag, SufficientStatistics, data_flags, read_data, warn_of_noise
+from gpn_bayes.data import Data, Dataset, Flag, SufficientStatistics, data_flags, read_data, warn_of_noise
+from gpn_bayes.data.weights import are_frequencies
 from gpn_bayes.mcmc import exact_draws
 from gpn_bayes.sampling.chain import Plan
+from gpn_bayes.sampling.imputation import Imputation, plan_imputation
 from gpn_bayes.sampling.options import DEFAULTS, RunOptions
 from gpn_bayes.scores.base import Scorer
+from gpn_bayes.scores.mixed import kinds_in_words
 from gpn_bayes.scores.prior import GraphPrior
 from gpn_bayes.scores.recorded import as_setting
 
@@ -61,7 +64,9 @@ class PreparedRun:
     key : str
         A name for the run that is equal exactly for runs with equal results.
     data_flags : tuple of Flag, or None
-        What deserves a look in the data; None where there are no rows to look at.
+        What deserves a look in the data; None where there are no rows to look at, or not all of their values.
+    imputation : Imputation or None
+        How missing values are drawn along; None where there are none.
     """
 
     scorer: Scorer
@@ -79,6 +84,17 @@ class PreparedRun:
     settings: dict[str, Any]
     key: str
     data_flags: tuple[Flag, ...] | None
+    imputation: Imputation | None = None
+
+    @property
+    def complete_data(self) -> Data:
+        """The data, or a first completed table."""
+        return self.data if self.imputation is None else self.imputation.first
+
+    @property
+    def kinds(self) -> str:
+        """In words, what the columns of a mixed table are taken for; empty for other tables."""
+        return kinds_in_words(self.scorer, self.data)
 
     @property
     def drawn_under(self) -> Scorer:
@@ -112,9 +128,15 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
     >>> run.plan.sampler, run.plan.draws, run.plan.tune
     ('exact', 500, 0)
     """
-    table = read_data(data, missing=options.missing)
+    score = scores.by_name(options.score)
+    given = isinstance(data, Dataset) and data.missing is not None  # so that it was read to be completed
+    table = read_data(data, declared=score.declared, missing="impute" if given else options.missing)
     warn_of_noise(table)
-    scorer = scores.by_name(options.score).bind(table)
+    imputation = None
+    if isinstance(table, Dataset) and table.missing is not None:
+        imputation = plan_imputation(table, options)
+        options = imputation.options
+    scorer = scores.by_name(options.score).bind(table) if imputation is None else imputation.scorer
     proposal = None if options.reweight is None else scorer.proposal()
     n = len(scorer.names)
     prior = GraphPrior.read(options.prior, scorer.names, options.required, options.forbidden, options.tiers)
@@ -126,11 +148,14 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
         options.candidates,
         prior,
         max_parents,
-        table,
+        table if imputation is None else imputation.first,
         scorer if proposal is None else proposal,
         exact=_may_be_exact(options, n, scorer),
         steps=options.chains * (options.draws + options.tune) * thin,
     )
+    if imputation is not None and not imputation.tables:
+        # Without parents from outside, lists are as long as they may be.
+        space = replace(space, at_least=space.limit)
     outside, threshold = _parents_from_outside(options, space.estimated)
     closed = space.named if options.plus_one == "auto" else frozenset()
     plan = _plan(options, n, outside, thin)
@@ -151,7 +176,7 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
         "reweight": None if proposal is None else "auto",
         "order_bias": _order_bias(options, plan.sampler),
         "version": gpn_bayes.__version__,
-        "data_fingerprint": scorer.data_fingerprint,
+        "data_fingerprint": scorer.data_fingerprint if imputation is None else table.fingerprint,
     }
     if isinstance(table, SufficientStatistics) and table.noise is not None:
         settings["privacy"] = {
@@ -161,6 +186,11 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
         }
     if isinstance(table, Dataset) and table.rows_dropped:
         settings["missing"] = {"dropped": table.rows_dropped, "rows": table.n_rows + table.rows_dropped}
+    if imputation is not None:
+        settings["missing"] = imputation.settings
+    if isinstance(table, Dataset) and (table.repeated or table.weights is not None):
+        whole = table.weights is None or are_frequencies(table.weights)
+        settings["row_weights"] = "frequencies" if whole else "survey weights"
     if table.interventions is not None:
         own = table.experiments if isinstance(table, SufficientStatistics) else None
         settings["interventions"] = table.interventions.summary(table.names, None if own is None else own.n)
@@ -181,8 +211,15 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
         random_seed=options.random_seed,
         settings=settings,
         key=_run_key(settings, scorer, space),
-        data_flags=data_flags(table, numbers=not scorer.discrete) if isinstance(table, Dataset) else None,
+        data_flags=_flags(table, scorer) if isinstance(table, Dataset) and imputation is None else None,
+        imputation=imputation,
     )
+
+
+def _flags(table: Dataset, scorer: Scorer) -> tuple[Flag, ...]:
+    """Return what should be checked in a table, as the score reads it."""
+    categories = [name for name, own in zip(scorer.names, scorer.categories, strict=True) if own]
+    return data_flags(table, numbers=not scorer.discrete, categories=categories)
 
 
 def _may_be_exact(options: RunOptions, n: int, scorer: Scorer) -> bool:

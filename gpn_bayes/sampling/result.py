@@ -8,6 +8,7 @@ import numpy as np
 from gpn_bayes import graphs
 from gpn_bayes._util.progress import progress_bar, shares
 from gpn_bayes.data import Dataset, SufficientStatistics, noise_text
+from gpn_bayes.data.weights import SURVEY, are_frequencies
 from gpn_bayes.mcmc.exact_posterior import exact_probabilities
 from gpn_bayes.mcmc.tables import ScoreTables
 from gpn_bayes.posterior import GraphPosterior
@@ -21,6 +22,7 @@ from gpn_bayes.sampling.run_chains import Draws
 from gpn_bayes.scores.assumptions import EQUIVALENCE, EQUIVALENCE_OF_EXPERIMENTS
 from gpn_bayes.scores.base import GroupedScorer, Scorer
 from gpn_bayes.scores.cache import ScoreCache
+from gpn_bayes.scores.completing import MISSING_AT_RANDOM
 from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.recorded import as_setting
 from gpn_bayes.scores.residuals import residual_flags
@@ -63,8 +65,14 @@ def draws_under_score(
         log_weights=correction,
         stats={"state_log_score": drawn.targets},
         settings=settings,
-        scorer=DagScorer.of(run.scorer, run.prior, run.data),
+        # A scorer of one completed table would answer for all of them.
+        scorer=(
+            DagScorer.of(run.scorer, run.prior, run.data)
+            if run.imputation is None
+            else DagScorer(run.scorer.score, run.prior, run.data)
+        ),
         data=run.data,
+        completed=drawn.completed,
     )
 
 
@@ -113,14 +121,22 @@ def with_caveats(post: GraphPosterior, run: PreparedRun) -> GraphPosterior:
         parents = [tuple(np.flatnonzero(column).tolist()) for column in adjacency.T]
         flags = (*flags, *residual_flags(run.scorer, run.data, parents, flags))
     settings = {
-        "assumptions": [*run.scorer.assumptions, *_open_directions(run.scorer, adjacency), *_noise(run.data)],
+        "assumptions": [
+            *run.scorer.assumptions,
+            *_open_directions(run.scorer, adjacency),
+            *_inexact(run.data),
+            *([] if run.imputation is None else [MISSING_AT_RANDOM]),
+        ],
+        **({"kinds": run.kinds} if run.kinds else {}),
         "data_flags": None if flags is None else [flag.record() for flag in flags],
     }
     return replace(post, settings={**post.settings, **settings})
 
 
-def _noise(data: Dataset | SufficientStatistics) -> list[str]:
-    """Return in words that statistics with noise are taken for exact."""
+def _inexact(data: Dataset | SufficientStatistics) -> list[str]:
+    """Return in words that survey weights are taken for frequencies, or statistics with noise for exact ones."""
+    if isinstance(data, Dataset) and data.weights is not None and not are_frequencies(data.weights):
+        return [SURVEY]
     if not isinstance(data, SufficientStatistics) or data.noise is None:
         return []
     return [f"The statistics are taken as exact, although they carry {noise_text(data)}."]

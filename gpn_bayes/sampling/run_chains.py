@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from types import FrameType
@@ -14,8 +14,9 @@ from gpn_bayes._util.progress import progress_bar
 from gpn_bayes.mcmc.tables import ScoreTables
 from gpn_bayes.posterior.diagnostics import have_converged
 from gpn_bayes.sampling.chain import MAX_EXTENSIONS, ChainRun, Plan
-from gpn_bayes.sampling.chain_kinds import new_chains
+from gpn_bayes.sampling.chain_kinds import MarkovChain, new_chains
 from gpn_bayes.sampling.checkpoint import CheckpointStore
+from gpn_bayes.sampling.imputation import imputing_chains
 from gpn_bayes.sampling.prepared_run import PreparedRun
 from gpn_bayes.sampling.stored_chains import Arrays
 
@@ -44,6 +45,8 @@ class Draws(NamedTuple):
         Whether Ctrl-C cut it short.
     converged : bool or None
         Whether the chains agreed in the end; None where this wasn't looked at.
+    completed : ndarray of shape (tables, missing entries), or None
+        What was drawn for missing entries, at some of the draws of each chain; None where none are missing.
     """
 
     parents: np.ndarray
@@ -55,6 +58,7 @@ class Draws(NamedTuple):
     thin: int
     interrupted: bool
     converged: bool | None
+    completed: np.ndarray | None = None
 
 
 def run_chains(
@@ -91,7 +95,11 @@ def run_chains(
     """
     plan = run.plan if plan is None else plan
     run_key = run.key if name == FINAL else f"{run.key}:{name}"
-    chains = new_chains(plan.sampler, plan.temperatures, tables, run.prior.required, run.chains, progressbar)
+    chains: Sequence[MarkovChain]
+    if run.imputation is None:
+        chains = new_chains(plan.sampler, plan.temperatures, tables, run.prior.required, run.chains, progressbar)
+    else:
+        chains = imputing_chains(run.imputation, plan, tables, run.prior, run.parent_space, run.chains)
     generators = _generators(run.random_seed, name, run.chains)
     chain_runs = [ChainRun(plan, chain, rng) for chain, rng in zip(chains, generators, strict=True)]
     kept: list[list[Arrays]] = [[] for _ in chain_runs]
@@ -230,4 +238,5 @@ def _collect(
         thin=plan.thin << plan.extension_at(count - 1),
         interrupted=interrupted,
         converged=converged,
+        completed=None if infos[0].completed is None else np.concatenate([info.completed for info in infos]),
     )

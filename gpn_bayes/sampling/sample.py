@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import replace
@@ -9,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from gpn_bayes import scores
 from gpn_bayes._util.progress import Stages
 from gpn_bayes.candidates.methods import SpaceContext
 from gpn_bayes.candidates.spaces import find_candidates
-from gpn_bayes.data import Dataset
+from gpn_bayes.data import Dataset, read_data
 from gpn_bayes.posterior import GraphPosterior
 from gpn_bayes.posterior.diagnostics import (
     EXCUSED_FROM,
@@ -25,6 +27,7 @@ from gpn_bayes.posterior.diagnostics import (
 )
 from gpn_bayes.sampling.agreeing_chains import run_agreeing_chains
 from gpn_bayes.sampling.checkpoint import CheckpointStore
+from gpn_bayes.sampling.completed_tables import draw_completed
 from gpn_bayes.sampling.corrected_proposal import CorrectedProposal
 from gpn_bayes.sampling.options import DEFAULTS, RunOptions
 from gpn_bayes.sampling.order_bias import log_order_bias_weights
@@ -76,11 +79,13 @@ def sample(
     reweight: str | None = DEFAULTS.reweight,
     order_bias: str = DEFAULTS.order_bias,
     missing: str = DEFAULTS.missing,
+    kinds: Mapping[str, Any] | None = None,
     targets: Any = None,
     intervention: str | None = None,
     contexts: Any = None,
     target_probability: float | None = None,
     target_penalty: float | None = None,
+    weights: Any = None,
     cache: str | os.PathLike[str] | None = None,
     executor: Executor | None = None,
     progressbar: bool = True,
@@ -153,9 +158,16 @@ def sample(
         there are more, for those that count, and the diagnostics say about how much the others hold.
     order_bias : {"keep", "correct"}
         For order MCMC: "correct" weights each draw by one over the number of its orders.
-    missing : {"error", "drop"}
-        Whether to refuse missing values or to drop the rows that have some; the settings of the posterior then tell how
-        many. `Dataset.read` has further settings for reading a table.
+    missing : {"error", "drop", "impute"}
+        Whether to refuse missing values, to drop the rows that have some, or to draw the values along with the DAGs,
+        given that they are missing at random; the settings of the posterior say how many there were. "impute" is for
+        "bge", "cg", "bdeu" and "k2", whose chains alternate between DAGs and missing values, without parents from
+        outside the candidates; and for "gp", which has a run of its own for each of 5 completed tables, drawn by the
+        networks of "bge" (or "cg"). `GraphPosterior.imputed` returns completed tables. `Dataset.read` has further
+        settings for reading a table.
+    kinds : mapping of str to str or sequence, optional
+        What columns are, whatever they look like: "number", "category", "binary" or "ordered", or a list of the levels
+        of an ordered column, the lowest first.
     targets : str or sequence, optional
         Which variables an experiment changed in each row: the name of a column, which is then no variable, or a
         sequence with an entry for each row. An entry is empty where all variables were only observed, a name, several
@@ -172,6 +184,10 @@ def sample(
         The prior probability that a context changed a variable; 0.1 by default.
     target_penalty : float, optional
         Instead, what each change costs: this much is subtracted from the log score.
+    weights : str or sequence, optional
+        How many rows each row stands for: the name of a column, which is then no variable, or a sequence with a number
+        for each row. Whole numbers are frequencies, and the answers those of a table in which each row stands that many
+        times. Any others are survey weights, scaled to add up to the number of rows; see `Dataset.read`.
     cache : path, optional
         An SQLite file for scores and checkpoints: a killed run, started again with the same arguments and
         seed, goes on from there to the same result.
@@ -202,12 +218,12 @@ def sample(
         tiers=tiers, max_parents=max_parents, candidates=candidates, plus_one=plus_one, expand=expand,
         reweight=reweight, order_bias=order_bias, missing=missing,
     )  # fmt: skip
-    experiments = {
-        "targets": targets, "intervention": intervention, "contexts": contexts,
-        "target_probability": target_probability, "target_penalty": target_penalty,
+    reading = {
+        "kinds": kinds, "targets": targets, "intervention": intervention, "contexts": contexts,
+        "target_probability": target_probability, "target_penalty": target_penalty, "weights": weights,
     }  # fmt: skip
-    if any(given is not None for given in experiments.values()):
-        data = Dataset.read(data, missing=missing, **experiments)
+    if any(given is not None for given in reading.values()):
+        data = read_data(data, declared=scores.by_name(score).declared, missing=missing, **reading)
     run = prepare(data, options)
     if long := _long_tails(run):
         # In time to stop and transform the table, not after an hour.
@@ -224,7 +240,7 @@ def sample(
 
 def _long_tails(run: PreparedRun) -> list[str]:
     """Return the columns whose farthest outliers leave all else within a small part of their range."""
-    if run.scorer.closed_form or not isinstance(run.data, Dataset):
+    if run.scorer.closed_form or not isinstance(run.data, Dataset) or run.imputation is not None:
         return []
     flagged = {name for flag in run.data_flags or () if flag.kind == "outliers" for name in flag.columns}
     columns = zip(run.data.names, run.data.values.T, strict=True)
@@ -254,6 +270,8 @@ def draw(
     keep_checkpoints : bool, default False
         Whether the draws stay in the cache at the end, for a caller that has yet to write them elsewhere.
     """
+    if run.imputation is not None and run.imputation.tables:
+        return draw_completed(run, run.imputation, draw, cache, executor, progressbar)
     with ScoreCache(run.scorer, cache) as store:
         proposal_store = store
         if run.proposal is not None:
@@ -265,7 +283,9 @@ def draw(
         with stages.stage("Compiling"):
             compile_first(run, progressbar)
         with stages.stage("Candidates"):
-            candidates = find_candidates(run.space, SpaceContext(run.data, proposal_store, executor, progressbar))
+            candidates = find_candidates(
+                run.space, SpaceContext(run.complete_data, proposal_store, executor, progressbar)
+            )
         tabulator = Tabulator(proposal_store, run.prior, executor, progressbar)
         with stages.stage("Scores"):
             space, rounds, audited = grow(run, candidates.lists, tabulator, checkpoints, progressbar)

@@ -21,6 +21,11 @@ EXPERIMENTS = {
     "unknown": "Each experiment may have changed how a variable depends on its parents, but not which ones they are.",
 }
 SMOOTH = "Every variable is a smooth function of its parents plus normal noise."
+BEHIND_LEVELS = (
+    "Behind every category are smooth functions of its parents: logistic noise is added to one of them, which is cut "
+    "into levels that are ordered or two; where there are more without order, that level occurs whose function plus "
+    "noise is largest."
+)
 ADDITIVE = "The effects of parents are additive: no parent changes the effect of another."
 PAIRWISE = "The effects of parents and of pairs of parents are additive."
 CURVED = (
@@ -32,15 +37,15 @@ CATEGORIES = (
     "Every combination of the parents' levels has its own probabilities, so a large number of parents needs many rows.",
 )
 # Where a score needs numbers, what to do with a table that has categories too.
-FOR_MIXED = "score='cg' takes both"
+FOR_MIXED = "score='cg' and score='gp' take both"
 LEAST_SQUARES = (
     "Every variable is a linear function of its parents plus noise, whose variance is the same for all variables in "
     "the units of the table.",
 )
 
 
-def linear_residuals(values: Floats, node: int, parents: tuple[int, ...]) -> Floats:
-    """Return the residuals of the linear regression of a column on others.
+def linear_residuals(values: Floats, node: int, parents: tuple[int, ...], weights: Floats | None = None) -> Floats:
+    """Return the residuals of the linear regression of a column on others, in which rows may have weights.
 
     Examples
     --------
@@ -49,6 +54,9 @@ def linear_residuals(values: Floats, node: int, parents: tuple[int, ...]) -> Flo
     [-0.6, 0.8, 0.2, -0.4]
     """
     chosen = values[:, [node, *parents]]
-    chosen = chosen - chosen.mean(axis=0)
+    chosen = chosen - np.average(chosen, axis=0, weights=weights)
     y, x = chosen[:, 0], chosen[:, 1:]
-    return y - x @ np.linalg.lstsq(x, y, rcond=None)[0] if parents else y
+    if not parents:
+        return y
+    root = np.ones(len(y)) if weights is None else np.sqrt(weights)
+    return y - x @ np.linalg.lstsq(root[:, None] * x, root * y, rcond=None)[0]

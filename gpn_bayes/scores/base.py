@@ -12,11 +12,12 @@ from scipy.special import logsumexp
 
 from gpn_bayes import graphs
 from gpn_bayes._util.types import Bools, Floats, Ints
-from gpn_bayes.data import Data, Dataset, read_data
+from gpn_bayes.data import Data, Dataset, read_data, refuse_weights
 from gpn_bayes.data.interventions import Group, KnownTargets, Term, UnknownTargets
+from gpn_bayes.data.statistics import spread_of
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES, members_of
 from gpn_bayes.scores.assumptions import EQUIVALENCE, EQUIVALENCE_OF_EXPERIMENTS, EXPERIMENTS
-from gpn_bayes.scores.equations import Equation, LinearEquation, LinearEquations, TableEquation
+from gpn_bayes.scores.equations import Equation, LevelsEquation, LinearEquation, LinearEquations
 
 Node = str | int
 
@@ -91,7 +92,8 @@ def padded_sets(parent_sets: Collection[Sequence[int]]) -> tuple[Ints, Ints]:
 class Score(ABC):
     """How to score a node given its parents; `bind` it to data to get numbers.
 
-    A subclass sets `name`, keeps its settings in `parameters` and implements `_bind`.
+    A subclass sets `name`, keeps its settings in `parameters` and implements `_bind`. It sets `takes_weights` where its
+    scorer counts rows by `Dataset.weights`.
 
     Examples
     --------
@@ -102,6 +104,8 @@ class Score(ABC):
     """
 
     name: str
+    takes_weights = False
+    cardinalities: dict[str, int] | None = None  # numbers of levels by column, where a score is given them
 
     @property
     @abstractmethod
@@ -154,10 +158,26 @@ class Score(ABC):
         >>> scorer.names[:3]
         ('raf', 'mek', 'plcg')
         """
-        table = read_data(data, **reading)
+        table = read_data(data, declared=self.declared, **reading)
+        if isinstance(table, Dataset):
+            table.refuse_gaps()
+        if not self.takes_weights:
+            refuse_weights(table, f"the score {self.name!r}")
         if table.interventions is not None:
             return self._bind_groups(table)
         return self._bind(table)
+
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """The columns whose number of levels the score was given: they may be constant.
+
+        Examples
+        --------
+        >>> from gpn_bayes import scores
+        >>> scores.BDeu(cardinalities={"theft": 2}).declared, scores.BDeu().declared
+        (('theft',), ())
+        """
+        return tuple(self.cardinalities or ())
 
     @property
     def fingerprint(self) -> str:
@@ -221,7 +241,7 @@ class Scorer(ABC):
     closed_form = False
     discrete = False
     default_max_parents: int | None = None
-    levels: tuple[tuple[Any, ...], ...] = ()  # of every variable, by code; those of categories only
+    levels: tuple[tuple[Any, ...], ...] = ()  # of every variable, by code: none of numbers; empty without categories
     impossible: Bools | None = None  # edges that have no score, rows parents
     assumptions: tuple[str, ...] = ()
     seconds_per_set = 1e-7
@@ -256,6 +276,43 @@ class Scorer(ABC):
         """Return the proposal scorer, a faster one for the same data to draw DAGs under; None where none is needed."""
         return None
 
+    @property
+    def categories(self) -> Bools:
+        """Which variables are categories.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from gpn_bayes import scores
+        >>> table = pd.DataFrame({"sex": ["f", "m", "f", "m"], "bmi": [21.5, 30.0, 25.2, 27.1]})
+        >>> scores.CG().bind(table).categories.tolist()
+        [True, False]
+        """
+        return np.array([bool(own) for own in self.levels] or [self.discrete] * len(self.names))
+
+    def units(self, data: Data) -> tuple[Floats, Floats]:
+        """Return the zero and the unit of every number in this score's equations, in units of the table.
+
+        Categories, which equations take by the codes of their levels, have the zero 0 and the unit 1.
+
+        Parameters
+        ----------
+        data : Dataset or SufficientStatistics
+            What the score is bound to.
+
+        Examples
+        --------
+        >>> from gpn_bayes import Dataset, scores
+        >>> data = Dataset.read(np.array([[1.0, 4.0], [3.0, 8.0], [5.0, 0.0]]))
+        >>> [own.tolist() for own in scores.BGe().bind(data).units(data)]
+        [[3.0, 4.0], [2.0, 4.0]]
+        """
+        n = len(self.names)
+        if self.discrete or not getattr(self.score, "standardise", True):
+            return np.zeros(n), np.ones(n)
+        means = data.means() if isinstance(data, Dataset) else data.mean
+        return np.where(self.categories, 0.0, means), np.where(self.categories, 1.0, spread_of(data))
+
     def level_code(self, node: int, level: Any) -> int:
         """Return the code of a level of a variable of categories.
 
@@ -282,7 +339,7 @@ class Scorer(ABC):
         listed = ", ".join(map(str, known))
         raise ValueError(f"{self.names[node]!r} must be one of its levels, {listed}; received {level!r}")
 
-    def equation(self, node: int, parents: tuple[int, ...]) -> Equation | TableEquation:
+    def equation(self, node: int, parents: tuple[int, ...]) -> Equation | LevelsEquation:
         """Return the posterior of the parameters of a node's equation, given its parents.
 
         Parameters
@@ -304,7 +361,7 @@ class Scorer(ABC):
         >>> scorer.equation(1, (0,)).mean.round(3)
         array([0.683])
         """
-        raise ValueError(f"effects need a score with equations (GP, BGe, BIC, BDeu, K2); received {self.score!r}")
+        raise ValueError(f"effects need a score with equations (GP, BGe, BIC, CG, BDeu, K2); received {self.score!r}")
 
     def equations(self, node: int, parent_sets: Ints) -> LinearEquations | None:
         """Return the posteriors of several linear equations of a node at once; None where they aren't linear.
@@ -579,7 +636,7 @@ class GroupedScorer(Scorer):
         best = max(terms, key=lambda term: float(_value(term, batches)[0]))
         return self.part(best.groups[0]), self.interventions.rows_of(best.groups[0])
 
-    def equation(self, node: int, parents: tuple[int, ...]) -> Equation | TableEquation:
+    def equation(self, node: int, parents: tuple[int, ...]) -> Equation | LevelsEquation:
         """Return the posterior of the parameters where the mechanism wasn't changed; see `observed_part`."""
         return self.observed_part(node, parents)[0].equation(node, parents)
 

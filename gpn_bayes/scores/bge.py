@@ -45,6 +45,7 @@ class BGe(Score):
     """
 
     name = "bge"
+    takes_weights = True
 
     def __init__(
         self,
@@ -152,7 +153,7 @@ class BGeScorer(Scorer):
 
     def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats:
         """Return the residuals of the linear regression on the parents."""
-        return linear_residuals(data.values, node, parents)
+        return linear_residuals(data.values, node, parents, data.weights)
 
     def _table(self, node: int, candidates: Ints, max_parents: int) -> Floats:
         chosen = np.append(candidates, node)
@@ -164,7 +165,10 @@ def _moments(data: Data | RowMoments, standardise: bool) -> tuple[int, Floats, F
     """Return the number of rows, their mean, and the sum of squares and products about it."""
     if isinstance(data, Dataset):
         values = data.numeric(_PURPOSE, FOR_MIXED)
-        data = SufficientStatistics.of(data) if standardise else RowMoments.of(values, data.names, data.fingerprint)
+        if standardise:
+            data = SufficientStatistics.of(data)
+        else:
+            data = RowMoments.of(values, data.names, data.fingerprint, data.weights)
     if not standardise:
         return data.n, data.mean, data.scatter
     assert isinstance(data, SufficientStatistics)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpn_bayes.data import MAX_INTEGER_LEVELS, Dataset, SufficientStatistics
+from gpn_bayes.data import CATEGORICAL, MAX_INTEGER_LEVELS, Dataset, SufficientStatistics
 from gpn_bayes.data.levels import FEW_LEVELS
 from gpn_bayes.data.problems import argument, listed_names
 from gpn_bayes.kernels.row_groups import Counted
@@ -47,7 +47,7 @@ def is_mixed(data: Dataset) -> bool:
     >>> is_mixed(Dataset.read(pd.DataFrame({"sex": ["f", "m", "f"], "bmi": [21.5, 30.0, 25.2]})))
     True
     """
-    return bool(measurements(data)) and "categorical" in data.kinds
+    return bool(measurements(data)) and not CATEGORICAL.isdisjoint(data.kinds)
 
 
 def is_discrete(data: Dataset) -> bool:
@@ -62,7 +62,7 @@ def is_discrete(data: Dataset) -> bool:
         If some columns can only be measurements and others only categories.
     """
     continuous = measurements(data)
-    text = [name for name, kind in zip(data.names, data.kinds, strict=True) if kind == "categorical"]
+    text = [name for name, kind in zip(data.names, data.kinds, strict=True) if kind in CATEGORICAL]
     if is_mixed(data):
         raise ValueError(
             f"columns must be all categories or all numbers; {listed_names(text)} {_hold(text)} text and "
@@ -77,7 +77,7 @@ def _hold(names: list[str]) -> str:
 
 
 def read_categories(data: Dataset | SufficientStatistics, cardinalities: Mapping[str, int] | None = None) -> Counted:
-    """Return the codes of a table, equal rows put together.
+    """Return the codes of a table, equal rows put together; their weights are floats where the table has any.
 
     Parameters
     ----------
@@ -100,10 +100,12 @@ def read_categories(data: Dataset | SufficientStatistics, cardinalities: Mapping
         raise ValueError(f"cardinalities must be given for columns; {unknown[0]!r} is not one")
     _check_columns(data, given)
     read = [_read_column(data, column, given.get(name)) for column, name in enumerate(data.names)]
-    codes, weights = np.unique(np.array([codes for codes, _ in read]), axis=1, return_counts=True)
+    rows = np.array([codes for codes, _ in read])
+    codes, place, counts = np.unique(rows, axis=1, return_inverse=True, return_counts=True)
+    weighted = data.weights is not None
     return Counted(
         np.ascontiguousarray(codes, dtype=np.uint16),
-        weights.astype(np.uint32),
+        np.bincount(place.reshape(-1), data.weights) if weighted else counts.astype(np.uint32),
         np.array([levels for _, levels in read], dtype=np.int64),
     )
 
@@ -130,7 +132,7 @@ def levels_of(data: Dataset, cardinalities: Mapping[str, int] | None = None) -> 
     for name, kind, levels in zip(data.names, data.kinds, data.levels, strict=True):
         known = tuple(levels or ())
         if name in given:
-            known = known if kind == "categorical" else ()  # whole numbers are codes then
+            known = known if kind in CATEGORICAL else ()  # whole numbers are codes then
             known += tuple(range(len(known), given[name]))
         found.append(known)
     return tuple(found)
@@ -157,9 +159,9 @@ def _check_columns(data: Dataset, given: Mapping[str, int]) -> None:
 def _read_column(data: Dataset, column: int, given: int | None) -> tuple[NDArray[np.uint16], int]:
     """Return a column's codes and its number of levels."""
     name, values, levels = data.names[column], data.values[:, column], data.levels[column]
-    if data.kinds[column] == "categorical" or (levels is not None and given is None):
+    if data.kinds[column] in CATEGORICAL or (levels is not None and given is None):
         assert levels is not None  # only whole numbers have none
-        codes = values if data.kinds[column] == "categorical" else np.searchsorted(np.array(levels, float), values)
+        codes = values if data.kinds[column] in CATEGORICAL else np.searchsorted(np.array(levels, float), values)
         if given is not None and given < len(levels):
             raise ValueError(
                 f"a cardinality must count every level; column {name!r} has {len(levels)}, received {given}"

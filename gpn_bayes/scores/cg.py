@@ -24,8 +24,8 @@ class CG(Score):
     is BGe with ``alpha_mu=ess``, ``alpha_w=ess + n - 1`` and ``t0=scale * ess``, up to the units; without numbers it is
     BDeu. Scores are in units of the table.
 
-    Columns of text and whole numbers of two values are categories, all others numbers; name further ones by
-    ``Dataset.read(..., categories=…)``. An edge from a number to a category has no score.
+    Columns of text and whole numbers of two values are categories, all others numbers, unless
+    ``Dataset.read(..., kinds=…)`` says otherwise. An edge from a number to a category has no score.
 
     Parameters
     ----------
@@ -48,6 +48,7 @@ class CG(Score):
     """
 
     name = "cg"
+    takes_weights = True
     standardise = False  # scores are in units of the table
 
     def __init__(self, ess: float = 1.0, scale: float = 0.5) -> None:
@@ -78,6 +79,10 @@ class CGScorer(MixedScorer):
     """Conditional Gaussian scores of one data set; see `CG`."""
 
     score: CG
+
+    def __init__(self, score: CG, of_categories: Score, data: Dataset | SufficientStatistics) -> None:
+        super().__init__(score, of_categories, data)
+        self.imagined_rows, self.imagined_scale = score.ess, score.scale
 
     def _sets_of_groups(self, groups: Groups, node: int, parents: Ints, sizes: Ints) -> Floats:
         matrices, constants, half_dfs = self._prior_and_rows(groups)

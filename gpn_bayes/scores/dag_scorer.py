@@ -11,6 +11,15 @@ from gpn_bayes.scores.base import Score, Scorer
 from gpn_bayes.scores.prior import GraphPrior
 
 
+def refuse_gaps(data: Dataset | SufficientStatistics) -> None:
+    """Refuse to answer from one table what depends on missing values, of which a posterior has many draws."""
+    if isinstance(data, Dataset) and data.missing is not None:
+        raise ValueError(
+            f"this needs a complete table, and {data.missing.sum()} of its values are missing; post.imputed() gives "
+            "completed tables: sample each with its own run, and average the answers"
+        )
+
+
 @dataclass(eq=False)
 class DagScorer:
     """Gives any DAG the log score that draws of a posterior have, graph prior included.
@@ -49,6 +58,7 @@ class DagScorer:
         """The score bound to the data, when it is first needed: preparing the rows may take seconds."""
         if self.data is None:
             raise ValueError("scores need the data, and this posterior was saved without them; sample again")
+        refuse_gaps(self.data)
         return self.score.bind(self.data)
 
     def __call__(self, adjacency: Adjacency) -> float:

@@ -10,7 +10,6 @@ from gpn_bayes._util.checks import did_you_mean
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Floats
 from gpn_bayes.data import Dataset
-from gpn_bayes.data.statistics import spread_of
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.equations import LeftOut
 
@@ -45,7 +44,7 @@ def read_rows(rows: Any, names: Sequence[str]) -> pd.DataFrame:
 
 
 def values_of(table: pd.DataFrame, scorer: Scorer) -> np.ndarray:
-    """Return new rows as a score takes them: codes of levels, or numbers in units of the table.
+    """Return new rows as a score takes them: codes of levels, numbers in units of the table, or some of either.
 
     Parameters
     ----------
@@ -61,7 +60,13 @@ def values_of(table: pd.DataFrame, scorer: Scorer) -> np.ndarray:
     >>> values_of(pd.DataFrame({"rain": ["yes", "no"], "wet": [1, 0]}), scorer).tolist()
     [[1, 1], [0, 0]]
     """
-    return _codes(table, scorer) if scorer.discrete else _numbers(table)
+    if scorer.discrete:
+        return _codes(table, scorer)
+    categories = scorer.categories
+    values = np.empty(table.shape)
+    values[:, ~categories] = _numbers(table.loc[:, ~categories])
+    values[:, categories] = _codes(table.loc[:, categories], scorer)
+    return values
 
 
 def rows_of(data: Dataset, scorer: Scorer) -> np.ndarray:
@@ -81,13 +86,14 @@ def rows_of(data: Dataset, scorer: Scorer) -> np.ndarray:
     >>> rows_of(data, scores.BDeu().bind(data)).tolist()
     [[0, 0], [1, 1], [0, 1]]
     """
-    if not scorer.discrete:
+    if not scorer.levels:
         return data.values
+    # Categories are given by codes already, but for whole numbers.
     columns = [
-        own if kind == "categorical" else np.searchsorted(np.array(levels, dtype=float), own)
+        np.searchsorted(np.array(levels, dtype=float), own) if levels and kind == "integer" else own
         for own, kind, levels in zip(data.values.T, data.kinds, scorer.levels, strict=True)
     ]
-    return np.column_stack(columns).astype(np.int64)
+    return np.column_stack(columns).astype(np.int64 if scorer.discrete else np.float64)
 
 
 def log_densities(
@@ -175,30 +181,17 @@ def _known_rows(
     scorer: Scorer, data: Any, families: Sequence[tuple[int, tuple[int, ...]]], values: np.ndarray, progressbar: bool
 ) -> Iterator[_KnownRows]:
     """Yield each family's equation and its rows."""
-    centre, scale = units_of(scorer, data)
+    centre, scale = scorer.units(data)
     if not scorer.discrete:
         values = (values - centre) / scale
+    categories = scorer.categories
     with progress_bar("Densities", len(families), progressbar and not scorer.closed_form) as advance:
         for node, parents in families:
-            own = values[:, node], values[:, list(parents)].T
-            yield _KnownRows(scorer.equation(node, parents), *own, float(np.log(scale[node])))
+            own, given = values[:, node], values[:, list(parents)].T
+            if categories[node]:
+                own = own.astype(np.int64)
+            yield _KnownRows(scorer.equation(node, parents), own, given, float(np.log(scale[node])))
             advance(1)
-
-
-def units_of(scorer: Scorer, data: Any) -> tuple[Floats, Floats]:
-    """Return the zero and the unit of every variable, as the score has them.
-
-    Parameters
-    ----------
-    scorer : Scorer
-        The score, bound to the data.
-    data : Dataset or SufficientStatistics
-        The data.
-    """
-    n = len(scorer.names)
-    if scorer.discrete or not getattr(scorer.score, "standardise", True):
-        return np.zeros(n), np.ones(n)
-    return data.values.mean(axis=0) if isinstance(data, Dataset) else data.mean, spread_of(data)
 
 
 def _numbers(table: pd.DataFrame) -> Floats:
@@ -213,7 +206,8 @@ def _numbers(table: pd.DataFrame) -> Floats:
 def _codes(table: pd.DataFrame, scorer: Scorer) -> np.ndarray:
     """Return the levels of categories as numbers."""
     codes = np.empty(table.shape, dtype=np.int64)
-    for node, name in enumerate(table):
+    for column, name in enumerate(table):
+        node = scorer.index(str(name))
         known = {value: scorer.level_code(node, value) for value in table[name].unique()}
-        codes[:, node] = table[name].map(known)
+        codes[:, column] = table[name].map(known)
     return codes

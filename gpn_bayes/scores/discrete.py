@@ -3,19 +3,21 @@
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from copy import copy
 from itertools import chain
 from math import comb
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
 from gpn_bayes._util.types import Floats, Ints
-from gpn_bayes.data import Dataset, SufficientStatistics
+from gpn_bayes.data import Dataset, SufficientStatistics, refuse_weights
 from gpn_bayes.kernels.counts import CountTerms, count_scores, masks_of, subsets_up_to
 from gpn_bayes.kernels.row_groups import Counted
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES
+from gpn_bayes.kernels.weighted_counts import WeightTerms, weighted_count_scores
 from gpn_bayes.scores.assumptions import CATEGORIES, EQUIVALENCE
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, padded_sets
 from gpn_bayes.scores.categories import check_cardinalities, levels_of, read_categories
@@ -38,7 +40,7 @@ class DiscreteScorer(Scorer):
     counted : Counted
         The codes, with equal rows put together, and the number of levels of every variable.
     n_rows : int
-        Number of rows.
+        Number of rows, or of those that they stand for by their weights.
     """
 
     closed_form = True
@@ -52,10 +54,18 @@ class DiscreteScorer(Scorer):
         self.counted: Counted = read_categories(data, cardinalities)
         assert isinstance(data, Dataset)  # as was checked
         self.levels = levels_of(data, cardinalities)
-        self.n_rows = int(self.counted.weights.sum())
+        self.n_rows = data.size
+        self._weighted = data.weights is not None
         self.default_max_parents = affordable_parents(len(data.names), len(self.counted.weights))
         self.seconds_per_set = _SECONDS_PER_ROW * len(self.counted.weights)
         self._known_terms: dict[int, CountTerms] = {}
+
+    def with_codes(self, codes: NDArray[Any]) -> Self:
+        """Return the scorer of other rows with the same levels, given by their codes: (variables, rows)."""
+        made = copy(self)
+        distinct, weights = np.unique(codes.astype(np.uint16), axis=1, return_counts=True)
+        made.counted = Counted(np.ascontiguousarray(distinct), weights.astype(np.uint32), self.cardinalities)
+        return made
 
     @property
     def cardinalities(self) -> Ints:
@@ -65,6 +75,10 @@ class DiscreteScorer(Scorer):
     @abstractmethod
     def _terms_of(self, levels: int) -> CountTerms:
         """Return what counts add to the score of a node with this many levels."""
+
+    @abstractmethod
+    def _weight_terms_of(self, levels: int) -> WeightTerms:
+        """Return what weights that aren't whole numbers add."""
 
     def imagined(self, cells: int) -> float:
         """Return the rows that the prior imagines in each cell of a table of conditional probabilities."""
@@ -96,6 +110,8 @@ class DiscreteScorer(Scorer):
 
     def score_padded(self, node: int, sets: NDArray[np.int16]) -> Floats:
         """Score parent sets given as members, then -1; quickest where sets that begin alike follow each other."""
+        if self._weighted:
+            return weighted_count_scores(self.counted, node, sets, self._weight_terms_of(int(self.cardinalities[node])))
         return count_scores(self.counted, node, sets, self._terms(node))
 
     def _table(self, node: int, candidates: Ints, max_parents: int) -> Floats:
@@ -154,8 +170,13 @@ class DiscreteBICScorer(DiscreteScorer):
     def _terms_of(self, levels: int) -> CountTerms:
         counts = np.arange(self.n_rows + 1.0)
         cell = xlogy(counts, counts)
-        per_configuration = -0.5 * np.log(self.n_rows) * (levels - 1)
-        return CountTerms(cell, -cell, per_configuration, 0.0, _NO_PRIOR)
+        return CountTerms(cell, -cell, self._per_configuration(levels), 0.0, _NO_PRIOR)
+
+    def _weight_terms_of(self, levels: int) -> WeightTerms:
+        return WeightTerms(0.0, 0.0, self._per_configuration(levels))
+
+    def _per_configuration(self, levels: int) -> float:
+        return float(-0.5 * np.log(self.n_rows) * (levels - 1))
 
 
 class BDeu(Score):
@@ -182,6 +203,7 @@ class BDeu(Score):
     """
 
     name = "bdeu"
+    takes_weights = True
 
     def __init__(self, ess: float = 1.0, cardinalities: Mapping[str, int] | None = None) -> None:
         if not 0 < ess < np.inf:
@@ -217,6 +239,9 @@ class BDeuScorer(DiscreteScorer):
 
     def _terms_of(self, levels: int) -> CountTerms:
         return CountTerms(np.zeros(_KEPT_COUNTS), np.zeros(_KEPT_COUNTS), 0.0, self.ess, _NO_PRIOR)
+
+    def _weight_terms_of(self, levels: int) -> WeightTerms:
+        return WeightTerms(self.ess, 0.0, 0.0)
 
 
 def stirling(x: Floats) -> Floats:
@@ -261,6 +286,7 @@ class K2(Score):
     """
 
     name = "k2"
+    takes_weights = True
 
     def __init__(self, cardinalities: Mapping[str, int] | None = None, form: str = "exact") -> None:
         if form not in ("exact", "stirling"):
@@ -290,6 +316,8 @@ class K2Scorer(DiscreteScorer):
     assumptions = CATEGORIES
 
     def __init__(self, score: K2, data: Dataset | SufficientStatistics) -> None:
+        if score.form == "stirling":
+            refuse_weights(data, "K2 by Stirling's formula")
         super().__init__(score, data, score.cardinalities)
         self.form = score.form
 
@@ -300,6 +328,9 @@ class K2Scorer(DiscreteScorer):
         # Nothing for a configuration that wasn't observed, in either form.
         margin[0] = 0.0
         return CountTerms(log_factorial(counts), margin, 0.0, 0.0, _NO_PRIOR)
+
+    def _weight_terms_of(self, levels: int) -> WeightTerms:
+        return WeightTerms(0.0, 1.0, 0.0)
 
 
 def _log_factorial(x: Floats) -> Floats:

@@ -60,8 +60,21 @@ class DrawnEquation(ABC):
         draw : int
             Which draw.
         parents : ndarray of shape (parents, …)
-            Values of the parents, in the units in which the score takes the data.
+            Values of the parents, in the units in which the score takes the data; categories by the codes of levels.
         """
+
+    def noise(self, draw: int, parents: Floats) -> Floats:
+        """Return the standard deviation of one draw's noise at some values of the parents; here the same at all.
+
+        Parameters
+        ----------
+        draw : int
+            Which draw.
+        parents : ndarray of shape (parents, …)
+            As for `expected`.
+        """
+        sigma: Floats = self.sigma[draw]
+        return sigma
 
 
 class Equation(ABC):
@@ -182,8 +195,8 @@ class LinearEquation(Equation):
         >>> line.log_predictive(np.array([1.0, 9.0]), np.array([[0.0, 0.0]])).round(2)
         array([-1.38, -6.66])
         """
-        error, leverage = self._errors(values, parents)
-        return _log_t(error, self.df, self.residual / self.df * (1 + leverage))
+        error, leverage = self.errors(values, parents)
+        return log_t(error, self.df, self.residual / self.df * (1 + leverage))
 
     def leave_one_out(self, values: Floats, parents: Floats) -> LeftOut:
         """Return what all other rows say of each one, by downdates of rank one.
@@ -202,27 +215,50 @@ class LinearEquation(Equation):
         >>> bool((without.log_density < with_it).all())
         True
         """
-        error, leverage = self._errors(values, parents)
-        left = 1 - leverage
-        if self.df <= 1 or left.min() < 1e-10:
-            raise ValueError(
-                "without priors, rows that alone determine a coefficient can't be predicted from the others; received "
-                "one: use score='bge'"
-            )
-        residual = self.residual - error**2 / left
-        df, scale_squared = self.df - 1, residual / (self.df - 1) / left
-        below: Floats = stdtr(df, error / left / np.sqrt(scale_squared))
-        return LeftOut(_log_t(error / left, df, scale_squared), below)
+        return left_out_of_lines(*self.errors(values, parents), self.residual, self.df)
 
-    def _errors(self, values: Floats, parents: Floats) -> tuple[Floats, Floats]:
+    def errors(self, values: Floats, parents: Floats) -> tuple[Floats, Floats]:
         """Return each row's difference from the line, and its leverage."""
         apart = parents - self.centre[:, None]
         leverage = 1 / self.rows + np.einsum("ar,ab,br->r", apart, self.spread, apart)
         return values - self.level - self.mean @ apart, leverage
 
 
-def _log_t(error: Floats, df: float, scale_squared: Floats) -> Floats:
-    """Return the log density of a t distribution about zero."""
+def left_out_of_lines(error: Floats, leverage: Floats, residual: Floats | float, df: Floats | float) -> LeftOut:
+    """Return what all other rows say of each one, given its error and leverage in a regression with it.
+
+    Parameters
+    ----------
+    error, leverage : ndarray of shape (rows,)
+        Each row's difference from the line, and its leverage.
+    residual, df : float or ndarray of shape (rows,)
+        The sum of squares and the degrees of freedom of the regression it is in.
+
+    Examples
+    --------
+    >>> left_out_of_lines(np.array([0.0]), np.array([0.5]), 8.0, 5.0).below
+    array([0.5])
+    """
+    left = 1 - leverage
+    if np.min(df) <= 1 or left.min() < 1e-10:
+        raise ValueError(
+            "without priors, rows that alone determine a coefficient can't be predicted from the others; received "
+            "one: use score='bge'"
+        )
+    fewer = df - 1
+    scale_squared = (residual - error**2 / left) / fewer / left
+    below: Floats = stdtr(fewer, error / left / np.sqrt(scale_squared))
+    return LeftOut(log_t(error / left, fewer, scale_squared), below)
+
+
+def log_t(error: Floats, df: Floats | float, scale_squared: Floats) -> Floats:
+    """Return the log density of a t distribution about zero.
+
+    Examples
+    --------
+    >>> log_t(np.array([0.0]), 1.0, np.array([1.0])).round(4), -np.log(np.pi).round(4)
+    (array([-1.1447]), np.float64(-1.1447))
+    """
     from scipy import stats  # takes half a second, which others needn't wait for
 
     return np.asarray(stats.t.logpdf(error, df, scale=np.sqrt(scale_squared)))
@@ -306,7 +342,39 @@ class LinearEquations(NamedTuple):
         return DrawnLine(through - np.einsum("ka,ka->k", coefficients, self.centre[which]), coefficients, sigma)
 
 
-class DrawnTable:
+class DrawnLevels(ABC):
+    """Draws of the parameters of a category's equation, which gives each of its levels a probability."""
+
+    @abstractmethod
+    def chances(self, draw: int, parents: Floats) -> Floats:
+        """Return the probabilities of the levels in one draw, of shape (…, levels), at some values of the parents.
+
+        Parameters
+        ----------
+        draw : int
+            Which draw.
+        parents : ndarray of shape (parents, …)
+            Numbers in the units in which the score takes the data, categories by the codes of levels.
+        """
+
+
+class LevelsEquation(ABC):
+    """The posterior of the parameters of a category's equation, given its parents."""
+
+    @abstractmethod
+    def draw(self, count: int, rng: np.random.Generator) -> DrawnLevels:
+        """Draw the parameters this many times."""
+
+    @abstractmethod
+    def log_predictive(self, codes: Ints, parents: NDArray[Any]) -> Floats:
+        """Return the log probability of new levels, parameters integrated out; see `Equation.log_predictive`."""
+
+    @abstractmethod
+    def leave_one_out(self, codes: Ints, parents: NDArray[Any]) -> LeftOut:
+        """Return what all other rows say of each row's level; see `Equation.leave_one_out`."""
+
+
+class DrawnTable(DrawnLevels):
     """Draws of a node's conditional probabilities.
 
     Attributes
@@ -318,9 +386,21 @@ class DrawnTable:
     def __init__(self, probabilities: Floats) -> None:
         self.probabilities = probabilities
 
+    def chances(self, draw: int, parents: NDArray[Any]) -> Floats:
+        """Return the probabilities of one draw in some configurations of the parents.
+
+        Examples
+        --------
+        >>> drawn = DrawnTable(np.array([[[0.8, 0.2], [0.1, 0.9]]]))
+        >>> drawn.chances(0, np.array([[1.0, 0.0]])).tolist()
+        [[0.1, 0.9], [0.8, 0.2]]
+        """
+        probabilities: Floats = self.probabilities[(draw, *parents.astype(np.int64))]
+        return probabilities
+
 
 @dataclass(frozen=True, eq=False)
-class TableEquation:
+class TableEquation(LevelsEquation):
     """Conditional probabilities with independent Dirichlet posteriors, one for each configuration of the parents.
 
     Parameters
@@ -357,7 +437,7 @@ class TableEquation:
         parts = np.maximum(parts, np.finfo(float).tiny)
         return DrawnTable(parts / parts.sum(axis=-1, keepdims=True))
 
-    def log_predictive(self, codes: Ints, parents: Ints) -> Floats:
+    def log_predictive(self, codes: Ints, parents: NDArray[Any]) -> Floats:
         """Return the log probability of new levels, probabilities integrated out.
 
         Parameters
@@ -373,12 +453,12 @@ class TableEquation:
         >>> np.exp(equation.log_predictive(np.array([0, 1]), np.array([[0, 1]]))).round(1)
         array([0.8, 0.9])
         """
-        place = tuple(parents)
+        place = tuple(parents.astype(np.int64))
         levels = self.concentrations.sum(axis=-1)[place]
         found: Floats = np.log(self.concentrations[(*place, codes)]) - np.log(levels)
         return found
 
-    def leave_one_out(self, codes: Ints, parents: Ints) -> LeftOut:
+    def leave_one_out(self, codes: Ints, parents: NDArray[Any]) -> LeftOut:
         """Return what all other rows say of each row's level, probabilities integrated out.
 
         Parameters
@@ -395,7 +475,7 @@ class TableEquation:
         >>> np.exp(found.log_density).round(2), found.below.round(2)
         (array([0.78, 0.89]), array([0.  , 0.11]))
         """
-        place = tuple(parents)
+        place = tuple(parents.astype(np.int64))
         others = self.concentrations.sum(axis=-1)[place] - 1
         before = (np.cumsum(self.concentrations, axis=-1) - self.concentrations)[(*place, codes)]
         return LeftOut(np.log(self.concentrations[(*place, codes)] - 1) - np.log(others), before / others)
@@ -416,8 +496,8 @@ class TableEquation:
         ----------
         codes : ndarray of int, shape (variables, rows)
             Distinct rows, one a column.
-        weights : ndarray of int, shape (rows,)
-            How often each occurs.
+        weights : ndarray, shape (rows,)
+            How often each occurs, or the sum of its weights.
         cardinalities : ndarray of int
             The levels of every variable.
         node : int

@@ -27,7 +27,8 @@ class GaussianBICScorer(Scorer):
     def __init__(self, score: Score, data: Data | RowMoments, standardise: bool = True) -> None:
         super().__init__(score, data.names, data.fingerprint)
         if isinstance(data, Dataset):
-            data = RowMoments.of(data.numeric("the Gaussian BIC score"), data.names, data.fingerprint)
+            values = data.numeric("the Gaussian BIC score")
+            data = RowMoments.of(values, data.names, data.fingerprint, data.weights)
         self.n_rows = data.n
         self.matrix = data.scatter / max(data.n - 1, 1)
         self._means = np.zeros(len(self.names)) if standardise else data.mean
@@ -57,7 +58,7 @@ class GaussianBICScorer(Scorer):
 
     def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats:
         """Return the residuals of the linear regression on the parents."""
-        return linear_residuals(data.values, node, parents)
+        return linear_residuals(data.values, node, parents, data.weights)
 
     def _table(self, node: int, candidates: Ints, max_parents: int) -> Floats:
         chosen = np.append(candidates, node)

@@ -8,17 +8,22 @@ import threading
 from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from copy import copy
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from gpn_bayes._util.types import Bools, Floats, Ints
-from gpn_bayes.data import Dataset, SufficientStatistics
+from gpn_bayes.data import CATEGORICAL, Data, Dataset, SufficientStatistics
+from gpn_bayes.data.kinds import in_words
 from gpn_bayes.kernels.mixed import group_moments
 from gpn_bayes.kernels.subsets import members_of
 from gpn_bayes.scores.assumptions import CATEGORIES
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, padded_sets
-from gpn_bayes.scores.discrete import affordable_parents
+from gpn_bayes.scores.categories import levels_of
+from gpn_bayes.scores.discrete import DiscreteScorer, affordable_parents
+from gpn_bayes.scores.equations import LevelsEquation, LinearEquation, LinearEquations
+from gpn_bayes.scores.strata import StrataEquation, conjugate_lines
 
 MIXED = (
     "Every number is a linear function of those among its parents plus normal noise, with coefficients and variance of "
@@ -35,12 +40,12 @@ _FEWEST_LEFT = 10
 
 
 def categories_among(data: Dataset) -> Bools:
-    """Tell which columns of a table are categories where some are: text, and whole numbers of two values.
+    """Tell which columns of a table are categories where some are: text, ordered ones, and whole numbers of two values.
 
     Parameters
     ----------
     data : Dataset
-        The table; ``Dataset.read(..., categories=…)`` names others.
+        The table; ``Dataset.read(..., kinds=…)`` says otherwise.
 
     Examples
     --------
@@ -50,7 +55,38 @@ def categories_among(data: Dataset) -> Bools:
     [True, True, False, False]
     """
     kinds = zip(data.kinds, data.levels, strict=True)
-    return np.array([kind == "categorical" or (levels is not None and len(levels) == 2) for kind, levels in kinds])
+    return np.array([kind in CATEGORICAL or (levels is not None and len(levels) == 2) for kind, levels in kinds])
+
+
+def kinds_in_words(scorer: Scorer, data: Dataset | SufficientStatistics) -> str:
+    """Return what a score takes the columns of a table for, where these are numbers and categories; else nothing.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        The score, bound to the data.
+    data : Dataset or SufficientStatistics
+        The data.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from gpn_bayes.scores import BDeu, CG
+    >>> table = Dataset.read(pd.DataFrame({"sex": ["f", "m", "f"], "ill": [0, 1, 1], "visits": [3, 5, 4]}))
+    >>> kinds_in_words(CG().bind(table), table), kinds_in_words(BDeu().bind(table), table)
+    ('1 number, 2 categories (sex, ill)', '')
+    """
+    if not isinstance(data, Dataset) or scorer.discrete:
+        return ""
+    if CATEGORICAL.isdisjoint(data.kinds) and not isinstance(scorer, MixedScorer):
+        return ""  # numbers of two values are numbers then
+    among = categories_among(data)
+    if among.all() or not among.any():
+        return ""
+    of: dict[str, list[str]] = {"numbers": [], "categories": [], "ordered": []}
+    for name, kind, category in zip(data.names, data.kinds, among, strict=True):
+        of["ordered" if kind == "ordered" else "categories" if category else "numbers"].append(name)
+    return in_words(**of)
 
 
 class Groups(NamedTuple):
@@ -81,10 +117,14 @@ class MixedScorer(Scorer):
     ----------
     of_categories : Scorer or None
         The scores of categories given others, over these columns alone.
+    imagined_rows, imagined_scale : float
+        The prior of equations: how many rows it imagines, and their variance; see `gpn_bayes.scores.CG`.
     """
 
     closed_form = True
     assumptions = MIXED
+    imagined_rows = 1.0
+    imagined_scale = 0.5
 
     def __init__(self, score: Score, of_categories: Score, data: Dataset | SufficientStatistics) -> None:
         super().__init__(score, data.names, data.fingerprint)
@@ -97,18 +137,47 @@ class MixedScorer(Scorer):
         self._is_category = among
         self.impossible = ~among[:, None] & among
         self.of_categories = of_categories.bind(columns_of(data, categories)) if len(categories) else None
-        self._cardinalities = np.array([len(data.levels[v] or ()) for v in categories], dtype=np.int64)
-        codes = [np.unique(data.values[:, v], return_inverse=True)[1] for v in categories]
+        known = levels_of(columns_of(data, categories))
+        self.levels = tuple(known[place] if own else () for place, own in zip(self._place, among, strict=True))
+        self.discrete = bool(among.all())
+        self._cardinalities = np.array([len(own) for own in known], dtype=np.int64)
+        codes = [
+            np.searchsorted(np.array(own, dtype=float), data.values[:, v])
+            if data.kinds[v] == "integer"
+            else data.values[:, v]
+            for v, own in zip(categories, known, strict=True)
+        ]
         self._codes = np.array(codes, dtype=np.int64).reshape(len(categories), data.n_rows)
         numbers = data.values[:, ~among]
-        self._centre, self._scale = numbers.mean(axis=0), numbers.std(axis=0)
+        self._weights = np.ones(data.n_rows) if data.weights is None else data.weights
+        share = self._weights / self._weights.sum()
+        self._centre = share @ numbers
+        self._scale = np.sqrt(share @ (numbers - self._centre) ** 2)
         self._values = np.ascontiguousarray((numbers - self._centre) / self._scale)
         self._known: OrderedDict[tuple[int, ...], Groups] = OrderedDict()
         self._kept = 0
         self._lock = threading.Lock()
-        self.n_rows = data.n_rows
+        self.n_rows = data.size
         self.default_max_parents = affordable_parents(len(data.names), data.n_rows)
         self.seconds_per_set = 1e-8 * data.n_rows
+
+    def in_units(self, centre: Floats, scale: Floats) -> Self:
+        """Return the same scorer with numbers standardised by others than their own means and deviations.
+
+        To be given rows by `with_rows`. Both are of all variables; those of categories count for nothing.
+        """
+        made = copy(self)
+        made._centre, made._scale = centre[~self._is_category], scale[~self._is_category]
+        return made
+
+    def with_rows(self, values: Floats) -> Self:
+        """Return the scorer of as many other rows in the same units: numbers standardised, categories as codes."""
+        made = copy(self)
+        made._codes = np.ascontiguousarray(values[:, self._is_category].T.astype(np.int64))
+        made._values = np.ascontiguousarray(values[:, ~self._is_category])
+        if isinstance(self.of_categories, DiscreteScorer):
+            made.of_categories = self.of_categories.with_codes(made._codes)
+        return made
 
     @abstractmethod
     def _sets_of_groups(self, groups: Groups, node: int, parents: Ints, sizes: Ints) -> Floats:
@@ -126,12 +195,12 @@ class MixedScorer(Scorer):
         """Return the rows in groups by some categories, given by their places among these."""
         found = self._known.get(categories)
         if found is None:
-            shape = tuple(self._cardinalities[list(categories)].tolist())
-            cell = np.zeros(self.n_rows, dtype=np.int64)
+            shape = self._shape(categories)
+            cell = np.zeros(len(self._weights), dtype=np.int64)
             for place, levels in zip(categories, shape, strict=True):
                 # Numbered among those that occur: products of many levels would be too large for an integer.
                 cell = np.unique(cell * levels + self._codes[place], return_inverse=True)[1].reshape(-1)
-            moments = group_moments(self._values, cell, int(cell.max()) + 1)
+            moments = group_moments(self._values, cell, int(cell.max()) + 1, self._weights)
             found = Groups(int(np.prod(shape, dtype=object)), *moments)
             with self._lock:
                 if categories not in self._known:
@@ -140,6 +209,42 @@ class MixedScorer(Scorer):
                 while self._kept > _MOST_BYTES and len(self._known) > 1:
                     self._kept -= self._known.popitem(last=False)[1].scatters.nbytes
         return found
+
+    def _shape(self, categories: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the numbers of levels of some categories."""
+        return tuple(self._cardinalities[list(categories)].tolist())
+
+    def units(self, data: Data) -> tuple[Floats, Floats]:
+        """Return the zero and the unit of every number: its mean and standard deviation (ddof = 0)."""
+        centre, scale = np.zeros(len(self.names)), np.ones(len(self.names))
+        centre[~self._is_category], scale[~self._is_category] = self._centre, self._scale
+        return centre, scale
+
+    def equation(self, node: int, parents: tuple[int, ...]) -> StrataEquation | LinearEquation | LevelsEquation:
+        """Return a category's table, or a number's regressions, with the conjugate posteriors of their parameters.
+
+        BIC, without a prior, takes that of `CG` with its default settings, and for categories that of `K2`.
+        """
+        categories, numbers = self._split(parents)
+        if self._is_category[node]:
+            assert self.of_categories is not None and not numbers  # which have no score
+            equation = self.of_categories.equation(int(self._place[node]), categories)
+            assert isinstance(equation, LevelsEquation)
+            return equation
+        shape = self._shape(categories)
+        lines = self._lines(self.groups(categories), int(self._place[node]), numbers)
+        if not categories:
+            return lines.one(0)
+        observed = np.unique(np.ravel_multi_index(tuple(self._codes[list(categories)]), shape))
+        return StrataEquation.of_observed(lines, observed, shape, self._is_category[list(parents)])
+
+    def _lines(self, groups: Groups, node: int, numbers: tuple[int, ...]) -> LinearEquations:
+        """Return the regressions of each group, and of one without rows, which has the prior."""
+        n = np.append(groups.sizes, 0.0)
+        own = np.array([*numbers, node], dtype=np.int64)
+        means = np.concatenate([groups.means[:, own], np.zeros((1, len(own)))])
+        scatters = np.concatenate([groups.scatters[:, own[:, None], own], np.zeros((1, len(own), len(own)))])
+        return conjugate_lines(n, means, scatters, self.imagined_rows / groups.cells, self.imagined_scale)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be made again."""
@@ -218,8 +323,9 @@ class MixedScorer(Scorer):
                 continue
             design = np.column_stack([np.ones(len(rows)), data.values[np.ix_(rows, numbers)]])
             own = data.values[rows, node]
-            left = own - design @ np.linalg.lstsq(design, own, rcond=None)[0]
-            spread = np.sqrt((left**2).sum() / df)
+            root = np.sqrt(self._weights[rows])
+            left = own - design @ np.linalg.lstsq(root[:, None] * design, root * own, rcond=None)[0]
+            spread = np.sqrt(np.average(left**2, weights=root**2) * len(rows) / df)
             residuals[rows] = left / spread if spread > 1e-9 * self._scale[self._place[node]] else 0.0
         return residuals * float(self._scale[self._place[node]])
 
@@ -229,7 +335,7 @@ def columns_of(data: Dataset, places: Ints) -> Dataset:
     values = np.ascontiguousarray(data.values[:, places])
     values.setflags(write=False)
     names, kinds, levels = (tuple(own[v] for v in places) for own in (data.names, data.kinds, data.levels))
-    return Dataset(names, values, kinds, levels)
+    return Dataset(names, values, kinds, levels, weights=data.weights)
 
 
 def _subset_sums(bits: Ints) -> Ints:

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpn_bayes import graphs
 from gpn_bayes._util.types import Adjacency, Floats
-from gpn_bayes.data import Dataset
+from gpn_bayes.data import CATEGORICAL, Dataset
 from gpn_bayes.data.flags import Flag, grouped
 from gpn_bayes.scores.assumptions import LINEAR
 from gpn_bayes.scores.base import Scorer
@@ -102,7 +102,10 @@ def residual_flags(
         others = [
             v
             for v in range(len(parents))
-            if v != node and not effects[node, v] and not spoiling & {data.names[v]} and data.kinds[v] != "categorical"
+            if v != node
+            and not effects[node, v]
+            and not spoiling & {data.names[v]}
+            and data.kinds[v] not in CATEGORICAL
         ]
         rows = grouping.of_rows(known)
         ratio = _unevenness(residuals, data.values[known, node], own)

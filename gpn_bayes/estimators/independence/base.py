@@ -13,13 +13,15 @@ from gpn_bayes import graphs
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Bools, Floats
 from gpn_bayes.candidates.pc_skeleton import Skeleton
-from gpn_bayes.data import Data, Dataset, read_data, refuse_interventions
+from gpn_bayes.data import Data, Dataset, read_data, refuse_interventions, refuse_weights
 
 Nodes = tuple[int, ...]
 
 
 class ConditionalIndependenceTest(ABC):
     """How to test independence; `bind` it to data to get p-values. A subclass implements `_bind`.
+
+    It sets `takes_weights` where it counts rows by `Dataset.weights`.
 
     Examples
     --------
@@ -32,6 +34,8 @@ class ConditionalIndependenceTest(ABC):
     >>> round(bound.p_value("raf", "akt"), 2), round(bound.p_value("raf", "mek"), 2)
     (0.25, 0.0)
     """
+
+    takes_weights = False
 
     @abstractmethod
     def _bind(self, data: Data, rng: np.random.Generator) -> "BoundTest":
@@ -49,6 +53,8 @@ class ConditionalIndependenceTest(ABC):
         """
         table = read_data(data)
         refuse_interventions(table, "a test of independence")
+        if not self.takes_weights:
+            refuse_weights(table, f"the test {type(self).__name__}")
         return self._bind(table, np.random.default_rng(random_state))
 
     def __repr__(self) -> str:

@@ -26,6 +26,8 @@ class FisherZ(ConditionalIndependenceTest):
     0.323
     """
 
+    takes_weights = True
+
     def _bind(self, data: Data, rng: np.random.Generator) -> BoundTest:
         statistics = SufficientStatistics.of(data) if isinstance(data, Dataset) else data
         return _BoundFisherZ(statistics)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from gpn_bayes._util.types import Bools, Floats
-from gpn_bayes.data import Dataset, SufficientStatistics, read_data, refuse_interventions
+from gpn_bayes.data import Dataset, SufficientStatistics, read_data, refuse_interventions, refuse_weights
 from gpn_bayes.kernels.regressions import LOGISTIC, POISSON, Regressions
 from gpn_bayes.scores.prior import GraphPrior
 
@@ -126,6 +126,7 @@ def read_linear_problem(
     """
     checked = read_data(data)
     refuse_interventions(checked, "NOTEARS")
+    refuse_weights(checked, "NOTEARS")
     prior = GraphPrior(checked.names, required=required, forbidden=forbidden, tiers=tiers)
     if isinstance(checked, SufficientStatistics):
         if loss != "l2":

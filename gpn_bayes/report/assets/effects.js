@@ -44,6 +44,16 @@ function levelSentence(pair) {
     + `${chosen.least}, and ${chosen.high.toFixed(2)} if it is set to ${chosen.most}. ${anyEffect(pair)}`;
 }
 
+// At which levels of the cause the mean of the outcome is lowest and highest.
+function meansSentence(pair) {
+  const levels = effects.levels[pair.cause];
+  const [low, high] = [Math.min(...pair.mean), Math.max(...pair.mean)];
+  const write = writer(Math.max(...pair.upper) - Math.min(...pair.lower));
+  const at = (value) => levels[pair.mean.indexOf(value)];
+  return `The mean of ${names[pair.outcome]} is ${write(low)} if ${names[pair.cause]} is set to ${at(low)}, and `
+    + `${write(high)} if it is set to ${at(high)}. ${anyEffect(pair)}`;
+}
+
 // What a mark in a chart means.
 function keyList(keys) {
   const list = make("ul", "keys");
@@ -166,11 +176,22 @@ function levelNumbers(pair) {
   return numberTable(caption, [nameText(names[pair.cause]), ...outcomes.map(nameText)], rows);
 }
 
+function meansNumbers(pair) {
+  const write = writer(Math.max(...pair.upper) - Math.min(...pair.lower));
+  const rows = effects.levels[pair.cause].map((level, k) => [
+    nameText(level), write(pair.mean[k]), between(write, pair.lower[k], pair.upper[k]),
+    between(write, pair.lowest[k], pair.highest[k]),
+  ]);
+  const headings = [nameText(names[pair.cause]), "Mean", "90% for the mean", "90% of outcomes"];
+  return numberTable(`${names[pair.outcome]} if ${names[pair.cause]} is set to a level`, headings, rows);
+}
+
 function effectParts(pair) {
-  if (effects.quantity === "slope") {
+  if (pair.quantity === "slope") {
     return [slopeSentence(pair, [pair.mean, pair.lower, pair.upper], "If"), [slopeChart(pair), slopeNumbers(pair)]];
   }
-  if (effects.quantity === "curve") {
+  if (pair.quantity === "means") return [meansSentence(pair), [meansNumbers(pair)]];
+  if (pair.quantity === "curve") {
     return [slopeSentence(pair, pair.slope, "Averaged over the rows: if"), [effectChart(pair), curveNumbers(pair)]];
   }
   return [levelSentence(pair), [levelNumbers(pair)]];
@@ -187,7 +208,7 @@ function effectHint() {
 function showEffect() {
   const pair = pairOf(Number(byId("cause").value), Number(byId("outcome").value));
   const [sentence, parts] = effectParts(pair);
-  const box = make("div", effects.quantity === "table" ? "effect levels" : "effect");
+  const box = make("div", ["table", "means", "curves"].includes(pair.quantity) ? "effect levels" : "effect");
   box.append(...parts);
   byId("effect").replaceChildren(make("p", "", sentence), box, make("p", "hint", effectHint()));
 }

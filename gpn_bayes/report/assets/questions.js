@@ -1,14 +1,23 @@
 // The box for questions: reads them as the command line does, and answers from the matrices.
 const signs = ["->", "~>", "<", "-"];
 
+const quotes = [['"', '"'], ["'", "'"], ["“", "”"]];
+
+// A name without the quotation marks around it, unless they are part of it.
+function unquoted(part) {
+  const name = part.trim();
+  const quoted = name.length > 2 && quotes.some(([first, last]) => name.startsWith(first) && name.endsWith(last));
+  return quoted && !names.includes(name) ? name.slice(1, -1) : name;
+}
+
 // Every way to cut a text at a sign: an order at all places, all else at one.
 function splits(text, sign, spaced) {
   const mark = spaced ? " " + sign + " " : sign;
   const parts = text.split(mark);
   const found = [];
-  if (sign === "<" && parts.length > 2) found.push(parts.map((part) => part.trim()));
+  if (sign === "<" && parts.length > 2) found.push(parts.map(unquoted));
   for (let cut = 1; cut < parts.length; cut += 1) {
-    found.push([parts.slice(0, cut).join(mark).trim(), parts.slice(cut).join(mark).trim()]);
+    found.push([unquoted(parts.slice(0, cut).join(mark)), unquoted(parts.slice(cut).join(mark))]);
   }
   return found.map((asked) => ({ sign, names: asked }));
 }

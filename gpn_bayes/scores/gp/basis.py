@@ -19,7 +19,9 @@ from scipy.linalg import cholesky, qr, solve_triangular
 
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.types import Floats, Ints
+from gpn_bayes.data.weights import weighted_sums
 from gpn_bayes.kernels.gp import CELL_WIDTH, CELLS, DEGREE, LOWEST_THETA, Moments
+from gpn_bayes.kernels.gp_links import Counts
 from gpn_bayes.kernels.tiles import TILE_ROWS
 
 # Length scales, relative to the shortest, whose columns the nodes must carry; a constant stands for all longer ones.
@@ -40,12 +42,39 @@ _RIDGE = 3e-16
 _STEP, _MOST_BYTES = 0.02, 256_000_000
 
 
-def _squares(a: Floats, b: Floats) -> Floats:
-    return (a[:, None] - b[None, :]) ** 2
+def by_weight(rows: Floats, weights: Floats | None) -> Floats:
+    """Return rows times their weights, if there are any."""
+    return rows if weights is None else weights[:, None] * rows
 
 
-def _kernel(squares: Floats, theta: float) -> Floats:
-    """Return the squared-exponential kernel, given squared distances."""
+def squared_distances(a: Floats, b: Floats, spacing: float = 0.0) -> Floats:
+    """Return the squared distances between values of a variable, every one of `a` and every one of `b`.
+
+    Parameters
+    ----------
+    a, b : ndarray
+        The values: numbers, or codes of levels.
+    spacing : float, default 0
+        The squared distance between any two levels of a category without order; 0 for numbers.
+
+    Examples
+    --------
+    >>> squared_distances(np.array([0.0, 2.0]), np.array([0.0, 1.0, 2.0]), spacing=3.0)
+    array([[0., 3., 3.],
+           [3., 3., 0.]])
+    """
+    squares: Floats = spacing * (a[:, None] != b[None, :]) if spacing else (a[:, None] - b[None, :]) ** 2
+    return squares
+
+
+def squared_exponential(squares: Floats, theta: float) -> Floats:
+    """Return the squared-exponential kernel, given squared distances.
+
+    Examples
+    --------
+    >>> squared_exponential(np.array([[0.0, 2.0]]), theta=1.0).round(3)
+    array([[1.   , 0.368]])
+    """
     kernel = squares * (-0.5 / theta**2)
     return np.exp(kernel, out=kernel)
 
@@ -82,8 +111,8 @@ def _pivots(points: Floats, theta: float) -> Floats:
 
 
 def _features(points: Floats, centres: Floats, theta: float) -> Floats:
-    squares = _squares(points, centres)
-    kernels = [_kernel(squares, theta * factor) for factor in _SAMPLED]
+    squares = squared_distances(points, centres)
+    kernels = [squared_exponential(squares, theta * factor) for factor in _SAMPLED]
     return np.hstack([*kernels, np.ones((len(points), 1))])
 
 
@@ -100,19 +129,18 @@ def _interpolate(points: Floats, theta: float) -> tuple[Floats, Floats]:
     return centres[order[:m]], np.vstack(chunks)
 
 
-def _nested_functions(nodes: Floats, root: Floats, n_rows: int, tolerance: float) -> Floats:
+def _nested_functions(squares: Floats, root: Floats, n_rows: int, tolerance: float) -> Floats:
     """Return orthonormal functions, from the longest length scale down: a column has `root` @ (values at nodes)."""
-    functions = (root @ np.ones(len(nodes)))[:, None]
+    functions = (root @ np.ones(len(root)))[:, None]
     functions /= np.linalg.norm(functions)
-    squares = _squares(nodes, nodes)
     for cell in range(CELLS, -1, -_CELLS_A_LEVEL):
-        left = root @ _kernel(squares, LOWEST_THETA * np.exp(cell * CELL_WIDTH)) / np.sqrt(n_rows)
+        left = root @ squared_exponential(squares, LOWEST_THETA * np.exp(cell * CELL_WIDTH)) / np.sqrt(n_rows)
         for _ in range(2):
             left -= functions @ (functions.T @ left)
         if (left**2).sum(axis=0).max() <= tolerance**2:
             continue
         q, r, _ = qr(left, mode="economic", pivoting=True)
-        new = q[:, : min(int((np.abs(np.diag(r)) > tolerance).sum()), len(nodes) - functions.shape[1])]
+        new = q[:, : min(int((np.abs(np.diag(r)) > tolerance).sum()), len(root) - functions.shape[1])]
         if new.shape[1]:
             new = np.linalg.qr(new - functions @ (functions.T @ new))[0]
             functions = np.hstack([functions, new])
@@ -128,8 +156,10 @@ def _monomials() -> tuple[Floats, Floats]:
 class _Rows:
     """The rows of a table, seen through each variable's nodes, made as far as they are asked for."""
 
-    def __init__(self, values: Floats) -> None:
+    def __init__(self, values: Floats, weights: Floats | None, spacings: Floats) -> None:
         self.values = values
+        self.weights = weights
+        self.spacings = spacings
         self._nodes: dict[int, tuple[Floats, Floats]] = {}
         self._grams: dict[tuple[int, int], Floats] = {}
         self._grams_of_parts: dict[tuple[int, int], Floats] = {}
@@ -138,16 +168,17 @@ class _Rows:
         """Return the nodes of a variable, and the weights W of all rows."""
         if i not in self._nodes:
             points, place = np.unique(self.values[:, i], return_inverse=True)
-            nodes, weights = _interpolate(points, LOWEST_THETA)
+            # Functions of levels are their values there.
+            nodes, weights = (points, np.eye(len(points))) if self.spacings[i] else _interpolate(points, LOWEST_THETA)
             self._nodes[i] = nodes, weights[place]
         return self._nodes[i]
 
     def gram(self, i: int, j: int) -> Floats:
-        """Return W_i'W_j."""
+        """Return W_i'W_j, in which every row counts by its weight."""
         if i > j:
             return self.gram(j, i).T
         if (i, j) not in self._grams:
-            self._grams[i, j] = self.nodes(i)[1].T @ self.nodes(j)[1]
+            self._grams[i, j] = by_weight(self.nodes(i)[1], self.weights).T @ self.nodes(j)[1]
         return self._grams[i, j]
 
     def grams_of_parts(self, i: int, j: int, parts: list[Ints]) -> Floats:
@@ -171,29 +202,28 @@ class _Variable:
         The polynomials of B, cell after cell.
     """
 
-    def __init__(self, nodes: Floats, gram: Floats, n_rows: int, tolerance: float) -> None:
+    def __init__(self, squares: Floats, gram: Floats, n_rows: int, tolerance: float) -> None:
         root = cholesky(gram)
-        functions = _nested_functions(nodes, root, n_rows, tolerance)
-        self.sizes, self.coefficients = _tabulate(nodes, root.T @ functions, n_rows, tolerance)
+        functions = _nested_functions(squares, root, n_rows, tolerance)
+        self.sizes, self.coefficients = _tabulate(squares, root.T @ functions, n_rows, tolerance)
         self.at_nodes = solve_triangular(root, functions[:, : self.sizes.max()])
 
 
-def _tabulate(nodes: Floats, dual: Floats, n_rows: int, tolerance: float) -> tuple[Ints, Floats]:
+def _tabulate(squares: Floats, dual: Floats, n_rows: int, tolerance: float) -> tuple[Ints, Floats]:
     """Return for every cell of log theta how many functions it needs, and the polynomials of B.
 
     C(theta) is dual' K_theta(z, z) dual.
     """
     points, to_monomials = _monomials()
-    squares = _squares(nodes, nodes)
     sizes, tables = [], []
     for cell in range(CELLS):
         theta = LOWEST_THETA * np.exp(cell * CELL_WIDTH)
-        parts = dual.T @ _kernel(squares, theta) / np.sqrt(n_rows)
+        parts = dual.T @ squared_exponential(squares, theta) / np.sqrt(n_rows)
         left = np.sqrt(np.cumsum((parts**2)[::-1], axis=0)[::-1].max(axis=1))
         m = max(int((left > tolerance).sum()), 1)
         own, lower = dual[:, :m], np.tril_indices(m)
         scales = theta * np.exp(0.5 * (points + 1.0) * CELL_WIDTH)
-        kernels = np.array([own.T @ _kernel(squares, scale) @ own for scale in scales])
+        kernels = np.array([own.T @ squared_exponential(squares, scale) @ own for scale in scales])
         values = _factors(kernels, _RIDGE * n_rows)[:, *lower]
         sizes.append(m)
         tables.append((to_monomials @ values).ravel())
@@ -239,6 +269,11 @@ class Basis:
         Prior mean and standard deviation of the node's mean.
     experiment : ndarray of int, optional
         The number of each row's experiment, where moments are asked for that are of some experiments only.
+    weights : ndarray, optional
+        How many rows each row stands for; functions are then orthonormal over all these.
+    spacings : ndarray of shape (variables,), optional
+        For variables that are categories without order, whose values are codes of levels, the squared distance between
+        any two of these; 0 for numbers.
 
     Examples
     --------
@@ -253,12 +288,17 @@ class Basis:
         tolerance: float = 1e-6,
         mu: tuple[float, float] = (0.0, 1.0),
         experiment: Ints | None = None,
+        weights: Floats | None = None,
+        spacings: Floats | None = None,
     ) -> None:
         self.values = values
         self.tolerance = tolerance
         self.mu = mu
         self.experiment = experiment
-        self._rows = _Rows(values)
+        self.weights = weights
+        self.size = len(values) if weights is None else round(float(weights.sum()))
+        self.spacings = np.zeros(values.shape[1]) if spacings is None else spacings
+        self._rows = _Rows(values, weights, self.spacings)
         self._variables: list[_Variable] = []
         self._grams: dict[tuple[int, int], Floats] = {}
         self._grams_of_parts: dict[tuple[int, int], Floats] = {}
@@ -269,7 +309,7 @@ class Basis:
 
     def rougher(self, tolerance: float) -> "Basis":
         """Return a basis of another tolerance that shares what was made of the rows."""
-        other = Basis(self.values, tolerance, self.mu, self.experiment)
+        other = Basis(self.values, tolerance, self.mu, self.experiment, self.weights, self.spacings)
         other._rows, other._lock = self._rows, self._lock
         return other
 
@@ -295,7 +335,9 @@ class Basis:
                     gram[span, other] = self._grams[i, j]
                 if i < j:
                     gram[other, span] = gram[span, other].T
-        y = self.values[self.rows_of(group), node] - self.mu[0]
+        rows = self.rows_of(group)
+        y = self.values[rows, node] - self.mu[0]
+        n_rows, y_sum, y_squares = weighted_sums(y, None if self.weights is None else self.weights[rows])
         return Moments(
             cells=self._cells[list(parents)],
             coefficients=self._coefficients,
@@ -304,11 +346,52 @@ class Basis:
             orthonormal=group is None,
             with_one=with_one,
             with_y=with_y,
-            n_rows=float(len(y)),
-            y_squares=float(y @ y),
-            y_sum=float(y.sum()),
+            n_rows=n_rows,
+            y_squares=y_squares,
+            y_sum=y_sum,
             mean_sd=float(self.mu[1]),
         )
+
+    def counts(self, parents: tuple[int, ...], levels: Ints, offsets: Floats, ordered: bool) -> Counts:
+        """Return what the likelihood of a category given its parents needs of the rows.
+
+        Parameters
+        ----------
+        parents : tuple of int
+            The parents.
+        levels : ndarray of int, shape (rows,)
+            The category's levels, by code.
+        offsets, ordered
+            As of `Counts`.
+        """
+        with self._lock:
+            self._prepare(())
+        sizes = np.array([self._variables[p].sizes.max() for p in parents], dtype=np.int64)
+        starts = np.concatenate([[0], np.cumsum(-(-sizes // TILE_ROWS) * TILE_ROWS)])
+        # Rows of equal parents are one.
+        _, first, place = np.unique(self.values[:, parents], axis=0, return_index=True, return_inverse=True)
+        functions = np.zeros((starts[-1], -(-len(first) // TILE_ROWS) * TILE_ROWS))
+        for i, start, size in zip(parents, starts, sizes, strict=False):
+            weights = self.interpolation(i)[1][first]
+            functions[start : start + size, : len(first)] = (weights @ self._variables[i].at_nodes).T
+        observed = np.zeros((functions.shape[1], len(offsets) + ordered))
+        np.add.at(observed, (place.reshape(-1), levels), 1.0 if self.weights is None else self.weights)
+        return Counts(
+            cells=self._cells[list(parents)],
+            coefficients=self._coefficients,
+            starts=starts,
+            functions=functions,
+            counts=observed,
+            offsets=offsets,
+            ordered=ordered,
+            mean_sd=float(self.mu[1]),
+        )
+
+    def at_nodes(self, i: int) -> Floats:
+        """Return the functions U of a variable at its nodes, of shape (nodes, functions)."""
+        with self._lock:
+            self._prepare(())
+        return self._variables[i].at_nodes
 
     def rows_of(self, group: tuple[int, ...] | None) -> Ints | slice:
         """Return the rows of some experiments, or all."""
@@ -355,7 +438,8 @@ class Basis:
 
     def _functions(self, i: int, theta: float) -> Functions:
         nodes, weights = self.interpolation(i)
-        values, vectors = np.linalg.eigh(_kernel(_squares(nodes, nodes), theta))
+        squares = squared_distances(nodes, nodes, self.spacings[i])
+        values, vectors = np.linalg.eigh(squared_exponential(squares, theta))
         kept = values > _RIDGE * len(nodes)
         at_nodes = vectors[:, kept] * np.sqrt(values[kept])
         return Functions(at_nodes, weights @ at_nodes)
@@ -366,7 +450,7 @@ class Basis:
             return self._rows.nodes(i)
 
     def interpolation_gram(self, i: int, j: int) -> Floats:
-        """Return W_i'W_j of the weights of two variables."""
+        """Return W_i'W_j of the weights of two variables, in which every row counts by its own weight."""
         with self._lock:
             return self._rows.gram(i, j)
 
@@ -406,11 +490,13 @@ class Basis:
         return np.column_stack([values, np.ones(len(values))])
 
     def _read_variables(self) -> None:
-        n_rows, n = self.values.shape
+        n_rows, n = self.size, self.values.shape[1]
         tolerance = self.tolerance / min(n_rows, MANY_ROWS)
 
         def read(i: int) -> _Variable:
-            return _Variable(self._rows.nodes(i)[0], self._rows.gram(i, i), n_rows, tolerance)
+            nodes = self._rows.nodes(i)[0]
+            squares = squared_distances(nodes, nodes, self.spacings[i])
+            return _Variable(squares, self._rows.gram(i, i), n_rows, tolerance)
 
         # In threads of its own: numpy lets go of the interpreter, and whoever needs a score has to wait for this.
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -423,7 +509,7 @@ class Basis:
             self._cells[i, :, 0] = variable.sizes
             self._cells[i, :, 1] = begin + np.cumsum(lengths) - lengths
             begin += int(lengths.sum())
-        both = self._with_ones(slice(None))
+        both = by_weight(self._with_ones(slice(None)), self.weights)
         self._with_all = [
             variable.at_nodes.T @ (self._rows.nodes(i)[1].T @ both) for i, variable in enumerate(variables)
         ]
@@ -431,7 +517,8 @@ class Basis:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be made again: workers get the table only."""
-        return {"values": self.values, "tolerance": self.tolerance, "mu": self.mu, "experiment": self.experiment}
+        kept = ("values", "tolerance", "mu", "experiment", "weights", "spacings")
+        return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Start with nothing made."""
@@ -455,6 +542,7 @@ class PartOfBasis:
     def __init__(self, whole: Basis, group: tuple[int, ...]) -> None:
         self._whole = whole
         self._group = group
+        self.spacings = whole.spacings
 
     def moments(self, node: int, parents: tuple[int, ...]) -> Moments:
         """Return what the likelihood of a node given its parents needs of these rows."""

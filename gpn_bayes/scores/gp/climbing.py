@@ -10,9 +10,6 @@ from gpn_bayes.kernels.gp_modes import update_inverse
 from gpn_bayes.kernels.priors import Priors, log_prior
 from gpn_bayes.scores.gp.modes import Modes, first_inverse, is_known
 
-# A climb goes in stages, (promised gain at which it ends, distance within which a known mode is where it leads to), the
-# distance in e-folds of the hyperparameters: most climbs lead to modes that are known, and needn't be finished.
-_STAGES = ((0.05, 0.25), (1e-3, 0.1), (1e-10, 0.05))
 _LARGEST_POLISH = 0.05
 _MOST_STEPS = 200
 
@@ -32,12 +29,17 @@ class ClimbedPosterior(ABC):
         The number of rows, by which the first step of a climb is chosen.
     hessian_step : float
         The steps that second derivatives are taken by.
+    stages : tuple of pair of float
+        A climb goes in stages, (promised gain at which it ends, distance within which a known mode is where it leads
+        to), the distance in e-folds of the hyperparameters: most climbs lead to modes that are known, and needn't be
+        finished.
     """
 
     priors: Priors
     size: int
     n_rows: int
     hessian_step = 1e-4
+    stages: tuple[tuple[float, float], ...] = ((0.05, 0.25), (1e-3, 0.1), (1e-10, 0.05))
 
     @abstractmethod
     def log_density(self, phi: Floats) -> float:
@@ -74,7 +76,7 @@ class ClimbedPosterior(ABC):
         if self.log_density(start) == -np.inf:
             return None
         phi, inverse = start, first_inverse(self.size, self.n_rows)
-        for tolerance, distance in _STAGES:
+        for tolerance, distance in self.stages:
             phi, inverse = self._climb(phi, inverse, tolerance)
             if is_known(phi, known, distance):
                 return None

@@ -16,7 +16,7 @@ from scipy.linalg import cho_factor, cho_solve
 from gpn_bayes._util.types import Floats
 from gpn_bayes.kernels.gp import LOWEST_THETA
 from gpn_bayes.kernels.gp_dense import Hyperparameters, read_phi
-from gpn_bayes.scores.gp.basis import Basis, PartOfBasis
+from gpn_bayes.scores.gp.basis import Basis, PartOfBasis, by_weight, squared_distances, squared_exponential
 from gpn_bayes.scores.gp.priors import HyperPriors
 
 # Rounding may leave a variance that is nothing below zero.
@@ -45,6 +45,10 @@ class BoundGP(Protocol):
     @property
     def values(self) -> np.ndarray:
         """The standardised rows."""
+
+    @property
+    def weights(self) -> np.ndarray | None:
+        """How many rows each row stands for, where that isn't one."""
 
     @property
     def basis(self) -> Basis | PartOfBasis:
@@ -118,17 +122,19 @@ def components(
     """
     hyper, covariance = _covariance_of(scorer, parents, phi)
     weights = covariance.solve(scorer.values[:, node] - scorer.score.priors.mu[0])
+    own = _weights_of(scorer)
+    share = own / own.sum()
     parts = []
     for p, theta, times, at in zip(parents, hyper.thetas, covariance.times, points, strict=True):
-        with_rows = hyper.tau1 * _kernel(at, scorer.values[:, p], theta)
+        with_rows = hyper.tau1 * _kernel(at, scorer.values[:, p], theta, scorer.basis.spacings[p])
         variance = np.full(len(at), hyper.tau1)
         at_rows = times(weights)
         if centred:
             # The covariances of the part's mean over the rows with the part at the rows.
-            with_mean = times(np.full(len(weights), 1.0 / len(weights)))
-            variance += with_mean.mean() - 2.0 * with_rows.mean(axis=1)
+            with_mean = times(share)
+            variance += share @ with_mean - 2.0 * with_rows @ share
             with_rows -= with_mean
-            at_rows -= at_rows.mean()
+            at_rows -= share @ at_rows
         variance -= (with_rows * covariance.solve(with_rows.T).T).sum(axis=1)
         parts.append(Component(with_rows @ weights, np.sqrt(np.maximum(variance, _LEAST_VARIANCE)), at_rows))
     return parts
@@ -151,7 +157,13 @@ def noise(scorer: BoundGP, node: int, parents: tuple[int, ...], phi: Floats) -> 
     0.03 of 0.99
     """
     hyper, covariance = _covariance_of(scorer, parents, phi)
-    return hyper.noise * covariance.solve(scorer.values[:, node] - scorer.score.priors.mu[0])
+    weights = covariance.solve(scorer.values[:, node] - scorer.score.priors.mu[0])
+    left: Floats = hyper.noise * weights / _weights_of(scorer)
+    return left
+
+
+def _weights_of(scorer: BoundGP) -> Floats:
+    return np.ones(len(scorer.values)) if scorer.weights is None else scorer.weights
 
 
 def _covariance_of(scorer: BoundGP, parents: tuple[int, ...], phi: Floats) -> tuple[Hyperparameters, _Covariance]:
@@ -162,18 +174,21 @@ def _covariance_of(scorer: BoundGP, parents: tuple[int, ...], phi: Floats) -> tu
     return hyper, (_low_rank if low_rank else _dense)(scorer, parents, hyper, scorer.score.priors.mu[1] ** 2)
 
 
-def _kernel(a: Floats, b: Floats, theta: float) -> Floats:
-    return np.exp(-0.5 * ((a[:, None] - b[None, :]) / theta) ** 2)
+def _kernel(a: Floats, b: Floats, theta: float, spacing: float) -> Floats:
+    return squared_exponential(squared_distances(a, b, spacing), theta)
 
 
 def _low_rank(scorer: BoundGP, parents: tuple[int, ...], hyper: Hyperparameters, mu_variance: float) -> _Covariance:
-    """With C = B B' + sigma^2 I, at a cost that grows as the rows."""
+    """With C = B B' + sigma^2 I, or the noise over the weights of rows, at a cost that grows as the rows."""
     factors = [scorer.basis.factor(p, theta) for p, theta in zip(parents, hyper.thetas, strict=True)]
     whole = np.column_stack([np.full(len(scorer.values), np.sqrt(mu_variance)), *factors])
-    inner = cho_factor(whole.T @ whole + hyper.noise * np.eye(whole.shape[1]))
+    weighted = by_weight(whole, scorer.weights)
+    inner = cho_factor(weighted.T @ whole + hyper.noise * np.eye(whole.shape[1]))
+    precision = _weights_of(scorer) / hyper.noise
 
     def solve(vectors: Floats) -> Floats:
-        return (vectors - whole @ cho_solve(inner, whole.T @ vectors)) / hyper.noise
+        left: Floats = vectors - whole @ cho_solve(inner, weighted.T @ vectors)
+        return (precision * left.T).T
 
     return _Covariance(solve, [partial(_twice, factor) for factor in factors])
 
@@ -186,11 +201,12 @@ def _twice(factor: Floats, vector: Floats) -> Floats:
 def _dense(scorer: BoundGP, parents: tuple[int, ...], hyper: Hyperparameters, mu_variance: float) -> _Covariance:
     """With C written out, at a cost that grows as the rows cubed."""
     kernels = [
-        _kernel(scorer.values[:, p], scorer.values[:, p], theta) for p, theta in zip(parents, hyper.thetas, strict=True)
+        _kernel(scorer.values[:, p], scorer.values[:, p], theta, scorer.basis.spacings[p])
+        for p, theta in zip(parents, hyper.thetas, strict=True)
     ]
     pairs = sum((kernels[i] * kernels[j] for j in range(len(kernels)) for i in range(j)), start=np.zeros(()))
-    identity = np.eye(len(scorer.values))
-    whole = hyper.tau1 * sum(kernels) + hyper.tau2 * pairs + mu_variance + hyper.noise * identity
+    noise_of_rows = np.diag(hyper.noise / _weights_of(scorer))
+    whole = hyper.tau1 * sum(kernels) + hyper.tau2 * pairs + mu_variance + noise_of_rows
     factor = cho_factor(whole)
     return _Covariance(
         lambda vectors: cho_solve(factor, vectors),

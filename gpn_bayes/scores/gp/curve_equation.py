@@ -6,7 +6,7 @@ W V lambda^1/2 c, W being the weights of `Basis.interpolation`. So given the hyp
 are one linear regression, on c.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -16,21 +16,27 @@ from scipy.special import ndtr
 
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.types import Floats
+from gpn_bayes.data.weights import weighted_sums
 from gpn_bayes.kernels.gp import LOWEST_THETA
 from gpn_bayes.scores.equations import DrawnEquation, Equation, LeftOut, log_mean
-from gpn_bayes.scores.gp.basis import Basis, Functions, PartOfBasis
+from gpn_bayes.scores.gp.basis import (
+    Basis,
+    Functions,
+    PartOfBasis,
+    by_weight,
+    squared_distances,
+    squared_exponential,
+)
 from gpn_bayes.scores.gp.modes import HyperPosterior, Modes
 from gpn_bayes.scores.gp.priors import HyperPriors
-from gpn_bayes.scores.gp.proposal import PILOT, Proposal
+from gpn_bayes.scores.gp.proposal import MOST_PHI, draw_hyperparameters
 from gpn_bayes.scores.gp.without_parents import draw_without_parents, posterior_without_parents
 
 # Functions are tabulated at this many points, from beyond the rows on one side to beyond them on the other: by this
 # share of their range. Further out they are taken as constant.
-_POINTS, _BEYOND = 401, 0.5
-# Weighted draws of the hyperparameters, and how many of them at most are taken for one parent set.
-_WEIGHTED, _MOST_PHI = 300, 32
+POINTS, _BEYOND = 401, 0.5
 # Where the hyperparameters behind predictive densities come from, so that these are the same every time.
-_SEED = 0
+SEED = 0
 # Without parents, densities need only every twentieth point of the fine grid of noise levels.
 _EVERY = 20
 # Eigenvalues of a kernel matrix below this share of the largest are rounding.
@@ -89,6 +95,10 @@ class CurveEquation(Equation):
         Its modes.
     priors : HyperPriors
         The priors.
+    weights : ndarray of shape (rows,), optional
+        How many rows each row stands for.
+    known_levels : mapping of int to ndarray, optional
+        For every parent that is a category, the values of its levels in the basis, by code.
 
     Examples
     --------
@@ -108,45 +118,33 @@ class CurveEquation(Equation):
         posterior: HyperPosterior,
         modes: Modes,
         priors: HyperPriors,
+        weights: Floats | None = None,
+        known_levels: Mapping[int, Floats] | None = None,
     ) -> None:
         self._posterior, self._modes, self._priors = posterior, modes, priors
         self._basis, self._parents = basis, parents
-        self._nodes, weights = zip(*(basis.interpolation(p) for p in parents), strict=True)
+        self._nodes, to_rows = zip(*(basis.interpolation(p) for p in parents), strict=True)
         left = y - priors.mu[0]
         # Of the rows, only these are needed, whatever the hyperparameters.
         self._grams = [[basis.interpolation_gram(i, j) for j in parents] for i in parents]
-        self._with_one = [own.sum(axis=0) for own in weights]
-        self._with_y = [own.T @ left for own in weights]
-        self._y_sum, self._n_rows = float(left.sum()), len(y)
-        self.grids = np.array([_grid(nodes) for nodes in self._nodes])
+        weighted = [by_weight(own, weights) for own in to_rows]
+        self._with_one = [own.sum(axis=0) for own in weighted]
+        self._with_y = [own.T @ left for own in weighted]
+        self._n_rows, self._y_sum, _ = weighted_sums(left, weights)
+        self._tables = tabulated(basis, parents, known_levels)
+        self.grids = np.array([table.grid for table in self._tables])
 
     @one_blas_thread
     def draw(self, count: int, rng: np.random.Generator) -> DrawnCurves:
         """Draw hyperparameters, a few dozen at most, and for each of them functions and the noise."""
-        phis = self._hyperparameters(min(count, _MOST_PHI), rng)
-        values = np.empty((count, len(self._nodes), _POINTS))
+        phis = draw_hyperparameters(self._posterior, self._modes, min(count, MOST_PHI), rng)
+        values = np.empty((count, len(self._nodes), POINTS))
         intercept, sigma = np.empty(count), np.empty(count)
         for k, phi in enumerate(phis):
             own = np.arange(k, count, len(phis))
             sigma[own] = np.exp(phi[0])
             values[own], intercept[own] = self._functions(phi, len(own), rng)
         return DrawnCurves(self.grids, values, intercept, sigma)
-
-    def _hyperparameters(self, count: int, rng: np.random.Generator) -> Floats:
-        """Draw hyperparameters by systematic resampling of weighted ones, in random order.
-
-        The weighted ones are resampled along their principal axis, so that few of them cover the posterior evenly.
-        """
-        proposal = Proposal(self._posterior, self._modes, rng)
-        proposal.draw(PILOT)
-        drawn = proposal.draw(_WEIGHTED)
-        weights = np.exp(drawn.log_weights - drawn.log_weights.max())
-        _, axes = np.linalg.eigh(np.atleast_2d(np.cov(drawn.points, rowvar=False, aweights=weights)))
-        along = np.argsort(drawn.points @ axes[:, -1], kind="stable")
-        below = np.cumsum(weights[along]) / weights.sum()
-        chosen = np.searchsorted(below, (np.arange(count) + rng.random()) / count)
-        points: Floats = drawn.points[along[rng.permutation(np.minimum(chosen, len(below) - 1))]]
-        return points
 
     @one_blas_thread
     def log_predictive(self, values: Floats, parents: Floats) -> Floats:
@@ -170,7 +168,8 @@ class CurveEquation(Equation):
         self, values: Floats, functions_of: Callable[[Floats], list[Functions]]
     ) -> Iterator[tuple[float, Floats, Floats]]:
         """Return for some hyperparameters the noise, each row's difference from the mean function, and its leverage."""
-        for phi in self._hyperparameters(_MOST_PHI, np.random.default_rng(_SEED)):
+        rng = np.random.default_rng(SEED)
+        for phi in draw_hyperparameters(self._posterior, self._modes, MOST_PHI, rng):
             noise = float(np.exp(2 * phi[0]))
             functions = functions_of(phi)
             regression = self._regression(functions, noise)
@@ -183,7 +182,11 @@ class CurveEquation(Equation):
 
     def _at(self, points: Sequence[Floats] | Floats, phi: Floats) -> list[Functions]:
         """Return the functions of all parents given their length scales, at some points of each."""
-        return [_functions(*known) for known in zip(self._nodes, points, self._thetas(phi), strict=True)]
+        thetas = self._thetas(phi)
+        return [
+            table.functions(table.inside(own), theta)
+            for table, own, theta in zip(self._tables, points, thetas, strict=True)
+        ]
 
     def _at_rows(self, phi: Floats) -> list[Functions]:
         """Return the functions of all parents, given about their length scales, in the rows of the data."""
@@ -227,15 +230,17 @@ class LevelEquation(Equation):
         The node, as the score takes it.
     priors : HyperPriors
         The priors.
+    weights : ndarray of shape (rows,), optional
+        How many rows each row stands for.
     """
 
-    def __init__(self, y: Floats, priors: HyperPriors) -> None:
-        self._y, self._priors = y, priors
+    def __init__(self, y: Floats, priors: HyperPriors, weights: Floats | None = None) -> None:
+        self._y, self._priors, self._weights = y, priors, weights
 
     def draw(self, count: int, rng: np.random.Generator) -> DrawnCurves:
         """Draw the mean and the noise."""
-        mu, sigma = draw_without_parents(self._y, self._priors, count, rng)
-        return DrawnCurves(np.empty((0, _POINTS)), np.empty((count, 0, _POINTS)), mu, sigma)
+        mu, sigma = draw_without_parents(self._y, self._priors, count, rng, self._weights)
+        return DrawnCurves(np.empty((0, POINTS)), np.empty((count, 0, POINTS)), mu, sigma)
 
     def log_predictive(self, values: Floats, parents: Floats) -> Floats:
         """Return the log density of new values: an integral over the noise."""
@@ -249,27 +254,70 @@ class LevelEquation(Equation):
 
     def _errors(self, values: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Return variances of the noise, differences from the mean given each, leverages, and log weights."""
-        log_sigma, log_weights = (part[::_EVERY, None] for part in posterior_without_parents(self._y, self._priors))
+        known = posterior_without_parents(self._y, self._priors, self._weights)
+        log_sigma, log_weights = (part[::_EVERY, None] for part in known)
         noise, (mean, sd) = np.exp(2 * log_sigma), self._priors.mu
-        leverage = 1 / (len(self._y) + noise / sd**2)
-        centre = mean + leverage * (self._y - mean).sum()
+        n_rows, total, _ = weighted_sums(self._y - mean, self._weights)
+        leverage = 1 / (n_rows + noise / sd**2)
+        centre = mean + leverage * total
         return noise, values - centre, leverage, log_weights
 
 
-def _grid(nodes: Sequence[float] | Floats) -> Floats:
-    """Return the points at which functions of a variable are tabulated, given its nodes, which reach as far as it."""
-    lowest, highest = float(np.min(nodes)), float(np.max(nodes))
-    beyond = _BEYOND * (highest - lowest)
-    return np.linspace(lowest - beyond, highest + beyond, _POINTS)
+class Tabulated(NamedTuple):
+    """Where the functions of a parent are tabulated.
+
+    Attributes
+    ----------
+    nodes : ndarray of shape (nodes,)
+        Its nodes in the basis.
+    spacing : float
+        The squared distance between any two levels of a category without order; 0 otherwise.
+    levels : ndarray of shape (levels,), or None
+        The values of a category's levels in the basis, by code.
+    grid : ndarray of shape (points,)
+        The points, as equations take the parent: numbers, or about codes of levels.
+    """
+
+    nodes: Floats
+    spacing: float
+    levels: Floats | None
+    grid: Floats
+
+    def inside(self, values: Floats) -> Floats:
+        """Return values of the parent as the basis has them, given as equations take them."""
+        if self.levels is None:
+            return values
+        codes = np.clip(np.rint(values), 0, len(self.levels) - 1).astype(np.int64)
+        found: Floats = self.levels[codes]
+        return found
+
+    def functions(self, points: Floats, theta: float) -> Functions:
+        """Return the functions of the parent of some length scale, at some points of the basis."""
+        squares = squared_distances(self.nodes, self.nodes, self.spacing)
+        values, vectors = np.linalg.eigh(squared_exponential(squares, theta))
+        kept = values > _LEAST_EIGENVALUE * values[-1]
+        roots, own = np.sqrt(values[kept]), vectors[:, kept]
+        with_nodes = squared_exponential(squared_distances(points, self.nodes, self.spacing), theta)
+        return Functions(own * roots, with_nodes @ (own / roots))
 
 
-def _functions(nodes: Floats, points: Floats, theta: float) -> Functions:
-    """Return the functions of a parent of some length scale, at some points."""
-    values, vectors = np.linalg.eigh(np.exp(-0.5 * ((nodes[:, None] - nodes) / theta) ** 2))
-    kept = values > _LEAST_EIGENVALUE * values[-1]
-    roots, own = np.sqrt(values[kept]), vectors[:, kept]
-    at_points = np.exp(-0.5 * ((points[:, None] - nodes) / theta) ** 2) @ (own / roots)
-    return Functions(own * roots, at_points)
+def tabulated(
+    basis: Basis | PartOfBasis, parents: Sequence[int], known_levels: Mapping[int, Floats] | None
+) -> list[Tabulated]:
+    """Return for every parent where its functions are tabulated: beyond its values, or at its levels."""
+    tables = []
+    for p in parents:
+        nodes, _ = basis.interpolation(p)
+        levels = (known_levels or {}).get(p)
+        if levels is None:
+            lowest, highest = float(nodes.min()), float(nodes.max())
+            beyond = _BEYOND * (highest - lowest)
+            grid = np.linspace(lowest - beyond, highest + beyond, POINTS)
+        else:
+            # Between two points on both sides of a code, functions are constant.
+            grid = np.linspace(-0.5, len(levels) - 0.5, POINTS)
+        tables.append(Tabulated(nodes, float(basis.spacings[p]), levels, grid))
+    return tables
 
 
 def _left_out(noise: Floats | float, error: Floats, leverage: Floats) -> LeftOut:

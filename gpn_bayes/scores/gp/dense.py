@@ -42,6 +42,10 @@ class DensePosterior(ClimbedPosterior):
         sum_i K_i, or tau1 sum_i K_i + tau2 sum_{i<j} K_i K_j.
     mu_sd : float, default 1.0
         The prior standard deviation of mu.
+    weights : ndarray of shape (rows,), optional
+        How many rows each row stands for.
+    spacings : ndarray of shape (parents,), optional
+        Of parents that are categories without order, the squared distance between any two levels; 0 for numbers.
 
     Examples
     --------
@@ -53,7 +57,16 @@ class DensePosterior(ClimbedPosterior):
     5
     """
 
-    def __init__(self, y: Floats, x: Floats, priors: Priors, kernel: str = "additive", mu_sd: float = 1.0) -> None:
+    def __init__(
+        self,
+        y: Floats,
+        x: Floats,
+        priors: Priors,
+        kernel: str = "additive",
+        mu_sd: float = 1.0,
+        weights: Floats | None = None,
+        spacings: Floats | None = None,
+    ) -> None:
         check_choice("kernel", kernel, KERNELS)
         if np.ndim(y) != 1 or np.ndim(x) != 2 or len(x) != len(y):
             raise ValueError(f"x must have one row for every value of y; received {np.shape(x)} and {np.shape(y)}")
@@ -66,9 +79,10 @@ class DensePosterior(ClimbedPosterior):
         if len(priors.kinds) != self.size:
             raise ValueError(f"{self.size} hyperparameters need as many priors; received {len(priors.kinds)}")
         self.priors = priors
-        self.n_rows = len(self.y)
+        self.n_rows = len(self.y) if weights is None else round(float(weights.sum()))
+        self.weights = weights
         self.mu_variance = float(mu_sd) ** 2
-        self._work = new_workspace(self.x)
+        self._work = new_workspace(self.x, spacings)
 
     @one_blas_thread
     def log_densities(self, points: Floats) -> Floats:
@@ -80,7 +94,9 @@ class DensePosterior(ClimbedPosterior):
         prior = self._log_prior(phi)
         if prior == -np.inf:
             return -np.inf
-        value = prior + log_likelihood(phi, self.x, self.y, self.interaction, self.mu_variance, self._work)
+        value = prior + log_likelihood(
+            phi, self.x, self.y, self.interaction, self.mu_variance, self._work, self.weights
+        )
         return -np.inf if np.isnan(value) else value
 
     @one_blas_thread
@@ -91,7 +107,7 @@ class DensePosterior(ClimbedPosterior):
         if prior == -np.inf:
             return -np.inf, gradient
         value = prior + log_likelihood_and_gradient(
-            phi, self.x, self.y, self.interaction, self.mu_variance, self._work, gradient
+            phi, self.x, self.y, self.interaction, self.mu_variance, self._work, gradient, self.weights
         )
         if np.isnan(value):
             return -np.inf, np.full(self.size, np.nan)

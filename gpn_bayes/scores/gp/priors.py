@@ -66,6 +66,7 @@ class HyperPriors:
         # Pickled, so that workers which get these priors needn't load PyMC to read them.
         self._distributions: dict[str, bytes] = {}
         tables = [self._read(name, prior) for name, prior in (("sigma", sigma), ("theta", theta), ("tau", tau))]
+        tables.append(_log_odds_up_to_one(tables[0]))
         self._log_density = np.array([table.log_density for table in tables])
         self._slopes = np.array([table.slopes for table in tables])
         self._cumulative = np.array([table.cumulative for table in tables])
@@ -112,7 +113,7 @@ class HyperPriors:
         row = list(self._parameters).index(name)
         return float(np.interp(math.log(value), _AT, self._cumulative[row]))
 
-    def for_parents(self, parents: int, kernel: str = "additive") -> Priors:
+    def for_parents(self, parents: int, kernel: str = "additive", category: bool = False) -> Priors:
         """Return the tables for a node with this many parents.
 
         Parameters
@@ -121,9 +122,13 @@ class HyperPriors:
             Their number.
         kernel : {"additive", "interaction"}
             With "interaction", phi ends in log tau1 and, from two parents on, log tau2.
+        category : bool, default False
+            Whether the node is a category, for which phi begins with log(sigma / (1 - sigma)). The noise of the number
+            behind it is at most 1, as data make sure for a standardised number: more noise would hide any function
+            behind levels that are about equally frequent.
         """
         check_choice("kernel", kernel, KERNELS)
-        kinds = [0] + [1] * parents
+        kinds = [3 if category else 0] + [1] * parents
         if kernel == "interaction":
             kinds += [2] * min(parents, 2)
         return Priors(
@@ -173,6 +178,32 @@ def _checked(name: str, label: str, table: Table) -> Table:
             f"{label} has {table.mass:.3g} there"
         )
     return table
+
+
+def _log_odds_up_to_one(table: Table) -> Table:
+    """Return the distribution of log(x / (1 - x)) given that x is at most 1, from that of log x; NaN if it never is."""
+    log_x = -np.log1p(np.exp(-_AT))
+    cell = np.minimum(((log_x - _AT[0]) / _STEP).astype(int), _KNOTS - 2)
+    left = (log_x - _AT[cell]) / _STEP
+    # Knots are so close that straight lines do: where the density counts, they are off by less than 1e-4.
+    with np.errstate(invalid="ignore"):
+        density, slopes = ((1 - left) * own[cell] + left * own[cell + 1] for own in (table.log_density, table.slopes))
+    density[np.isnan(density)] = -np.inf  # beyond the bounds
+    below = float(np.interp(0.0, _AT, table.cumulative))
+    if not below > 0:
+        return Table(np.full(_KNOTS, np.nan), np.zeros(_KNOTS), np.linspace(0, 1, _KNOTS), _AT[[0, -1]], 0.0)
+    x = np.exp(log_x)
+    log_density = density + np.log1p(-x) - math.log(below * table.mass)
+    slopes = slopes * (1 - x) - x
+    cumulative = np.interp(log_x, _AT, table.cumulative) / below
+    cumulative = (cumulative - cumulative[0]) / (cumulative[-1] - cumulative[0])
+    lower, upper = np.exp(table.bounds)
+    bounds = np.clip([_log_odds(lower), _log_odds(upper)], _AT[0], _AT[-1])
+    return Table(log_density, slopes, cumulative, bounds, below * table.mass)
+
+
+def _log_odds(x: float) -> float:
+    return math.log(x / (1 - x)) if x < 1 else math.inf
 
 
 @functools.cache

@@ -13,6 +13,8 @@ from gpn_bayes.scores.gp.modes import HyperPosterior, Modes
 
 # Draws before a proposal has been fitted.
 PILOT = 200
+# Weighted draws of the hyperparameters behind an equation, and how many of them at most are taken for one parent set.
+_WEIGHTED, MOST_PHI = 300, 32
 # Every mode has a component as wide as its Hessian says and one this many times as wide.
 _WIDER, _WIDER_SHARE = 2.5, 0.35
 # What goes to components that are as wide as the prior along one coordinate, and this many times as wide as the best
@@ -89,6 +91,34 @@ class Proposal:
         log_weights = self.posterior.log_densities(points) - np.log(densities.sum(axis=1))
         self.evaluations += count
         return Draws(points, log_weights, components, densities, mixture.shares)
+
+
+def draw_hyperparameters(posterior: HyperPosterior, modes: Modes, count: int, rng: np.random.Generator) -> Floats:
+    """Draw hyperparameters by systematic resampling of weighted ones, in random order.
+
+    The weighted ones are resampled along their principal axis, so that few of them cover the posterior evenly.
+
+    Parameters
+    ----------
+    posterior : HyperPosterior
+        Their posterior.
+    modes : Modes
+        Its modes.
+    count : int
+        How many; more than `MOST_PHI` aren't worth their time.
+    rng : numpy.random.Generator
+        The source of all randomness.
+    """
+    proposal = Proposal(posterior, modes, rng)
+    proposal.draw(PILOT)
+    drawn = proposal.draw(_WEIGHTED)
+    weights = np.exp(drawn.log_weights - drawn.log_weights.max())
+    _, axes = np.linalg.eigh(np.atleast_2d(np.cov(drawn.points, rowvar=False, aweights=weights)))
+    along = np.argsort(drawn.points @ axes[:, -1], kind="stable")
+    below = np.cumsum(weights[along]) / weights.sum()
+    chosen = np.searchsorted(below, (np.arange(count) + rng.random()) / count)
+    points: Floats = drawn.points[along[rng.permutation(np.minimum(chosen, len(below) - 1))]]
+    return points
 
 
 def _bounded(log_weights: Floats) -> Floats:

@@ -12,25 +12,30 @@ from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.checks import check_choice, check_flag
 from gpn_bayes._util.extras import installed_by
 from gpn_bayes._util.types import Floats
-from gpn_bayes.data import Data, Dataset, SufficientStatistics, UnknownTargets
+from gpn_bayes.data import Data, Dataset, SufficientStatistics, UnknownTargets, refuse_weights
 from gpn_bayes.data.interventions import Group
 from gpn_bayes.kernels.gp import LOWEST_THETA
 from gpn_bayes.kernels.gp_modes import LOWEST_LOG_THETA
-from gpn_bayes.scores.assumptions import ADDITIVE, CURVED, EVEN_NOISE, FOR_MIXED, PAIRWISE, SMOOTH
+from gpn_bayes.scores.assumptions import ADDITIVE, BEHIND_LEVELS, CURVED, EVEN_NOISE, PAIRWISE, SMOOTH
 from gpn_bayes.scores.base import GroupedScorer, Score, ScoreBatch, Scorer
-from gpn_bayes.scores.equations import Equation
+from gpn_bayes.scores.categories import levels_of
+from gpn_bayes.scores.equations import Equation, LevelsEquation
 from gpn_bayes.scores.gp.basis import MANY_ROWS, Basis, PartOfBasis
 from gpn_bayes.scores.gp.bridge import bridge_estimate
+from gpn_bayes.scores.gp.category_equation import CategoryEquation
 from gpn_bayes.scores.gp.components import noise
 from gpn_bayes.scores.gp.curve_equation import CurveEquation, LevelEquation
 from gpn_bayes.scores.gp.dense import LARGEST_DENSE, DensePosterior
 from gpn_bayes.scores.gp.importance import importance_estimate
 from gpn_bayes.scores.gp.laplace import laplace_estimate
+from gpn_bayes.scores.gp.links import LatentPosterior, offsets_of
 from gpn_bayes.scores.gp.low_rank import LowRankPosterior
 from gpn_bayes.scores.gp.modes import HyperPosterior, Modes
 from gpn_bayes.scores.gp.priors import KERNELS, HyperPriors
 from gpn_bayes.scores.gp.shared_scales import SharedScalesPosterior
+from gpn_bayes.scores.gp.table import PURPOSE, GPTable, gp_table
 from gpn_bayes.scores.gp.without_parents import log_evidence_without_parents
+from gpn_bayes.scores.mixed import columns_of
 
 ESTIMATORS = ("importance", "bridge", "laplace")
 POSTERIORS = ("independence", "nuts")
@@ -44,10 +49,10 @@ _LARGEST_LOSS = 1e-3
 _ROUGH_COLUMNS = 1e-5
 # An integral over a grid; the mode search of a single parent takes less.
 _COST_WITHOUT_PARENTS = 10
+# Salt of the seeds behind categories, so that no two purposes share random numbers.
+_OF_LEVELS = 0x6C6576656C73
 # What was prepared of tables: the scorers of one table share it, also those that came pickled.
-_prepared: WeakValueDictionary[tuple[str, tuple[float, float], float], Basis] = WeakValueDictionary()
-
-_PURPOSE = "the Gaussian-process score"
+_prepared: WeakValueDictionary[tuple[str, bool, tuple[float, float], float], Basis] = WeakValueDictionary()
 
 Row = tuple[float, float, float, str]
 
@@ -102,6 +107,7 @@ class GP(Score):
     """
 
     name = "gp"
+    takes_weights = True
 
     def __init__(
         self,
@@ -161,17 +167,18 @@ class GP(Score):
         return settings
 
     def _of_groups(self, data: Data) -> "tuple[GP, Data]":
-        """Return the score of a group of rows as they are, and the whole table as this score takes it."""
-        if not self.standardise or isinstance(data, SufficientStatistics):
+        """Return the score of a group of rows as they are, and the whole table as this score takes it: as numbers."""
+        if isinstance(data, SufficientStatistics):
             return self, data
         of_rows = copy(self)
         of_rows.standardise = False
-        return of_rows, replace(data, values=data.standardised(_PURPOSE))
+        n = len(data.names)
+        values = gp_table(data, self.standardise).values
+        return of_rows, replace(data, values=values, kinds=("continuous",) * n, levels=(None,) * n)
 
-    def _values(self, data: Dataset) -> Floats:
-        """Return the rows of a table as this score takes them."""
-        read = data.standardised if self.standardise else data.numeric
-        return read(_PURPOSE, FOR_MIXED)
+    def _table(self, data: Dataset) -> GPTable:
+        """Return a table as this score takes it."""
+        return gp_table(data, self.standardise)
 
     def _proposal(self) -> "GP | None":
         """Return the score by Laplace's approximation; None where this is it."""
@@ -225,7 +232,8 @@ class GP(Score):
         from gpn_bayes.scores.gp.pymc_model import pymc_model
 
         table = Dataset.read(data)
-        values = self._values(table)
+        refuse_weights(table, "a PyMC model")
+        values = table.standardised(PURPOSE) if self.standardise else table.numeric(PURPOSE)
         return pymc_model(values, table.names, node, parents, self.priors, self.kernel)
 
 
@@ -257,11 +265,18 @@ class GPScorer(Scorer):
     def __init__(self, score: GP, data: Dataset, part: PartOfTable | None = None) -> None:
         super().__init__(score, data.names, data.fingerprint)
         self.score = score
-        self.values = score._values(data)
+        self.values, self._spacings, self.columns_of_levels = score._table(data)
+        self.weights = data.weights
+        self.score_fingerprint = self._fingerprint_of(score)
+        if self.columns_of_levels:
+            self.levels = tuple(
+                _names_of_levels(data, i) if i in self.columns_of_levels else () for i in range(len(data.names))
+            )
         self._part = part
         self.only_dense = score.dense or score.kernel == "interaction"
         if score.priors.probability_below("theta", LOWEST_THETA) > _LARGEST_LOSS:
             self.only_dense = True
+        self._refuse_for_categories()
         if self.only_dense:
             self._refuse_many_rows("interactions, dense=True and priors of very short length scales take")
         self._share_basis()
@@ -270,16 +285,22 @@ class GPScorer(Scorer):
         """Share what other scorers of the same table have prepared in this process, or will."""
         mu = self.score.priors.mu
         if self._part is None:
-            self.basis, self._rough = _shared_bases(Basis(self.values, mu=mu), self.data_fingerprint)
+            fresh = Basis(self.values, mu=mu, weights=self.weights, spacings=self._spacings)
+            self.basis, self._rough = _shared_bases(fresh, self.data_fingerprint, self.score.standardise)
             return
         table = self._part.whole
         assert table.interventions is not None
         experiment = table.interventions.experiment
-        bases = _shared_bases(Basis(self.score._values(table), mu=mu, experiment=experiment), table.fingerprint)
+        values = self.score._table(table).values
+        bases = _shared_bases(Basis(values, mu=mu, experiment=experiment), table.fingerprint, self.score.standardise)
         if len(self.values) == table.n_rows:
             self.basis, self._rough = bases
         else:
             self.basis, self._rough = (PartOfBasis(basis, self._part.group) for basis in bases)
+
+    def _fingerprint_of(self, score: GP) -> str:
+        """Return what tells a score apart in caches, where 0/1 columns once were numbers."""
+        return score.fingerprint + (":levels" if self.columns_of_levels else "")
 
     def proposal(self) -> "GPScorer | None":
         """Return the scorer by Laplace's approximation, which shares the prepared rows."""
@@ -289,21 +310,24 @@ class GPScorer(Scorer):
         proposal = copy(self)
         proposal.basis, proposal._rough = self.basis, self._rough
         proposal.score = quicker
-        proposal.score_fingerprint, proposal.label = quicker.fingerprint, repr(quicker)
+        proposal.score_fingerprint, proposal.label = self._fingerprint_of(quicker), repr(quicker)
         return proposal
 
     @property
     def assumptions(self) -> tuple[str, ...]:  # type: ignore[override]  # elsewhere a constant
         """What the score assumes."""
-        return (SMOOTH, PAIRWISE if self.score.kernel == "interaction" else ADDITIVE, EVEN_NOISE, CURVED)
+        behind = (BEHIND_LEVELS,) if self.columns_of_levels else ()
+        return (SMOOTH, *behind, PAIRWISE if self.score.kernel == "interaction" else ADDITIVE, EVEN_NOISE, CURVED)
 
     @one_blas_thread
-    def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats:
-        """Return the posterior mean of the noise, at the highest mode of the hyperparameters."""
+    def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats | None:
+        """Return the posterior mean of the noise, at the highest mode of the hyperparameters; None for categories."""
+        if node in self.columns_of_levels:
+            return None
         # A group of rows was standardised together with all others.
         scale = data.values[:, node].std() / self.values[:, node].std()
         if not parents:
-            return scale * (self.values[:, node] - self.values[:, node].mean())
+            return scale * (self.values[:, node] - np.average(self.values[:, node], weights=self.weights))
         _, modes = self.hyper_posterior(node, parents)
         return scale * noise(self, node, parents, modes.points[modes.heights.argmax()])
 
@@ -317,6 +341,9 @@ class GPScorer(Scorer):
 
     def hyper_posterior(self, node: int, parents: tuple[int, ...]) -> tuple[HyperPosterior, Modes]:
         """Return the posterior of the hyperparameters of a node given its parents, and its modes."""
+        if node in self.columns_of_levels:
+            latent = self.latent_posterior(node, parents)
+            return latent, latent.find_modes()
         if not self.only_dense:
             low_rank = self.low_rank_posterior(node, parents)
             modes = low_rank.find_modes()
@@ -333,6 +360,16 @@ class GPScorer(Scorer):
             self._rough.moments(node, parents),
         )
 
+    def latent_posterior(self, node: int, parents: tuple[int, ...]) -> LatentPosterior:
+        """Return the posterior of the hyperparameters behind a category."""
+        assert isinstance(self._rough, Basis)  # parts of tables have no categories
+        levels, occurring, ordered, _ = self.columns_of_levels[node]
+        return LatentPosterior(
+            self._rough.counts(parents, levels, offsets_of(levels, len(occurring), ordered, self.weights), ordered),
+            self.score.priors.for_parents(len(parents), category=True),
+            np.random.default_rng([_OF_LEVELS, self.score.seed, node, *(p + 1 for p in parents)]),
+        )
+
     def dense_posterior(self, node: int, parents: tuple[int, ...]) -> DensePosterior:
         """Return the posterior of the hyperparameters with the covariance matrix written out."""
         self._refuse_many_rows(f"length scales below {LOWEST_THETA}, which {self.names[node]!r} asks for, take")
@@ -342,20 +379,31 @@ class GPScorer(Scorer):
             self.score.priors.for_parents(len(parents), self.score.kernel),
             self.score.kernel,
             self.score.priors.mu[1],
+            self.weights,
+            self._spacings[list(parents)],
         )
 
-    def equation(self, node: int, parents: tuple[int, ...]) -> Equation:
+    def equation(self, node: int, parents: tuple[int, ...]) -> Equation | LevelsEquation:
         """Return the posterior of a node's functions and noise, given its parents."""
+        inside = {p: self.columns_of_levels[p].inside for p in parents if p in self.columns_of_levels}
+        if node in self.columns_of_levels:
+            assert isinstance(self._rough, Basis)  # parts of tables have no categories
+            column = self.columns_of_levels[node]
+            posterior = self.latent_posterior(node, parents)
+            return CategoryEquation(posterior, self._rough, parents, inside, column.occurring, len(column.inside))
         if not parents:
-            return LevelEquation(self.values[:, node], self.score.priors)
+            return LevelEquation(self.values[:, node], self.score.priors, self.weights)
         if self.score.kernel == "interaction":
             raise ValueError("equations are drawn under the additive kernel only; received kernel='interaction'")
         hyper = self.hyper_posterior(node, parents)
-        return CurveEquation(self.values[:, node], self.basis, parents, *hyper, self.score.priors)
+        return CurveEquation(self.values[:, node], self.basis, parents, *hyper, self.score.priors, self.weights, inside)
 
     def _score(self, node: int, parents: tuple[int, ...]) -> Row:
+        if not parents and node in self.columns_of_levels:
+            value, error = self.latent_posterior(node, ()).log_evidence_without_parents()
+            return value, error, float("nan"), "ok"
         if not parents:
-            value = log_evidence_without_parents(self.values[:, node], self.score.priors)
+            value = log_evidence_without_parents(self.values[:, node], self.score.priors, self.weights)
             return value, 0.0, float("nan"), "exact"
         return _estimated(self.score, *self.hyper_posterior(node, parents), node, parents)
 
@@ -367,6 +415,20 @@ class GPScorer(Scorer):
         """Take the settings and the table, and prepare or share the rest."""
         self.__dict__.update(state)
         self._share_basis()
+
+    def _refuse_for_categories(self) -> None:
+        """Refuse settings that categories can't be scored with."""
+        named = {
+            "kernel='interaction'": self.score.kernel == "interaction",
+            "dense=True": self.score.dense,
+            "a prior of very short length scales": self.only_dense,
+            "a prior of sigma above 1": self.score.priors.probability_below("sigma", 1.0) < _LARGEST_LOSS,
+            "posterior='nuts'": self.score.estimator == "bridge" and self.score.posterior == "nuts",
+        }
+        chosen = [setting for setting, given in named.items() if given]
+        if self.columns_of_levels and chosen:
+            name = self.names[min(self.columns_of_levels)]
+            raise ValueError(f"{chosen[0]} needs columns that are numbers; received the category {name!r}")
 
     def _refuse_many_rows(self, what: str) -> None:
         if len(self.values) > LARGEST_DENSE:
@@ -407,6 +469,11 @@ class SharedScalesScorer(GroupedScorer):
         return _estimated(self.score, posterior, posterior.find_modes(), node, parents)
 
 
+def _names_of_levels(data: Dataset, column: int) -> tuple[Any, ...]:
+    """Return the levels of a column of categories, by code."""
+    return levels_of(columns_of(data, np.array([column])))[0]
+
+
 def _batch(rows: Sequence[Row]) -> ScoreBatch:
     values, errors, k_hats, statuses = zip(*rows, strict=True) if rows else ((), (), (), ())
     return ScoreBatch(np.array(values), np.array(errors), np.array(k_hats), list(statuses))
@@ -440,11 +507,11 @@ def _bridged(score: GP, posterior: HyperPosterior, modes: Modes, rng: np.random.
     return estimate.value, estimate.error, float("nan"), estimate.status
 
 
-def _shared_bases(fresh: Basis, fingerprint: str) -> tuple[Basis, Basis]:
+def _shared_bases(fresh: Basis, fingerprint: str, standardised: bool) -> tuple[Basis, Basis]:
     """Return the basis of a table, or the one that others have prepared already, and a rougher one."""
-    basis = _prepared.setdefault((fingerprint, fresh.mu, fresh.tolerance), fresh)
-    rough = basis.rougher(_ROUGH_COLUMNS * min(len(fresh.values), MANY_ROWS))
-    return basis, _prepared.setdefault((fingerprint, rough.mu, rough.tolerance), rough)
+    basis = _prepared.setdefault((fingerprint, standardised, fresh.mu, fresh.tolerance), fresh)
+    rough = basis.rougher(_ROUGH_COLUMNS * min(fresh.size, MANY_ROWS))
+    return basis, _prepared.setdefault((fingerprint, standardised, rough.mu, rough.tolerance), rough)
 
 
 def _stopped_at_edge(modes: Modes, thetas: slice = slice(1, None)) -> bool:

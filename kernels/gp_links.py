@@ -1,0 +1,625 @@
+"""Gaussian processes behind the levels of a category: likelihoods given the hyperparameters.
+
+An ordered category, of two levels or more, cuts a number that isn't observed: z = mu + f(parents) + sigma e, with e
+logistic of unit variance, is at most cut k with probability 1 / (1 + exp(-s (tau_k - mu - f))), s being
+pi / (sqrt(3) sigma). An unordered one has a process for each level: that level is observed whose
+a_k + mu_k + f_k + sigma e_k is the largest, e_k being Gumbel of unit variance, which makes a softmax with
+s = pi / (sqrt(6) sigma). So the hyperparameters mean what they mean for a number.
+
+Processes are Phi w with Phi = s (U_1 B_1, …, s_mu 1), as in `gpn_bayes.kernels.gp`, and w standard normal. Given the
+hyperparameters, log likelihood and log prior of w are concave: Newton's method finds the mode, on as many unknowns as
+there are functions, whatever the number of rows. Laplace's approximation of the integral over w follows; and draws from
+its normal distribution, weighted, estimate the integral without bias.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gpn_bayes.kernels.arrays import Floats, Ints
+from gpn_bayes.kernels.compiled import fused, inner_fused
+from gpn_bayes.kernels.gp import write_factor
+from gpn_bayes.kernels.gp_modes import in_box
+from gpn_bayes.kernels.priors import Priors, add_prior_gradient, log_prior
+from gpn_bayes.kernels.tiles import (
+    TILE_COLUMNS,
+    TILE_ROWS,
+    factor,
+    invert_transposed,
+    padded,
+    square_lower,
+    write_tile,
+)
+
+_LOGISTIC, _GUMBEL = np.pi / np.sqrt(3.0), np.pi / np.sqrt(6.0)
+# Newton's method ends when a step promises to gain less than this, in nats: for Laplace's approximation, and for draws
+# about the mode, which needn't be exact. It never takes more steps than this.
+_SMALLEST_GAIN, _GAIN_FOR_DRAWS, _MOST_STEPS = 1e-10, 1e-3, 100
+
+
+class Counts(NamedTuple):
+    """What the likelihood needs of a category and its parents; rows of equal parents are one.
+
+    Attributes
+    ----------
+    cells, coefficients, starts : ndarray
+        As of `gpn_bayes.kernels.gp.Moments`.
+    functions : ndarray of shape (functions, rows)
+        U', zero beyond the last row, up to whole tiles.
+    counts : ndarray of shape (rows, levels)
+        How often each level was observed there.
+    offsets : ndarray of shape (levels - 1,) or (levels,)
+        The cuts tau, or a.
+    ordered : bool
+        Whether levels are ordered, which is all the same if there are two.
+    mean_sd : float
+        The prior standard deviation s_mu of mu.
+    """
+
+    cells: Ints
+    coefficients: Floats
+    starts: Ints
+    functions: Floats
+    counts: Floats
+    offsets: Floats
+    ordered: bool
+    mean_sd: float
+
+
+class LatentWorkspace(NamedTuple):
+    """Scratch space of the likelihood, and where the last search for the mode of w ended.
+
+    Attributes
+    ----------
+    spans : ndarray of int64, shape (parents + 1, 2)
+        How many functions of each parent are in use, and where its columns of Phi begin; the mean's come last.
+    factors, slopes_of_factors : ndarray of shape (parents, most functions, most functions)
+        The matrices s B, and the derivatives of B in log theta.
+    packed : ndarray of shape (2, packed length)
+        One B and its derivative, packed row after row.
+    features, weighted : ndarray of shape (rows, columns)
+        Phi, and Phi times some weights of the rows.
+    processes, slopes : ndarray of shape (processes, rows)
+        Phi w, and the derivatives of the log likelihood in it.
+    curvatures : ndarray of shape (processes, processes, rows)
+        Minus its second derivatives.
+    system : ndarray of shape (size, size + a tile)
+        (A, b) with A = I + Phi'D Phi, then (R, R'^-1 b) with R'R = A.
+    roots : ndarray of shape (size,)
+        1 / R_kk.
+    lower, inverse : ndarray of shape (size, size)
+        R'^-1 and A^-1.
+    mode, moved : ndarray of shape (processes, columns)
+        The mode of w, and another w.
+    known : ndarray of shape (processes, functions + 1)
+        The last mode, by function: the next search starts there.
+    """
+
+    spans: Ints
+    factors: Floats
+    slopes_of_factors: Floats
+    packed: Floats
+    features: Floats
+    weighted: Floats
+    processes: Floats
+    slopes: Floats
+    curvatures: Floats
+    system: Floats
+    roots: Floats
+    lower: Floats
+    inverse: Floats
+    mode: Floats
+    moved: Floats
+    known: Floats
+
+
+def new_workspace(counts: Counts) -> LatentWorkspace:
+    """Return scratch space that is large enough for all length scales."""
+    parents, n_rows = len(counts.cells), counts.functions.shape[1]
+    processes = 1 if counts.ordered else counts.counts.shape[1]
+    widest = int(np.diff(counts.starts).max(initial=0))
+    side = -(-widest // TILE_COLUMNS) * TILE_COLUMNS
+    # Room for the mean, and for tiles that reach over the edge.
+    columns = -(-(int(counts.starts[-1]) + 1) // TILE_COLUMNS) * TILE_COLUMNS + TILE_COLUMNS
+    size = processes * columns
+    return LatentWorkspace(
+        np.zeros((parents + 1, 2), np.int64),
+        np.zeros((parents, side, side)),
+        np.zeros((parents, side, side)),
+        np.empty((2, widest * (widest + 1) // 2)),
+        np.zeros((n_rows, columns)),
+        np.zeros((n_rows, columns)),
+        np.empty((processes, n_rows)),
+        np.empty((processes, n_rows)),
+        np.empty((processes, processes, n_rows)),
+        np.empty((size, size + TILE_COLUMNS)),
+        np.empty(size),
+        np.empty((size, size + TILE_COLUMNS)),
+        np.empty((size, size + TILE_COLUMNS)),
+        np.empty((processes, columns)),
+        np.empty((processes, columns)),
+        np.zeros((processes, int(counts.starts[-1]) + 1)),
+    )
+
+
+@inner_fused
+def _write_features(log_sigma: float, log_thetas: Floats, counts: Counts, work: LatentWorkspace) -> int:
+    """Write Phi, with zeros up to whole tiles; return the number of its columns."""
+    parents, n_rows = len(counts.cells), counts.functions.shape[1]
+    scale = scale_of(log_sigma, counts)
+    begin = 0
+    for i in range(parents):
+        b = work.factors[i]
+        m = write_factor(log_thetas[i], counts.cells[i], counts.coefficients, work.packed, b, work.slopes_of_factors[i])
+        for a in range(m):
+            b[a, :m] *= scale
+        # Tiles reach beyond the last function: what follows is written later.
+        out, functions = work.features[:, begin:], counts.functions[counts.starts[i] :]
+        for n in range(0, n_rows, TILE_ROWS):
+            for c in range(0, m, TILE_COLUMNS):
+                # B is lower triangular.
+                write_tile(out, functions, b, n, c, c, m)
+        work.spans[i, 0] = m
+        work.spans[i, 1] = begin
+        begin += m
+    work.spans[parents, 0] = 1
+    work.spans[parents, 1] = begin
+    columns = padded(begin + 1, TILE_COLUMNS)
+    work.features[:, begin:columns] = 0.0
+    work.features[:, begin] = scale * counts.mean_sd
+    return columns
+
+
+@inner_fused
+def scale_of(log_sigma: float, counts: Counts) -> float:
+    """Return s, the inverse of the standard deviation of the noise in units of the link's own."""
+    scale: float = (_LOGISTIC if counts.ordered else _GUMBEL) * np.exp(-log_sigma)
+    return scale
+
+
+@inner_fused
+def _write_processes(w: Floats, columns: int, work: LatentWorkspace) -> None:
+    """Write Phi w of every process."""
+    for p in range(len(w)):
+        own = w[p, :columns]
+        for n in range(work.features.shape[0]):
+            total = 0.0
+            row = work.features[n]
+            for c in range(columns):
+                total += row[c] * own[c]
+            work.processes[p, n] = total
+
+
+@inner_fused
+def _log_odds_terms(x: float) -> tuple[float, float]:
+    """Return 1 / (1 + exp(-x)) and its logarithm."""
+    if x >= 0.0:
+        small = np.exp(-x)
+        return 1.0 / (1.0 + small), -np.log1p(small)
+    small = np.exp(x)
+    return small / (1.0 + small), x - np.log1p(small)
+
+
+@inner_fused
+def _ordered_likelihood(scale: float, counts: Counts, work: LatentWorkspace) -> float:
+    """Return the log likelihood of ordered levels; write its derivatives in the process.
+
+    Level k lies between two cuts: L(u_k) - L(u_{k-1}) = L(u_k) L(-u_{k-1}) (1 - exp(u_{k-1} - u_k)), L(u) being
+    1 / (1 + exp(-u)) and u_k = s tau_k less the process. So every cut adds the terms of a logistic regression.
+    """
+    total = 0.0
+    levels = counts.counts.shape[1]
+    for k in range(1, levels - 1):
+        within = np.log(-np.expm1(scale * (counts.offsets[k - 1] - counts.offsets[k])))
+        total += within * counts.counts[:, k].sum()
+    for n in range(counts.counts.shape[0]):
+        slope = curvature = 0.0
+        for k in range(levels - 1):
+            below, above = counts.counts[n, k], counts.counts[n, k + 1]
+            if below + above == 0.0:
+                continue
+            u = scale * counts.offsets[k] - work.processes[0, n]
+            chance, log_chance = _log_odds_terms(u)
+            total += below * log_chance + above * (log_chance - u)
+            slope += above * chance - below * (1.0 - chance)
+            curvature += (below + above) * chance * (1.0 - chance)
+        work.slopes[0, n] = slope
+        work.curvatures[0, 0, n] = curvature
+    return total
+
+
+@inner_fused
+def _softmax_likelihood(scale: float, counts: Counts, work: LatentWorkspace) -> float:
+    """Return the log likelihood of unordered levels; write its derivatives in the processes."""
+    total = 0.0
+    levels = counts.counts.shape[1]
+    chances = np.empty(levels)
+    for n in range(counts.counts.shape[0]):
+        rows = highest = 0.0
+        for k in range(levels):
+            rows += counts.counts[n, k]
+            chances[k] = scale * counts.offsets[k] + work.processes[k, n]
+            highest = max(highest, chances[k]) if k else chances[0]
+        every = 0.0
+        for k in range(levels):
+            total += counts.counts[n, k] * (chances[k] - highest)
+            chances[k] = np.exp(chances[k] - highest)
+            every += chances[k]
+        total -= rows * np.log(every)
+        for k in range(levels):
+            chances[k] /= every
+            work.slopes[k, n] = counts.counts[n, k] - rows * chances[k]
+            for j in range(k):
+                work.curvatures[j, k, n] = -rows * chances[j] * chances[k]
+            work.curvatures[k, k, n] = rows * chances[k] * (1.0 - chances[k])
+    return total
+
+
+@inner_fused
+def _log_joint(w: Floats, log_sigma: float, columns: int, counts: Counts, work: LatentWorkspace) -> float:
+    """Return log p(levels | w) - w'w / 2; write the derivatives of the first in the processes."""
+    _write_processes(w, columns, work)
+    scale = scale_of(log_sigma, counts)
+    value = _ordered_likelihood(scale, counts, work) if counts.ordered else _softmax_likelihood(scale, counts, work)
+    for p in range(len(w)):
+        for c in range(columns):
+            value -= 0.5 * w[p, c] * w[p, c]
+    return value
+
+
+@inner_fused
+def _factor_system(w: Floats, columns: int, work: LatentWorkspace) -> float:
+    """Write (R, R'^-1 b), R'R = A = I + Phi'D Phi and b the gradient of the log joint density; return log |A|."""
+    processes, n_rows = len(w), work.features.shape[0]
+    size = processes * columns
+    for p in range(processes):
+        for q in range(p, processes):
+            for n in range(n_rows):
+                share = work.curvatures[p, q, n]
+                row, out = work.features[n], work.weighted[n]
+                for c in range(columns):
+                    out[c] = share * row[c]
+            block = work.system[p * columns :, q * columns :]
+            for c in range(0, columns, TILE_ROWS):
+                for d in range(c // TILE_COLUMNS * TILE_COLUMNS if p == q else 0, columns, TILE_COLUMNS):
+                    write_tile(block, work.features, work.weighted, c, d, 0, n_rows)
+        for c in range(columns):
+            work.system[p * columns + c, p * columns + c] += 1.0
+            work.system[p * columns + c, size : size + TILE_COLUMNS] = 0.0
+            work.system[p * columns + c, size] = -w[p, c]
+        for n in range(n_rows):
+            share = work.slopes[p, n]
+            row = work.features[n]
+            for c in range(columns):
+                work.system[p * columns + c, size] += share * row[c]
+    return factor(work.system, work.roots, size, size + TILE_COLUMNS)
+
+
+@inner_fused
+def _solve_upper(vector: Floats, size: int, work: LatentWorkspace) -> None:
+    """Replace a vector x by R^-1 x."""
+    for c in range(size - 1, -1, -1):
+        total = vector[c]
+        row = work.system[c]
+        for d in range(c + 1, size):
+            total -= row[d] * vector[d]
+        vector[c] = total * work.roots[c]
+
+
+@inner_fused
+def _find_mode(
+    log_sigma: float, columns: int, smallest_gain: float, counts: Counts, work: LatentWorkspace
+) -> tuple[float, float]:
+    """Find the mode of w by Newton's method; return the log joint density there and log |A|, leaving R."""
+    processes = len(work.mode)
+    size = processes * columns
+    parents = len(counts.cells)
+    work.mode[:] = 0.0
+    for i in range(parents + 1):
+        m, begin, first = work.spans[i, 0], work.spans[i, 1], counts.starts[i]
+        work.mode[:, begin : begin + m] = work.known[:, first : first + m]
+    value = _log_joint(work.mode, log_sigma, columns, counts, work)
+    log_det = np.nan
+    solved = np.empty(size)
+    for _ in range(_MOST_STEPS):
+        log_det = _factor_system(work.mode, columns, work)
+        if np.isnan(log_det):
+            return np.nan, np.nan
+        promise = 0.0
+        for c in range(size):
+            solved[c] = work.system[c, size]
+            promise += 0.5 * solved[c] * solved[c]
+        if promise < smallest_gain:
+            break
+        _solve_upper(solved, size, work)
+        length = 1.0
+        while True:
+            for p in range(processes):
+                for c in range(columns):
+                    work.moved[p, c] = work.mode[p, c] + length * solved[p * columns + c]
+            moved = _log_joint(work.moved, log_sigma, columns, counts, work)
+            if moved >= value + 0.1 * length * promise or length < 1e-6:
+                break
+            length *= 0.5
+        if not moved > value:
+            # Rounding: there is nothing left to gain.
+            _log_joint(work.mode, log_sigma, columns, counts, work)
+            break
+        value = moved
+        work.mode[:, :columns] = work.moved[:, :columns]
+    for i in range(parents + 1):
+        m, begin, first = work.spans[i, 0], work.spans[i, 1], counts.starts[i]
+        work.known[:, first : first + m] = work.mode[:, begin : begin + m]
+    return value, log_det
+
+
+@inner_fused
+def _laplace_log_likelihood(log_sigma: float, log_thetas: Floats, counts: Counts, work: LatentWorkspace) -> float:
+    """Return Laplace's approximation of log p(levels | hyperparameters): that of the integral over w."""
+    columns = _write_features(log_sigma, log_thetas, counts, work)
+    value, log_det = _find_mode(log_sigma, columns, _SMALLEST_GAIN, counts, work)
+    return value - 0.5 * log_det
+
+
+@inner_fused
+def _draw_weighted(
+    log_sigma: float,
+    log_thetas: Floats,
+    counts: Counts,
+    work: LatentWorkspace,
+    log_weights: Floats,
+    drawn: Floats,
+    rng: np.random.Generator,
+) -> None:
+    """Draw w in pairs, on both sides of the mode, from the normal distribution of Laplace's approximation.
+
+    Writes log p(levels | w) p(w) over the density of each draw, and the draws as far as there is room for them.
+    """
+    columns = _write_features(log_sigma, log_thetas, counts, work)
+    value, log_det = _find_mode(log_sigma, columns, _GAIN_FOR_DRAWS, counts, work)
+    if np.isnan(value):
+        log_weights[:] = -np.inf
+        return
+    processes = len(work.mode)
+    size = processes * columns
+    solved = np.empty(size)
+    for k in range(len(log_weights) // 2):
+        squares = 0.0
+        for c in range(size):
+            solved[c] = rng.standard_normal()
+            squares += solved[c] * solved[c]
+        _solve_upper(solved, size, work)
+        for side in range(2):
+            for p in range(processes):
+                for c in range(columns):
+                    change = solved[p * columns + c]
+                    work.moved[p, c] = work.mode[p, c] + (change if side else -change)
+            joint = _log_joint(work.moved, log_sigma, columns, counts, work)
+            log_weights[2 * k + side] = joint + 0.5 * squares - 0.5 * log_det
+            if 2 * k + side < len(drawn):
+                drawn[2 * k + side] = work.moved
+
+
+@fused
+def laplace_log_posterior(phi: Floats, counts: Counts, work: LatentWorkspace, priors: Priors) -> float:
+    """Return log p(levels | phi) + log p(phi), the Jacobian included, the first by Laplace's approximation.
+
+    phi is (log(sigma / (1 - sigma)), log theta_1, …).
+    """
+    prior = log_prior(phi, priors) if in_box(phi) else -np.inf
+    return prior if prior == -np.inf else prior + _laplace_log_likelihood(_log_sigma(phi), phi[1:], counts, work)
+
+
+@inner_fused
+def _log_sigma(phi: Floats) -> float:
+    """Return log sigma from the log odds of sigma, with which phi begins."""
+    value: float = -np.log1p(np.exp(-phi[0]))
+    return value
+
+
+@fused
+def laplace_log_posterior_and_gradient(
+    phi: Floats, counts: Counts, work: LatentWorkspace, priors: Priors, gradient: Floats
+) -> float:
+    """Return the same, and write its gradient.
+
+    With g and D the slopes and curvatures at the mode w, V the posterior variances of the processes and T the
+    derivatives of log |A| in these by way of D, the mode's own change brings in z = A^-1 Phi'T. All of it is linear in
+    dPhi: the sum of the products of its elements with those of
+    (g - T / 2 + D Phi z / 2) w' - g z' / 2 - D Phi A^-1.
+    """
+    value = laplace_log_posterior(phi, counts, work, priors)
+    if not np.isfinite(value):
+        return value
+    columns = padded(work.spans[len(counts.cells), 1] + 1, TILE_COLUMNS)
+    log_sigma = _log_sigma(phi)
+    _write_pull(log_sigma, columns, counts, work, gradient)
+    gradient[0] *= 1.0 - np.exp(log_sigma)
+    for i in range(len(counts.cells)):
+        gradient[i + 1] = _theta_slope(i, log_sigma, counts, work)
+    add_prior_gradient(phi, priors, gradient)
+    return value
+
+
+@inner_fused
+def _write_pull(log_sigma: float, columns: int, counts: Counts, work: LatentWorkspace, gradient: Floats) -> None:
+    """Write the matrix that dPhi is multiplied by, in the place of D Phi, and the derivative in log sigma."""
+    processes, n_rows = len(work.mode), work.features.shape[0]
+    size = processes * columns
+    invert_transposed(work.system, work.roots, work.lower, size)
+    square_lower(work.lower, work.inverse, size)
+    spread = np.empty((processes, columns))
+    variances = np.empty((processes, processes))
+    pulls, offset = np.empty((processes, n_rows)), np.zeros(n_rows)
+    z = np.zeros(size)
+    scale = scale_of(log_sigma, counts)
+    by_offsets = np.zeros(2)
+    for n in range(n_rows):
+        row = work.features[n]
+        work.weighted[n, :columns] = 0.0
+        for p in range(processes):
+            for q in range(processes):
+                # Phi_n A^-1 of a pair of processes.
+                spread[q, :] = 0.0
+                for c in range(columns):
+                    share, inverse = row[c], work.inverse[q * columns + c]
+                    for d in range(columns):
+                        spread[q, d] += share * inverse[p * columns + d]
+                total = 0.0
+                for d in range(columns):
+                    total += spread[q, d] * row[d]
+                variances[p, q] = total
+            for q in range(processes):
+                share = work.curvatures[min(p, q), max(p, q), n]
+                for d in range(columns):
+                    work.weighted[n, d] -= share * spread[q, d]
+        if counts.ordered:
+            pulls[0, n], offset[n] = _ordered_pull(n, scale, variances[0, 0], counts, work, by_offsets)
+        else:
+            _softmax_pull(n, scale, variances, counts, work, pulls, by_offsets)
+        for p in range(processes):
+            for c in range(columns):
+                z[p * columns + c] += pulls[p, n] * row[c]
+    for c in range(size):
+        # R'^-1 z, then R^-1 of that.
+        total = z[c]
+        for d in range(c):
+            total -= work.system[d, c] * z[d]
+        z[c] = total * work.roots[c]
+    _solve_upper(z, size, work)
+    slope = 0.0
+    at_z = np.empty(processes)
+    for n in range(n_rows):
+        row, out = work.features[n], work.weighted[n]
+        for p in range(processes):
+            at_z[p] = 0.0
+            for c in range(columns):
+                at_z[p] += row[c] * z[p * columns + c]
+        for p in range(processes):
+            pull = work.slopes[p, n] - 0.5 * pulls[p, n]
+            for q in range(processes):
+                pull += 0.5 * work.curvatures[min(p, q), max(p, q), n] * at_z[q]
+            own = 0.5 * work.slopes[p, n]
+            for c in range(columns):
+                out[c] += pull * work.mode[p, c] - own * z[p * columns + c]
+        for c in range(columns):
+            slope += row[c] * out[c]
+        # What the offsets change of the slopes moves the mode.
+        if counts.ordered:
+            slope -= 0.5 * at_z[0] * offset[n]
+        else:
+            for p in range(processes):
+                for q in range(processes):
+                    share = work.curvatures[min(p, q), max(p, q), n]
+                    slope += 0.5 * at_z[p] * share * scale * counts.offsets[q]
+    # Phi and the offsets are proportional to 1 / sigma.
+    gradient[0] = -(slope + by_offsets[0] - 0.5 * by_offsets[1])
+
+
+@inner_fused
+def _ordered_pull(
+    n: int, scale: float, variance: float, counts: Counts, work: LatentWorkspace, by_offsets: Floats
+) -> tuple[float, float]:
+    """Return T, and the derivative of the slope in log s by way of the cuts; add those of likelihood and curvature."""
+    third = change = 0.0
+    levels = counts.counts.shape[1]
+    for k in range(levels - 1):
+        below, above = counts.counts[n, k], counts.counts[n, k + 1]
+        cut = scale * counts.offsets[k]
+        chance, _ = _log_odds_terms(cut - work.processes[0, n])
+        curvature = (below + above) * chance * (1.0 - chance)
+        third -= curvature * (1.0 - 2.0 * chance)
+        change += curvature * cut
+        by_offsets[0] += cut * (below * (1.0 - chance) - above * chance)
+        by_offsets[1] += variance * curvature * (1.0 - 2.0 * chance) * cut
+    for k in range(1, levels - 1):
+        if counts.counts[n, k] > 0.0:
+            gap = scale * (counts.offsets[k] - counts.offsets[k - 1])
+            by_offsets[0] += counts.counts[n, k] * gap / np.expm1(gap)
+    return variance * third, change
+
+
+@inner_fused
+def _softmax_pull(
+    n: int,
+    scale: float,
+    variances: Floats,
+    counts: Counts,
+    work: LatentWorkspace,
+    pulls: Floats,
+    by_offsets: Floats,
+) -> None:
+    """Write T; add the derivatives of likelihood and curvature in log s by way of a."""
+    levels = len(variances)
+    rows = 0.0
+    for k in range(levels):
+        rows += counts.counts[n, k]
+    if rows == 0.0:
+        pulls[:, n] = 0.0
+        return
+    own = both = 0.0
+    chances, shared = np.empty(levels), np.zeros(levels)
+    for k in range(levels):
+        chances[k] = (counts.counts[n, k] - work.slopes[k, n]) / rows
+    for k in range(levels):
+        own += chances[k] * variances[k, k]
+        for j in range(levels):
+            shared[k] += variances[k, j] * chances[j]
+        both += chances[k] * shared[k]
+    for k in range(levels):
+        pulls[k, n] = rows * chances[k] * (variances[k, k] - own - 2.0 * shared[k] + 2.0 * both)
+        by_offsets[0] += work.slopes[k, n] * scale * counts.offsets[k]
+        by_offsets[1] += pulls[k, n] * scale * counts.offsets[k]
+
+
+@inner_fused
+def _theta_slope(i: int, log_sigma: float, counts: Counts, work: LatentWorkspace) -> float:
+    """Return the derivative in log theta_i: dPhi is s U dB in that parent's columns."""
+    m, begin = work.spans[i, 0], work.spans[i, 1]
+    n_rows = work.features.shape[0]
+    scale = scale_of(log_sigma, counts)
+    total = 0.0
+    for a in range(m):
+        function, slopes = counts.functions[counts.starts[i] + a], work.slopes_of_factors[i, a]
+        for n in range(n_rows):
+            pull = work.weighted[n, begin : begin + a + 1]
+            product = 0.0
+            for c in range(a + 1):
+                product += slopes[c] * pull[c]
+            total += function[n] * product
+    return scale * total
+
+
+@fused
+def estimated_log_posteriors(
+    points: Floats, counts: Counts, work: LatentWorkspace, priors: Priors, pairs: int, rng: np.random.Generator
+) -> Floats:
+    """Return at every point the log of an unbiased estimate of p(levels | phi) p(phi)."""
+    values = np.full(len(points), -np.inf)
+    log_weights, nowhere = np.empty(2 * pairs), np.empty((0, *work.moved.shape))
+    for s in range(len(points)):
+        phi = points[s]
+        prior = log_prior(phi, priors) if in_box(phi) else -np.inf
+        if prior == -np.inf:
+            continue
+        _draw_weighted(_log_sigma(phi), phi[1:], counts, work, log_weights, nowhere, rng)
+        highest = log_weights.max()
+        if highest > -np.inf:
+            total = 0.0
+            for log_weight in log_weights:
+                total += np.exp(log_weight - highest)
+            values[s] = prior + highest + np.log(total / (2 * pairs))
+    return values
+
+
+@fused
+def weighted_draws(
+    phi: Floats, counts: Counts, work: LatentWorkspace, pairs: int, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Draw w about its mode given phi; return the draws, (draw, process, column), and their log weights.
+
+    Columns are those of Phi that `spans` of the workspace says; s B of every parent are its `factors`.
+    """
+    drawn, log_weights = np.empty((2 * pairs, *work.moved.shape)), np.empty(2 * pairs)
+    _draw_weighted(_log_sigma(phi), phi[1:], counts, work, log_weights, drawn, rng)
+    return drawn, log_weights

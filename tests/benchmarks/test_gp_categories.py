@@ -1,0 +1,135 @@
+"""Gaussian processes behind categories: against long annealed runs, against enumeration, and the time per score."""
+
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from scipy.special import logsumexp
+
+import gpn_bayes as gpn
+from gpn_bayes import graphs
+from gpn_bayes.scores.gp.basis import Basis
+from gpn_bayes.scores.gp.importance import importance_estimate
+from gpn_bayes.scores.gp.laplace import laplace_estimate
+from gpn_bayes.scores.gp.links import LatentPosterior, offsets_of
+from gpn_bayes.scores.gp.priors import HyperPriors
+from tests import latent_reference
+from tests.benchmarks import annealed_reference
+
+pytestmark = pytest.mark.slow
+
+# Levels, whether they are ordered, parents (the third is a category), rows.
+CASES = [
+    (cardinality, ordered, parents, rows)
+    for cardinality, ordered in ((2, True), (3, True), (3, False))
+    for parents, rows in (((0,), 50), ((0,), 200), ((0, 2), 100), ((0, 1, 2), 100))
+]
+
+
+def case(cardinality, ordered, parents, rows):
+    rng = np.random.default_rng([rows, cardinality, ordered, len(parents)])
+    values = np.column_stack([rng.normal(size=(rows, 2)), rng.integers(0, 3, rows)])
+    behind = 2 * np.sin(2 * values[:, 0]) + values[:, 1] + (values[:, 2] == 1) + rng.logistic(size=rows)
+    if ordered:
+        levels = np.searchsorted(np.quantile(behind, np.arange(1, cardinality) / cardinality), behind)
+    else:
+        utilities = np.column_stack([behind, 1.5 * values[:, 1], np.zeros(rows)]) + rng.gumbel(size=(rows, 3))
+        levels = utilities.argmax(axis=1)
+    return values, levels
+
+
+@pytest.mark.parametrize(("cardinality", "ordered", "parents", "rows"), CASES)
+def test_evidence_is_that_of_annealed_importance_sampling(cardinality, ordered, parents, rows):
+    values, levels = case(cardinality, ordered, parents, rows)
+    spacing = 3.0
+    distances = [
+        spacing * (own[:, None] != own) if p == 2 else (own[:, None] - own) ** 2
+        for p, own in ((p, values[:, p]) for p in parents)
+    ]
+    basis = Basis(values, 1e-5 * rows, spacings=np.array([0.0, 0.0, spacing]))
+    counts = basis.counts(parents, levels, offsets_of(levels, cardinality, ordered), ordered)
+    priors = HyperPriors().for_parents(len(parents), category=True)
+    posterior = LatentPosterior(counts, priors, np.random.default_rng(1))
+    modes = posterior.find_modes()
+    found = importance_estimate(posterior, modes, np.random.default_rng(2), target_error=0.02)
+    expected, error = annealed_reference.log_evidence(levels, cardinality, ordered, distances, np.random.default_rng(3))
+    laplace = laplace_estimate(modes).value
+    print(
+        f"{cardinality} levels, ordered {ordered}, {len(parents)} parents, {rows} rows: annealed {expected:.2f} ± "
+        f"{error:.2f}, importance {found.value - expected:+.2f} ± {found.error:.2f}, Laplace {laplace - expected:+.2f}"
+    )
+    assert abs(found.value - expected) < 4 * np.hypot(error, found.error)
+    assert error < 0.2
+
+
+def test_four_variables_are_those_of_enumeration():
+    """All local scores and all edge probabilities, where two of four variables are 0/1 columns."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=40)
+    b = (2 * x + rng.logistic(size=40) > 0).astype(int)
+    y = np.sin(2 * x) + b + 0.5 * rng.normal(size=40)
+    c = (y**2 - 1 + rng.logistic(size=40) > 0).astype(int)
+    table = pd.DataFrame({"x": x, "y": y, "b": b, "c": c})
+    scorer = gpn.scores.GP().bind(table)
+    reference, errors = np.empty((4, 16)), []
+    for node in range(4):
+        for mask in range(16):
+            if mask >> node & 1:
+                continue
+            parents = tuple(p for p in range(4) if mask >> p & 1)
+            distances = [(scorer.values[:, None, p] - scorer.values[:, p]) ** 2 for p in parents]
+            batch = scorer.score_sets(node, [parents])
+            if node < 2:
+                expected = number_log_evidence(scorer.values[:, node], distances)
+            else:
+                levels = table.iloc[:, node].to_numpy()
+                expected, _ = latent_reference.log_evidence(levels, 2, True, distances, log2=11, inner=32)
+            reference[node, mask] = expected
+            errors.append((batch.values[0] - expected, batch.errors[0]))
+    off = np.array(errors)
+    print(f"largest difference of a score {np.abs(off[:, 0]).max():.3f}, mean {np.abs(off[:, 0]).mean():.3f}")
+    assert np.abs(off[:, 0]).max() < 0.1
+    dags = graphs.enumerate_dags(4)
+    masks = (dags * (1 << np.arange(4))[None, :, None]).sum(axis=1)
+    totals = reference[np.arange(4), masks].sum(axis=1)
+    weights = np.exp(totals - logsumexp(totals))
+    expected = np.tensordot(weights, dags, axes=1)
+    post = gpn.sample(table, score="gp", reweight=None, sampler="exact", random_seed=1, progressbar=False)
+    found = post.edge_probabilities().to_numpy()
+    print(f"largest difference of an edge probability {np.abs(found - expected).max():.3f}")
+    assert np.abs(found - expected).max() < 0.03
+
+
+def number_log_evidence(y, distances, log2=13):
+    """Return that of a number, by quasi-random draws of the prior."""
+    uniform = stats.qmc.Sobol(1 + len(distances), seed=1).random_base2(log2)
+    sigma, thetas = stats.invgamma(1, scale=1).ppf(uniform[:, 0]), stats.invgamma(2, scale=2).ppf(uniform[:, 1:])
+    logs = []
+    for s, own in zip(sigma, thetas, strict=True):
+        root = np.linalg.cholesky(latent_reference.covariance(distances, own) + s**2 * np.eye(len(y)))
+        white = np.linalg.solve(root, y)
+        logs.append(-0.5 * white @ white - np.log(np.diag(root)).sum() - 0.5 * len(y) * np.log(2 * np.pi))
+    return float(logsumexp(logs) - np.log(len(logs)))
+
+
+@pytest.mark.parametrize("rows", [100, 1000, 10_000])
+def test_time_per_score(rows):
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(rows, 3))
+    behind = 2 * np.sin(2 * x[:, 0]) + x[:, 1] + rng.logistic(size=rows)
+    table = pd.DataFrame(x, columns=["a", "b", "c"]).assign(
+        ill=(behind > 0).astype(int), site=np.array(["u", "v", "w"])[np.searchsorted([-1, 1], behind)]
+    )
+    for estimator in ("laplace", "importance"):
+        scorer = gpn.scores.GP(estimator=estimator).bind(table)
+        for node in ("ill", "site"):
+            scorer.local(node, ["a"])  # compiled, and the rows prepared
+            spent = []
+            for parents in (["a"], ["a", "b"], ["a", "b", "c"]):
+                began = time.process_time()
+                scorer.score_sets(scorer.index(node), [tuple(scorer.index(p) for p in parents)])
+                spent.append(time.process_time() - began)
+            print(f"{rows} rows, {node}, {estimator}: " + " / ".join(f"{s:.2f} s" for s in spent))
+            assert max(spent) < 600
