@@ -9,9 +9,34 @@ import itertools
 
 import numpy as np
 from scipy import optimize, stats
-from scipy.special import expit, log_softmax, logsumexp
+from scipy.special import expit, log_expit, log_softmax, logsumexp
 
 LOGISTIC, GUMBEL = np.pi / np.sqrt(3), np.pi / np.sqrt(6)
+# Categories as children: levels, whether they are ordered, parents (the last variable is a category), rows.
+CATEGORY_CASES = [
+    (cardinality, ordered, parents, rows)
+    for cardinality, ordered in ((2, True), (3, True), (3, False))
+    for parents, rows in (((0,), 50), ((0,), 200), ((0, 2), 100), ((0, 1, 2), 100))
+]
+# The squared distance between any two levels of the last variable.
+SPACING = 3.0
+
+
+def category_case(cardinality, ordered, parents, rows):
+    """Return the parents' values, the levels of the child, and the squared distances of each parent."""
+    rng = np.random.default_rng([rows, cardinality, ordered, len(parents)])
+    values = np.column_stack([rng.normal(size=(rows, 2)), rng.integers(0, 3, rows)])
+    behind = 2 * np.sin(2 * values[:, 0]) + values[:, 1] + (values[:, 2] == 1) + rng.logistic(size=rows)
+    if ordered:
+        levels = np.searchsorted(np.quantile(behind, np.arange(1, cardinality) / cardinality), behind)
+    else:
+        utilities = np.column_stack([behind, 1.5 * values[:, 1], np.zeros(rows)]) + rng.gumbel(size=(rows, 3))
+        levels = utilities.argmax(axis=1)
+    distances = [
+        SPACING * (own[:, None] != own) if p == 2 else (own[:, None] - own) ** 2
+        for p, own in ((p, values[:, p]) for p in parents)
+    ]
+    return values, levels, distances
 
 
 def hyper_draws(parents, log2, seed):
@@ -26,14 +51,19 @@ def covariance(distances, thetas):
     return 1 + sum(np.exp(-0.5 * own / theta**2) for own, theta in zip(distances, thetas, strict=True))
 
 
+def log_between(lower, upper):
+    """Return the log probability of a logistic number between two bounds, however small it is."""
+    return log_expit(upper) + log_expit(-lower) + np.log(-np.expm1(lower - upper))
+
+
 def log_likelihood(levels, cardinality, ordered, processes, sigma):
     """Return the log likelihood of every draw of processes, of shape (draws, rows) or (draws, rows, levels)."""
     shares = np.bincount(levels, minlength=cardinality) / len(levels)
     if ordered:
         below = np.cumsum(shares)[:-1]
         cuts = np.concatenate([[-np.inf], np.log(below / (1 - below)) / LOGISTIC, [np.inf]])
-        upper, lower = (expit(LOGISTIC / sigma * (cuts[levels + k] - processes)) for k in (1, 0))
-        return np.log(np.maximum(upper - lower, 1e-300)).sum(axis=-1)
+        upper, lower = (LOGISTIC / sigma * (cuts[levels + k] - processes) for k in (1, 0))
+        return log_between(lower, upper).sum(axis=-1)
     logits = GUMBEL / sigma * (np.log(shares) / GUMBEL + processes)
     return np.take_along_axis(log_softmax(logits, axis=-1), levels[None, :, None], axis=-1)[..., 0].sum(axis=-1)
 
@@ -62,8 +92,8 @@ def log_rows(levels, cardinality, ordered, values, sigma):
     if ordered:
         below = np.cumsum(shares)[:-1]
         cuts = np.concatenate([[-np.inf], np.log(below / (1 - below)) / LOGISTIC, [np.inf]])
-        upper, lower = (expit(LOGISTIC / sigma * (cuts[levels + k] - values[:, 0])) for k in (1, 0))
-        return np.log(np.maximum(upper - lower, 1e-300))
+        upper, lower = (LOGISTIC / sigma * (cuts[levels + k] - values[:, 0]) for k in (1, 0))
+        return log_between(lower, upper)
     logits = log_softmax(GUMBEL / sigma * (np.log(shares) / GUMBEL + values), axis=-1)
     return logits[np.arange(len(levels)), levels]
 

@@ -243,20 +243,20 @@ BAD_TABLES = {
     "missing": (
         two(Erk=[1.0, None, None]),
         "every value must be present; 2 are missing, in 2 of 3 rows and 1 of 2 columns ('Erk' in rows 1 and 2): "
-        "Dataset.read(data, missing='drop') drops the rows, Dataset.read(data, missing='impute') draws the values "
-        "along with the networks",
+        "Dataset.read(data, missing='drop') drops the rows; for sampling, "
+        "Dataset.read(data, missing='impute') draws the values along with the networks",
     ),
     "missing text": (
         two(Erk=["a", None, "b"]),
         "every value must be present; 1 is missing, in 1 of 3 rows and 1 of 2 columns ('Erk' in row 1): "
-        "Dataset.read(data, missing='drop') drops the row, Dataset.read(data, missing='impute') draws the value along "
-        "with the networks",
+        "Dataset.read(data, missing='drop') drops the row; for sampling, "
+        "Dataset.read(data, missing='impute') draws the value along with the networks",
     ),
     "missing category": (
         two(Erk=pd.Categorical(["a", None, "b"])),
         "every value must be present; 1 is missing, in 1 of 3 rows and 1 of 2 columns ('Erk' in row 1): "
-        "Dataset.read(data, missing='drop') drops the row, Dataset.read(data, missing='impute') draws the value along "
-        "with the networks",
+        "Dataset.read(data, missing='drop') drops the row; for sampling, "
+        "Dataset.read(data, missing='impute') draws the value along with the networks",
     ),
     "infinite": (
         two(Erk=[1.0, np.inf, 2.0]),
@@ -317,8 +317,8 @@ BAD_FILES = {
     "short row": (
         "Erk,Akt\n1,2\n3\n2,5\n",
         "every value must be present; 1 is missing, in 1 of 3 rows and 1 of 2 columns ('Akt' in line 3): "
-        "Dataset.read(data, missing='drop') drops the row, Dataset.read(data, missing='impute') draws the value along "
-        "with the networks",
+        "Dataset.read(data, missing='drop') drops the row; for sampling, "
+        "Dataset.read(data, missing='impute') draws the value along with the networks",
     ),
 }
 

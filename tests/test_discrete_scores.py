@@ -328,8 +328,8 @@ BAD_TABLES = {
     "missing": (
         lambda f: BDeu().bind(f.assign(site=f["site"].where(f["site"] != "c"))),
         "every value must be present; 5 are missing, in 5 of 20 rows and 1 of 3 columns ('site' in rows 2, 6, 10, 14 "
-        "and 18): Dataset.read(data, missing='drop') drops the rows, Dataset.read(data, missing='impute') draws the "
-        "values along with the networks",
+        "and 18): Dataset.read(data, missing='drop') drops the rows; for sampling, "
+        "Dataset.read(data, missing='impute') draws the values along with the networks",
     ),
     "ess": (lambda f: BDeu(ess=0), "ess must be positive and finite; received 0"),
     "ess nan": (lambda f: BDeu(ess=np.nan), "ess must be positive and finite; received nan"),

@@ -1,5 +1,6 @@
 """Gaussian processes on tables of numbers and categories: kernels over levels, and processes behind levels."""
 
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -12,11 +13,14 @@ import gpn_bayes as gpn
 from gpn_bayes.data import Dataset
 from gpn_bayes.scores.gp.basis import Basis
 from gpn_bayes.scores.gp.dense import DensePosterior
+from gpn_bayes.scores.gp.importance import importance_estimate
+from gpn_bayes.scores.gp.laplace import laplace_estimate
 from gpn_bayes.scores.gp.links import LatentPosterior, offsets_of
 from gpn_bayes.scores.gp.low_rank import LowRankPosterior
 from gpn_bayes.scores.gp.priors import HyperPriors
 from gpn_bayes.scores.gp.table import gp_table
-from tests.latent_reference import log_evidence, log_evidence_by_quadrature
+from tests.latent_reference import CATEGORY_CASES, category_case, log_evidence, log_evidence_by_quadrature
+from tests.latent_reference import SPACING as CASE_SPACING
 
 SPACING = 2.5
 LINKS = [(2, True), (3, True), (3, False), (4, False)]
@@ -52,6 +56,29 @@ def distances_of(values, parents):
         else (values[:, None, p] - values[None, :, p]) ** 2
         for p in parents
     ]
+
+
+def annealed():
+    """Return the reference of `tests/benchmarks/annealed_reference.py`: estimates of all cases, and their errors."""
+    return pd.read_csv(Path(__file__).parent / "reference" / "gp" / "categories_annealed.csv")
+
+
+@pytest.mark.parametrize("number", range(len(CATEGORY_CASES)))
+def test_evidence_is_that_of_annealed_particles(number):
+    cardinality, ordered, parents, rows = CATEGORY_CASES[number]
+    values, levels, _ = category_case(cardinality, ordered, parents, rows)
+    basis = Basis(values, spacings=np.array([0.0, 0.0, CASE_SPACING]))
+    counts = basis.counts(parents, levels, offsets_of(levels, cardinality, ordered), ordered)
+    priors = HyperPriors().for_parents(len(parents), category=True)
+    posterior = LatentPosterior(counts, priors, np.random.default_rng(1))
+    modes = posterior.find_modes()
+    found = importance_estimate(posterior, modes, np.random.default_rng(2), target_error=0.02)
+    expected = annealed().iloc[number]
+    assert (expected["levels"], expected["rows"]) == (cardinality, rows)
+    assert found.error < 0.03
+    assert abs(found.value - expected["log_evidence"]) < 4 * np.hypot(expected["error"], found.error)
+    # Laplace's approximation is what the proposal score is for: closer than a nat.
+    assert abs(laplace_estimate(modes).value - expected["log_evidence"]) < 1.0
 
 
 def test_two_rows_of_a_category_are_as_far_apart_on_average_as_those_of_a_number():

@@ -38,7 +38,9 @@ READ = {
     "percent.csv": ("percent signs", []),
     "stages.csv": ("", ["--score", "bdeu", "--categories", "erk"]),
 }
-DROP_OR_IMPUTE = "--missing drop drops the rows, --missing impute draws the values along with the networks"
+DROP_OR_IMPUTE = (
+    "--missing drop drops the rows; for sampling, --missing impute draws the values along with the networks"
+)
 NOT_NUMBERS = "a column must hold either numbers or text; column "
 REFUSED = {
     "spaces.txt": "a network needs at least two variables; received 1: if 'erk akt pka' is several names, --sep ' ' "
@@ -76,7 +78,8 @@ REFUSED = {
     "decimal_commas_between_commas.csv": "decimal_commas_between_commas.csv has more fields in its rows than names in "
     "its header: 6, not 3 (decimal commas? then separate the fields by semicolons)",
     "short_row.csv": "every value must be present; 2 are missing, in 1 of 13 rows and 2 of 3 columns ('akt' in line 7; "
-    "'pka' in line 7): --missing drop drops the row, --missing impute draws the values along with the networks",
+    "'pka' in line 7): --missing drop drops the row; for sampling, --missing impute draws the values along with the "
+    "networks",
     "empty_column.csv": "every value must be present; column 'later' has 12 missing, all of them: --drop later "
     "leaves it out",
     "infinite.csv": "every value must be finite; column 'pka' holds an infinite value (line 6): --na inf,-inf counts "

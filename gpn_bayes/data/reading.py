@@ -209,7 +209,9 @@ def checked_table(data: Any, settings: ReadSettings, whole: bool) -> CheckedTabl
         raise ValueError("missing='impute' takes rows without weights; received weights: use missing='drop'")
     problems = list(name_problems(table.names))
     if settings.missing == "error":
-        problems += _missing(table, absent)
+        problems += _missing(
+            table, absent, imputable=whole and table.weights is None and settings.experiments[1] is None
+        )
     complete: list[Column] = []
     constant, naming = [], []
     for place, name in enumerate(table.names):
@@ -588,7 +590,7 @@ def _leaving_out(table: _Table, name: str) -> str:
     return f"{argument('drop', [name])} leaves it out" if len(table.names) > 2 else ""
 
 
-def _missing(table: _Table, absent: Bools) -> list[Problem]:
+def _missing(table: _Table, absent: Bools, imputable: bool) -> list[Problem]:
     """Return, as one problem, which values are missing; columns without any value are problems of their own."""
     gaps = absent & ~absent.all(axis=0)
     if not gaps.any():
@@ -605,10 +607,10 @@ def _missing(table: _Table, absent: Bools) -> list[Problem]:
         f"{count} {'is' if count == 1 else 'are'} missing, in {rows} of {len(gaps)} rows and {len(columns)} of "
         f"{gaps.shape[1]} columns ({'; '.join(shown)})"
     )
-    remedy = (
-        f"{argument('missing', 'drop')} drops the row{'s' * (rows > 1)}, {argument('missing', 'impute')} draws the "
-        f"value{'s' * (count > 1)} along with the networks"
-    )
+    remedy = f"{argument('missing', 'drop')} drops the row{'s' * (rows > 1)}"
+    if imputable:
+        drawn = f"draws the value{'s' * (count > 1)} along with the networks"
+        remedy += f"; for sampling, {argument('missing', 'impute')} {drawn}"
     return [Problem(_PRESENT, finding, remedy)]
 
 

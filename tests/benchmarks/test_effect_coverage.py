@@ -6,6 +6,8 @@ True DAGs are uniform, as the prior has them. Linear networks come in three kind
 - weights uniform in ±(0.5, 2), each variable scaled to variance 1 as it is made;
 - such weights with noise of variance 1, so that variances grow along the arrows.
 
+Curved networks come in two: functions, noise and means from the prior of the GP score itself, and Fourier series.
+
 With ``EFFECT_COVERAGE=folder`` every network's table is kept there, and one that is there isn't run again. Run with
 ``pytest -m slow -n 0 -s tests/benchmarks/test_effect_coverage.py``; the linear part takes a few minutes on one core,
 the curved part about half an hour.
@@ -15,13 +17,13 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import wishart
+from scipy.stats import invgamma, wishart
 
 import gpn_bayes as gpn
 from gpn_bayes import graphs
@@ -32,6 +34,9 @@ pytestmark = pytest.mark.slow
 N, LEVEL = 6, 0.9
 LINEAR, LINEAR_ROWS = 200, 200
 CURVED, CURVED_ROWS, TRUTH_ROWS = 60, 300, 40_000
+# Draws of a process are sums of this many waves; its effects are simulated in so many rows, with the same noise for
+# every value of the cause. The prior of the noise is light-tailed, so that few networks are nearly all noise.
+WAVES, PRIOR_TRUTH_ROWS, NOISE_PRIOR = 1_000, 4_000, (3.0, 1.0)
 # The values of the cause between which `effects` takes the slopes of a curve.
 POINTS = 9
 
@@ -108,10 +113,67 @@ def curved_network(seed: int) -> pd.DataFrame:
         column = data[cause].to_numpy()
         grid = np.linspace(column.min(), column.max(), POINTS)
         means = np.array([expected(dag, source, cause, value, names) for value in grid])
-        shares = np.histogram(column, grid)[0] / len(column)
-        truth.loc[cause] = shares @ (np.diff(means, axis=0) / np.diff(grid)[:, None])
+        truth.loc[cause] = average_slopes(means, grid, column)
     post, _ = draw(data, "gp")
     return judged(post, dag, truth, seed)
+
+
+def curved_prior_network(seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng([seed, 3])
+    dag = true_dag(rng)
+    names = list(dag)
+    equations = {name: drawn_equation(len(list(dag.predecessors(name))), rng) for name in names}
+    noise = rng.standard_normal((N, CURVED_ROWS + PRIOR_TRUTH_ROWS))
+    data = pd.DataFrame(simulated(dag, equations, noise[:, :CURVED_ROWS], {}))[names]
+    truth = pd.DataFrame(0.0, names, names)
+    for cause in names:
+        column = data[cause].to_numpy()
+        grid = np.linspace(column.min(), column.max(), POINTS)
+        values = [simulated(dag, equations, noise[:, CURVED_ROWS:], {cause: value}) for value in grid]
+        means = np.array([[own[name].mean() for name in names] for own in values])
+        truth.loc[cause] = average_slopes(means, grid, column)
+    post, _ = draw(data, gpn.scores.GP(standardise=False, sigma=NOISE_PRIOR))
+    return judged(post, dag, truth, seed)
+
+
+class Drawn(NamedTuple):
+    """Functions of parents as sums of waves, (parents, waves), and the mean and the noise of a node."""
+
+    frequencies: np.ndarray
+    phases: np.ndarray
+    mean: float
+    sigma: float
+
+
+def drawn_equation(parents: int, rng: np.random.Generator) -> Drawn:
+    """Return an equation drawn from the prior of the GP score."""
+    theta = invgamma(2, scale=2).rvs(size=(parents, 1), random_state=rng)
+    shape, scale = NOISE_PRIOR
+    return Drawn(
+        rng.standard_normal((parents, WAVES)) / theta, rng.uniform(0, 2 * np.pi, (parents, WAVES)),
+        float(rng.standard_normal()), float(invgamma(shape, scale=scale).rvs(random_state=rng)),
+    )  # fmt: skip
+
+
+def simulated(
+    dag: nx.DiGraph, equations: dict[str, Drawn], noise: np.ndarray, setting: dict[str, float]
+) -> dict[str, np.ndarray]:
+    """Return the values of all variables, one of them set."""
+    values: dict[str, np.ndarray] = {}
+    for name in nx.topological_sort(dag):
+        frequencies, phases, mean, sigma = equations[name]
+        own = mean + sigma * noise[list(dag).index(name)]
+        for k, parent in enumerate(dag.predecessors(name)):
+            waves = np.cos(values[parent][:, None] * frequencies[k] + phases[k])
+            own = own + np.sqrt(2 / WAVES) * waves.sum(axis=1)
+        values[name] = np.full(noise.shape[1], setting[name]) if name in setting else own
+    return values
+
+
+def average_slopes(means: np.ndarray, grid: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """Return the slopes of all variables' means between values of the cause, averaged over the rows."""
+    shares = np.histogram(column, grid)[0] / len(column)
+    return shares @ (np.diff(means, axis=0) / np.diff(grid)[:, None])
 
 
 def expected(dag: nx.DiGraph, source: int, cause: str, value: float, names: list[str]) -> np.ndarray:
@@ -162,6 +224,7 @@ def summary(pairs: pd.DataFrame) -> pd.DataFrame:
     ("linear_prior", LINEAR, partial(linear_network, from_prior, gpn.scores.BGe(standardise=False))),
     ("linear_scaled", LINEAR, partial(linear_network, scaled, "bge")),
     ("linear_unit_noise", LINEAR, partial(linear_network, unit_noise, "bge")),
+    ("curved_prior", CURVED, curved_prior_network),
     ("curved", CURVED, curved_network),
 ])  # fmt: skip
 def test_intervals_hold_the_truth(kind: str, networks: int, run: Callable[[int], pd.DataFrame]) -> None:

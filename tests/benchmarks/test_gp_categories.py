@@ -1,4 +1,7 @@
-"""Gaussian processes behind categories: against long annealed runs, against enumeration, and the time per score."""
+"""Gaussian processes behind categories: four variables against enumeration, and the time per score.
+
+Run with ``pytest -m slow -n 0 -s tests/benchmarks/test_gp_categories.py``.
+"""
 
 import time
 
@@ -10,58 +13,9 @@ from scipy.special import logsumexp
 
 import gpn_bayes as gpn
 from gpn_bayes import graphs
-from gpn_bayes.scores.gp.basis import Basis
-from gpn_bayes.scores.gp.importance import importance_estimate
-from gpn_bayes.scores.gp.laplace import laplace_estimate
-from gpn_bayes.scores.gp.links import LatentPosterior, offsets_of
-from gpn_bayes.scores.gp.priors import HyperPriors
 from tests import latent_reference
-from tests.benchmarks import annealed_reference
 
 pytestmark = pytest.mark.slow
-
-# Levels, whether they are ordered, parents (the third is a category), rows.
-CASES = [
-    (cardinality, ordered, parents, rows)
-    for cardinality, ordered in ((2, True), (3, True), (3, False))
-    for parents, rows in (((0,), 50), ((0,), 200), ((0, 2), 100), ((0, 1, 2), 100))
-]
-
-
-def case(cardinality, ordered, parents, rows):
-    rng = np.random.default_rng([rows, cardinality, ordered, len(parents)])
-    values = np.column_stack([rng.normal(size=(rows, 2)), rng.integers(0, 3, rows)])
-    behind = 2 * np.sin(2 * values[:, 0]) + values[:, 1] + (values[:, 2] == 1) + rng.logistic(size=rows)
-    if ordered:
-        levels = np.searchsorted(np.quantile(behind, np.arange(1, cardinality) / cardinality), behind)
-    else:
-        utilities = np.column_stack([behind, 1.5 * values[:, 1], np.zeros(rows)]) + rng.gumbel(size=(rows, 3))
-        levels = utilities.argmax(axis=1)
-    return values, levels
-
-
-@pytest.mark.parametrize(("cardinality", "ordered", "parents", "rows"), CASES)
-def test_evidence_is_that_of_annealed_importance_sampling(cardinality, ordered, parents, rows):
-    values, levels = case(cardinality, ordered, parents, rows)
-    spacing = 3.0
-    distances = [
-        spacing * (own[:, None] != own) if p == 2 else (own[:, None] - own) ** 2
-        for p, own in ((p, values[:, p]) for p in parents)
-    ]
-    basis = Basis(values, 1e-5 * rows, spacings=np.array([0.0, 0.0, spacing]))
-    counts = basis.counts(parents, levels, offsets_of(levels, cardinality, ordered), ordered)
-    priors = HyperPriors().for_parents(len(parents), category=True)
-    posterior = LatentPosterior(counts, priors, np.random.default_rng(1))
-    modes = posterior.find_modes()
-    found = importance_estimate(posterior, modes, np.random.default_rng(2), target_error=0.02)
-    expected, error = annealed_reference.log_evidence(levels, cardinality, ordered, distances, np.random.default_rng(3))
-    laplace = laplace_estimate(modes).value
-    print(
-        f"{cardinality} levels, ordered {ordered}, {len(parents)} parents, {rows} rows: annealed {expected:.2f} ± "
-        f"{error:.2f}, importance {found.value - expected:+.2f} ± {found.error:.2f}, Laplace {laplace - expected:+.2f}"
-    )
-    assert abs(found.value - expected) < 4 * np.hypot(error, found.error)
-    assert error < 0.2
 
 
 def test_four_variables_are_those_of_enumeration():
