@@ -32,9 +32,11 @@ from gpn_bayes.kernels.tiles import (
 )
 
 _LOGISTIC, _GUMBEL = np.pi / np.sqrt(3.0), np.pi / np.sqrt(6.0)
-# Newton's method ends when a step promises to gain less than this, in nats: for Laplace's approximation, and for draws
-# about the mode, which needn't be exact. It never takes more steps than this.
-_SMALLEST_GAIN, _GAIN_FOR_DRAWS, _MOST_STEPS = 1e-10, 1e-3, 100
+# Newton's method ends when a step promises to gain less than this, in nats, and never takes more steps than this.
+_SMALLEST_GAIN, _MOST_STEPS = 1e-10, 100
+# Draws needn't be about the mode itself, nor be as wide as the curvature right there: after a step that promised less
+# than this, no further matrix is factored.
+_LAST_GAIN_FOR_DRAWS = 0.1
 
 
 class Counts(NamedTuple):
@@ -308,9 +310,12 @@ def _solve_upper(vector: Floats, size: int, work: LatentWorkspace) -> None:
 
 @inner_fused
 def _find_mode(
-    log_sigma: float, columns: int, smallest_gain: float, counts: Counts, work: LatentWorkspace
+    log_sigma: float, columns: int, last_gain: float, counts: Counts, work: LatentWorkspace
 ) -> tuple[float, float]:
-    """Find the mode of w by Newton's method; return the log joint density there and log |A|, leaving R."""
+    """Find the mode of w by Newton's method; return the log joint density there and log |A|, leaving R.
+
+    A step that promises less than `last_gain` is the last; R is then that of the place before it.
+    """
     processes = len(work.mode)
     size = processes * columns
     parents = len(counts.cells)
@@ -329,7 +334,7 @@ def _find_mode(
         for c in range(size):
             solved[c] = work.system[c, size]
             promise += 0.5 * solved[c] * solved[c]
-        if promise < smallest_gain:
+        if promise < _SMALLEST_GAIN:
             break
         _solve_upper(solved, size, work)
         length = 1.0
@@ -347,6 +352,8 @@ def _find_mode(
             break
         value = moved
         work.mode[:, :columns] = work.moved[:, :columns]
+        if promise < last_gain:
+            break
     for i in range(parents + 1):
         m, begin, first = work.spans[i, 0], work.spans[i, 1], counts.starts[i]
         work.known[:, first : first + m] = work.mode[:, begin : begin + m]
@@ -357,7 +364,7 @@ def _find_mode(
 def _laplace_log_likelihood(log_sigma: float, log_thetas: Floats, counts: Counts, work: LatentWorkspace) -> float:
     """Return Laplace's approximation of log p(levels | hyperparameters): that of the integral over w."""
     columns = _write_features(log_sigma, log_thetas, counts, work)
-    value, log_det = _find_mode(log_sigma, columns, _SMALLEST_GAIN, counts, work)
+    value, log_det = _find_mode(log_sigma, columns, 0.0, counts, work)
     return value - 0.5 * log_det
 
 
@@ -376,7 +383,7 @@ def _draw_weighted(
     Writes log p(levels | w) p(w) over the density of each draw, and the draws as far as there is room for them.
     """
     columns = _write_features(log_sigma, log_thetas, counts, work)
-    value, log_det = _find_mode(log_sigma, columns, _GAIN_FOR_DRAWS, counts, work)
+    value, log_det = _find_mode(log_sigma, columns, _LAST_GAIN_FOR_DRAWS, counts, work)
     if np.isnan(value):
         log_weights[:] = -np.inf
         return

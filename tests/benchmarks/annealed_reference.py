@@ -149,12 +149,12 @@ def main():
         found = dict(zip(tasks, pool.map(run_of_case, *zip(*tasks, strict=True)), strict=True))
     with open(sys.argv[1], "w", newline="") as file:
         out = csv.writer(file)
-        out.writerow(["levels", "ordered", "parents", "rows", "log_evidence", "error"])
+        out.writerow(["levels", "ordered", "parents", "rows", "log_evidence", "error", "runs"])
         for number, (cardinality, ordered, parents, rows) in enumerate(CATEGORY_CASES):
             logs = np.array([found[number, run] for run in range(RUNS)])
             shares = np.exp(logs - logs.max())
             value, error = logs.max() + np.log(shares.mean()), shares.std(ddof=1) / shares.mean() / np.sqrt(RUNS)
-            out.writerow([cardinality, ordered, len(parents), rows, f"{value:.4f}", f"{error:.4f}"])
+            out.writerow([cardinality, ordered, len(parents), rows, f"{value:.4f}", f"{error:.4f}", RUNS])
 
 
 if __name__ == "__main__":
