@@ -437,3 +437,8 @@ def test_gaussian_processes_have_a_run_for_each_completed_table():
     diagnostics = post.diagnostics()
     assert diagnostics.tables == 5 and diagnostics.table_gap == pytest.approx(np.ptp(means), abs=1e-9)
     assert "5 completed tables, between which" in diagnostics.summary
+    # Fewer or more of them, as far as chains have kept some.
+    three = gpn.sample(table, "gp", draws=40, chains=2, random_seed=1, imputations=3, **QUIET)
+    assert three.log_score.shape == (6, 40) and three.diagnostics().tables == 3
+    with pytest.raises(ValueError, match="^imputations must be at most 10, 5 from each chain; received 11$"):
+        gpn.sample(table, "gp", chains=2, imputations=11, **QUIET)

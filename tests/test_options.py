@@ -56,6 +56,7 @@ def test_the_command_line_has_the_same_defaults(command):
         ({"thin": "often"}, "thin must be a whole number, 1 or more; received 'often'"),
         ({"random_seed": -1}, "random_seed must be a whole number, 0 or more; received -1"),
         ({"temperatures": True}, "temperatures must be a whole number, 1 or more; received True"),
+        ({"imputations": 1}, "imputations must be a whole number, 2 or more; received 1"),
         ({"sampler": "best"}, "sampler must be one of auto, exact, partition, order; received 'best'"),
         ({"reweight": "always"}, "reweight must be 'auto' or None; received 'always'"),
         ({"until": "bored"}, "until must be 'converged' or None; received 'bored'"),

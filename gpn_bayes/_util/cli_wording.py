@@ -11,10 +11,10 @@ _RENAMED = {"random_seed": "--seed", "random_state": "--seed"}
 _OPTIONS = {
     name: _RENAMED.get(name, f"--{name.replace('_', '-')}")
     for name in (
-        "candidates", "chains", "contexts", "cores", "draws", "expand", "intervention", "kinds", "max_parents",
-        "missing", "order_bias", "plus_one", "prior", "random_seed", "random_state", "reweight", "sampler", "score",
-        "target_penalty", "target_probability", "targets", "temperatures", "thin", "tune", "until", "weights",
-        "which",
+        "candidates", "chains", "contexts", "cores", "draws", "expand", "imputations", "intervention", "kinds",
+        "max_parents", "missing", "order_bias", "plus_one", "prior", "random_seed", "random_state", "reweight",
+        "sampler", "score", "target_penalty", "target_probability", "targets", "temperatures", "thin", "tune", "until",
+        "weights", "which",
     )
 }  # fmt: skip
 _NAMES = "|".join(_OPTIONS)

@@ -139,6 +139,7 @@ def _call(settings: dict[str, Any], names: tuple[str, ...]) -> str | None:
     given |= {} if settings.get("reweight") or not score.startswith("GP(") else {"reweight": None}
     missing = settings.get("missing")
     given |= {"missing": "impute" if "imputed" in missing else "drop"} if missing else {}
+    given |= {"imputations": missing["tables"]} if missing and "tables" in missing else {}
     given |= {"order_bias": ORDER_BIAS[settings["order_bias"]]} if settings.get("order_bias") else {}
     lines = [f"score=gpn.scores.{score}", *(f"{name}={value!r}" for name, value in given.items())]
     lines += _experiments(settings.get("interventions")) + ["weights=weights"] * ("row_weights" in settings)

@@ -27,8 +27,6 @@ from gpn_bayes.scores.gp.score import GP
 from gpn_bayes.scores.mixed import categories_among
 from gpn_bayes.scores.prior import GraphPrior
 
-# Completed tables that scores without a closed form are computed for.
-TABLES = 5
 # DAGs, after as many that are dropped, of each chain that completes these.
 _WARM_UP = 300
 # Completed tables that are kept of each chain.
@@ -107,7 +105,12 @@ def plan_imputation(data: Dataset, options: RunOptions) -> Imputation:
     values = completion.begin(rng)
     first = completion.dataset(values)
     if slow:
-        return Imputation(completion, options, score.bind(first), first, 1, TABLES)
+        most = _KEPT * options.chains
+        if options.imputations > most:
+            raise ValueError(
+                f"imputations must be at most {most}, {_KEPT} from each chain; received {options.imputations}"
+            )
+        return Imputation(completion, options, score.bind(first), first, 1, options.imputations)
     scorer = completion.scorer(values)
     scorer.score, scorer.data_fingerprint = score, first.fingerprint
     options = _settled(options, scorer)

@@ -8,7 +8,16 @@ from gpn_bayes._util.checks import check_choice, check_count
 
 SAMPLERS = ("auto", "exact", "partition", "order")
 # Options that are whole numbers, and the smallest value of each.
-_SMALLEST = {"draws": 1, "chains": 1, "tune": 0, "cores": 1, "thin": 1, "random_seed": 0, "temperatures": 1}
+_SMALLEST = {
+    "draws": 1,
+    "chains": 1,
+    "tune": 0,
+    "cores": 1,
+    "thin": 1,
+    "random_seed": 0,
+    "temperatures": 1,
+    "imputations": 2,
+}
 # The values of these options that are not numbers.
 _NO_COUNT = {"cores": None, "random_seed": None, "thin": "auto"}
 
@@ -59,6 +68,8 @@ class RunOptions:
         Whether draws of the order sampler are weighted to the uniform prior over DAGs.
     missing : {"error", "drop", "impute"}
         What to do about rows with missing values.
+    imputations : int
+        Completed tables, each with a run of its own, where scores have no closed form.
 
     Raises
     ------
@@ -96,6 +107,7 @@ class RunOptions:
     reweight: str | None = "auto"
     order_bias: str = "keep"
     missing: str = "error"
+    imputations: int = 5
 
     def __post_init__(self) -> None:
         """Refuse what no data could make right."""

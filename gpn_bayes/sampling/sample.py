@@ -79,6 +79,7 @@ def sample(
     reweight: str | None = DEFAULTS.reweight,
     order_bias: str = DEFAULTS.order_bias,
     missing: str = DEFAULTS.missing,
+    imputations: int = DEFAULTS.imputations,
     kinds: Mapping[str, Any] | None = None,
     targets: Any = None,
     intervention: str | None = None,
@@ -98,7 +99,8 @@ def sample(
         Variables are columns.
     score : Score or str, default "bge"
         How to score a node given its parents: "bge" for linear relations, "gp" for unknown smooth ones; "bdeu" or "k2"
-        for categories; "bic", which is no marginal likelihood but close to one of many rows, for either.
+        for categories; "cg" for both in one table, with linear relations, and "gp" takes both too; "bic", which is no
+        marginal likelihood but close to one of many rows, for any of these.
     sampler : {"auto", "exact", "partition", "order"}
         "exact" draws independently and, unless the draws are weighted to another score, knows edge
         probabilities without Monte Carlo error, for up to 17 variables (at 17 it takes a gigabyte);
@@ -162,9 +164,11 @@ def sample(
         Whether to refuse missing values, to drop the rows that have some, or to draw the values along with the DAGs,
         given that they are missing at random; the settings of the posterior say how many there were. "impute" is for
         "bge", "cg", "bdeu" and "k2", whose chains alternate between DAGs and missing values, without parents from
-        outside the candidates; and for "gp", which has a run of its own for each of 5 completed tables, drawn by the
-        networks of "bge" (or "cg"). `GraphPosterior.imputed` returns completed tables. `Dataset.read` has further
+        outside the candidates; and for "gp", which has a run of its own for each of several completed tables, drawn by
+        the networks of "bge" (or "cg"). `GraphPosterior.imputed` returns completed tables. `Dataset.read` has further
         settings for reading a table.
+    imputations : int, default 5
+        How many completed tables these are: 2 or more, at most five per chain.
     kinds : mapping of str to str or sequence, optional
         What columns are, whatever they look like: "number", "category", "binary" or "ordered", or a list of the levels
         of an ordered column, the lowest first.
@@ -216,7 +220,7 @@ def sample(
         score, sampler=sampler, draws=draws, tune=tune, chains=chains, cores=cores, random_seed=random_seed,
         thin=thin, until=until, temperatures=temperatures, prior=prior, required=required, forbidden=forbidden,
         tiers=tiers, max_parents=max_parents, candidates=candidates, plus_one=plus_one, expand=expand,
-        reweight=reweight, order_bias=order_bias, missing=missing,
+        reweight=reweight, order_bias=order_bias, missing=missing, imputations=imputations,
     )  # fmt: skip
     reading = {
         "kinds": kinds, "targets": targets, "intervention": intervention, "contexts": contexts,
