@@ -76,7 +76,9 @@ def test_evidence_is_that_of_annealed_particles(number):
     expected = annealed().iloc[number]
     assert (expected["levels"], expected["rows"]) == (cardinality, rows)
     assert found.error < 0.03
-    assert abs(found.value - expected["log_evidence"]) < 4 * np.hypot(expected["error"], found.error)
+    # The error of the reference comes from few runs: as probable as four standard errors would be if it were known.
+    bound = stats.t(expected["runs"] - 1).ppf(stats.norm.cdf(4)) * np.hypot(expected["error"], found.error)
+    assert abs(found.value - expected["log_evidence"]) < min(bound, 0.3)
     # Laplace's approximation is what the proposal score is for: closer than a nat.
     assert abs(laplace_estimate(modes).value - expected["log_evidence"]) < 1.0
 
