@@ -95,25 +95,22 @@ class Model(ABC):
 
     def network(self, dag: np.ndarray, versions: np.ndarray, rng: np.random.Generator) -> Network:
         """Return a network with this DAG; `versions` (rows, variables) says which equation each entry is from."""
-        while True:
-            self.begin(rng)
-            table = np.zeros(versions.shape)
-            equations: list[Any] = [None] * self.n
-            for node in graphs.topological_order(dag):
-                parents = np.flatnonzero(dag[:, node]).tolist()
-                # In every table, also where no row is left as it was.
-                for version in sorted({UNCHANGED, *versions[:, node].tolist()}):
-                    rows = np.flatnonzero(versions[:, node] == version)
-                    if version == SET:
-                        table[rows, node] = self.outside(node, len(rows), rng)
-                        continue
-                    drawn = self.equation(node, parents, rng)
-                    table[rows, node] = self.values(drawn, [table[rows, p] for p in parents], len(rows), rng)
-                    if version == UNCHANGED:
-                        equations[node] = drawn
-            # A constant column is refused. To leave out some tables is no bias, if only the tables decide which.
-            if (np.ptp(table, axis=0) > 0).all():
-                return Network(dag, equations, self.frame(table))
+        self.begin(rng)
+        table = np.zeros(versions.shape)
+        equations: list[Any] = [None] * self.n
+        for node in graphs.topological_order(dag):
+            parents = np.flatnonzero(dag[:, node]).tolist()
+            # In every table, also where no row is left as it was.
+            for version in sorted({UNCHANGED, *versions[:, node].tolist()}):
+                rows = np.flatnonzero(versions[:, node] == version)
+                if version == SET:
+                    table[rows, node] = self.outside(node, len(rows), rng)
+                    continue
+                drawn = self.equation(node, parents, rng)
+                table[rows, node] = self.values(drawn, [table[rows, p] for p in parents], len(rows), rng)
+                if version == UNCHANGED:
+                    equations[node] = drawn
+        return Network(dag, equations, self.frame(table))
 
     def frame(self, table: np.ndarray) -> pd.DataFrame:
         """Return a table as the package is given it."""

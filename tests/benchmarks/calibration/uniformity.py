@@ -14,7 +14,7 @@ from scipy import stats
 EDGES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 1.0])
 _LEAST_VARIANCE = 15.0
 # Bins of ranks.
-_RANK_BINS = 10
+RANK_BINS = 10
 
 
 def p_values(claims: pd.DataFrame) -> pd.DataFrame:
@@ -29,7 +29,7 @@ def p_values(claims: pd.DataFrame) -> pd.DataFrame:
 
 def _of_ranks(own: pd.DataFrame) -> Iterator[tuple[str, float]]:
     ranks = own["stated"].to_numpy()
-    counts = np.histogram(ranks, _RANK_BINS, (0, 1))[0]
+    counts = np.histogram(ranks, RANK_BINS, (0, 1))[0]
     yield "bins", float(stats.chisquare(counts).pvalue)
     yield "Kolmogorov-Smirnov", float(stats.kstest(ranks, "uniform").pvalue)
 

@@ -24,8 +24,6 @@ from tests.benchmarks.prior_networks import uniform_dag
 _SHARE, _EXPERIMENTS, _CHANGED = 0.25, 2, 0.3
 # The share of values that are missing, completely at random.
 _MISSING = 0.15
-# Nats that a wrong score adds for each parent.
-_TOO_MANY_NATS = 0.5
 
 
 @dataclass(frozen=True)
@@ -130,21 +128,28 @@ def _experiments(
 
 
 def _with_gaps(data: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-    """Return a table of which some values are missing; which ones depends on nothing, if what is left varies."""
-    while True:
-        gaps = data.mask(rng.random(data.shape) < _MISSING)
-        if gaps.isna().any(axis=None) and (gaps.nunique() > 1).all():
-            return gaps
+    """Return a table of which some values are missing; which ones depends on nothing."""
+    while not (gaps := rng.random(data.shape) < _MISSING).any():
+        pass
+    return data.mask(gaps)
 
 
 class WrongConstant(BGe):
-    """BGe, of which one constant is wrong: half a nat too many for each parent."""
+    """BGe on data as they are, of which one constant is wrong: some nats too many for each parent."""
 
     name = "wrong constant"
 
+    def __init__(self, nats: float) -> None:
+        super().__init__(standardise=False)
+        self.nats = nats
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return super().parameters | {"nats": self.nats}
+
     def _bind(self, data: Data | RowMoments) -> BGeScorer:
         scorer = super()._bind(data)
-        scorer.constants = scorer.constants + _TOO_MANY_NATS * np.arange(len(scorer.constants))
+        scorer.constants = scorer.constants + self.nats * np.arange(len(scorer.constants))
         return scorer
 
 
@@ -193,7 +198,7 @@ VARIANTS = {
     ),
     "GP, Laplace alone, n = 4": Variant(_curved(4), 60, 200, score=_gp(estimator="laplace")),
     "BGe with a wrong constant, n = 4": Variant(
-        _linear(4), 30, 1000, score=lambda model: WrongConstant(standardise=False), wrong=True
+        _linear(4), 30, 1000, score=lambda model: WrongConstant(0.5), wrong=True
     ),
     "BGe with a wrong prior, n = 4": Variant(
         _linear(4), 30, 1000, score=lambda model: BGe(alpha_w=model.n + 6, standardise=False), wrong=True
