@@ -51,9 +51,9 @@ def claims_of(
         The score bound to the rows, for the rank of the true DAG's log score.
     seed : int
         The number of the network; what is chosen at random follows from it.
-    known : targets, complete
-        What is true besides: which contexts changed which variables, a boolean table (contexts, variables); and the
-        table that values are missing from.
+    known : changed, complete
+        What is true besides: which contexts changed which variables, a boolean DataFrame (contexts, variables); and
+        the table that values are missing from.
     """
     rng = np.random.default_rng([seed, *b"claims"])
     rows = [*_of_structure(network.dag, post), *_ranks_of_structure(network.dag, post, scorer, rng)]
@@ -65,9 +65,11 @@ def claims_of(
         path = bool(graphs.ancestors(network.dag)[cause, outcome])
         truth = model.effect(network, cause, outcome, rng) if path else 0.0
         rows += _of_effect(truth, path, model.asked(post, cause, outcome, DRAWS), rng)
-    if "targets" in known:
-        stated = post.target_probabilities().to_numpy()
-        rows += [("change of a variable", p, y) for p, y in zip(stated.ravel(), known["targets"].ravel(), strict=True)]
+    if "changed" in known:
+        stated = post.target_probabilities().stack()
+        rows += [
+            ("change of a variable", p, y) for p, y in zip(stated, known["changed"].stack()[stated.index], strict=True)
+        ]
     table = pd.DataFrame([(seed, *row) for row in rows], columns=COLUMNS)
     return table.astype({"stated": float, "held": float})
 

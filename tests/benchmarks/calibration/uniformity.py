@@ -42,8 +42,9 @@ def _of_probabilities(own: pd.DataFrame, kind: str) -> Iterator[tuple[str, float
     if "interval" not in kind:
         # What is stated with too much confidence happens less often the nearer to one it is stated.
         yield "confidence", _of_mean(_sums(gap * (2 * own["stated"] - 1), own["network"]))
-        in_bins = pd.get_dummies(bins_of(own["stated"])).mul(gap, axis=0)
-        yield "bins", _of_means(in_bins.groupby(own["network"]).sum().to_numpy(dtype=float))
+        in_bins = np.eye(len(EDGES))[bins_of(own["stated"])] * gap.to_numpy()[:, None]
+        sums = pd.DataFrame(in_bins).groupby(own["network"].to_numpy()).sum().to_numpy()
+        yield "bins", _of_means(sums[:, sums.any(axis=0)])
 
 
 def bins_of(stated: pd.Series) -> np.ndarray:

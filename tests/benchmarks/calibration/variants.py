@@ -19,9 +19,10 @@ from tests.benchmarks.calibration.models import SET, UNCHANGED, Curved, Discrete
 from tests.benchmarks.paper import draw
 from tests.benchmarks.prior_networks import uniform_dag
 
-# Experiments: the share of rows of each, the variables they are of, and, where these aren't known, the prior
-# probability that one changed a variable.
-_SHARE, _EXPERIMENTS, _CHANGED = 0.25, 2, 0.3
+# Shares of rows: of two experiments, and of those in which variables were only observed.
+_SHARES = {2: 0.5, 1: 0.25, 0: 0.25}
+# The prior probability that an experiment changed a variable, where it isn't known.
+_CHANGED = 0.3
 # The share of values that are missing, completely at random.
 _MISSING = 0.15
 
@@ -112,15 +113,15 @@ def _experiments(
 ) -> tuple[np.ndarray, dict[str, Any], dict[str, Any]]:
     """Return which equation each entry is from, what the package is told of it, and what it isn't told."""
     n = len(names)
-    experiment = np.minimum((np.arange(rows) / (_SHARE * rows)).astype(int), _EXPERIMENTS)[::-1]
+    experiment = np.repeat(list(_SHARES), [round(share * rows) for share in _SHARES.values()])
     versions = np.full((rows, n), UNCHANGED)
     if kind == "unknown":
-        changed = rng.random((_EXPERIMENTS, n)) < _CHANGED
-        for k, own in enumerate(changed, start=1):
+        changed = pd.DataFrame(rng.random((2, n)) < _CHANGED, ["1", "2"], names)
+        for k, own in enumerate(changed.to_numpy(), start=1):
             versions[np.ix_(experiment == k, own)] = k
-        contexts = np.where(experiment == 0, "", np.char.add("context ", experiment.astype(str))).tolist()
-        return versions, {"contexts": contexts, "target_probability": _CHANGED}, {"targets": changed}
-    chosen = rng.choice(n, _EXPERIMENTS, replace=False)
+        contexts = ["" if k == 0 else str(k) for k in experiment]
+        return versions, {"contexts": contexts, "target_probability": _CHANGED}, {"changed": changed}
+    chosen = rng.choice(n, 2, replace=False)
     for k, node in enumerate(chosen, start=1):
         versions[experiment == k, node] = SET if kind == "perfect" else k
     targets = ["" if k == 0 else names[chosen[k - 1]] for k in experiment]
