@@ -71,7 +71,7 @@ class Variant:
         seed : int
             The number of the network.
         scores : path, optional
-            A folder for slow scores, of which variants of a model share many.
+            A folder for slow scores, which variants of the same score share.
         """
         model = self.model()
         rng = np.random.default_rng([seed, crc32(f"{type(model).__name__}{self.experiments}".encode()), model.n])
@@ -87,7 +87,7 @@ class Variant:
         score = self.score(model)
         settings = {"random_seed": seed, "draws": 500, "cores": 1, "prior": self.prior} | reading | self.settings
         if scores is not None and isinstance(model, Curved):
-            settings["cache"] = scores / f"network_{seed}.sqlite"
+            settings["cache"] = scores / f"{crc32(score.fingerprint.encode()):08x}_{seed}.sqlite"
         post, _ = draw(network.data, score, **settings)
         # The true DAG has a score of its own in each completed table, and the prior is no part of any.
         scored = not self.missing and self.prior == "uniform"
