@@ -13,7 +13,7 @@ from tests.benchmarks.calibration import running
 from tests.benchmarks.calibration.claims import COLUMNS, rank
 from tests.benchmarks.calibration.models import SET, UNCHANGED, Curved, Discrete, Linear
 from tests.benchmarks.calibration.pictures import draw_claims
-from tests.benchmarks.calibration.uniformity import p_values
+from tests.benchmarks.calibration.uniformity import nats_per_edge, p_values
 from tests.benchmarks.calibration.variants import Variant, WrongConstant
 from tests.benchmarks.prior_networks import curved_equation, linear_equation, uniform_dag
 
@@ -25,10 +25,13 @@ def test_small_networks_are_calibrated():
     claims = running.claims_of_variant("small", SMALL)
     assert claims["network"].nunique() == 40
     assert p_values(claims)["p_value"].min() > 0.001
+    lacking = nats_per_edge(claims)
+    assert abs(lacking.value) < 4 * lacking.error
     # A negative control.
     wrong = replace(SMALL, score=lambda model: WrongConstant(2.0))
-    found = p_values(running.claims_of_variant("wrong", wrong))
-    assert found["p_value"].min() < 1e-6
+    caught = running.claims_of_variant("wrong", wrong)
+    assert p_values(caught)["p_value"].min() < 1e-6
+    assert nats_per_edge(caught).value < -4 * nats_per_edge(caught).error
 
 
 def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):

@@ -23,7 +23,7 @@ import pytest
 
 from tests.benchmarks.calibration.pictures import draw_claims
 from tests.benchmarks.calibration.running import claims_of_variant
-from tests.benchmarks.calibration.uniformity import p_values
+from tests.benchmarks.calibration.uniformity import nats_per_edge, p_values
 from tests.benchmarks.calibration.variants import VARIANTS
 from tests.benchmarks.paper import show
 
@@ -49,7 +49,8 @@ def test_answers_are_calibrated(name: str) -> None:
     claims = claims_of_variant(name, variant, folder)
     found = p_values(claims)
     wide = found.pivot(index="kind", columns="test", values="p_value").loc[found["kind"].unique()]
-    show(f"{name}: p-values of {variant.networks} networks", wide.map(lambda p: "" if pd.isna(p) else f"{p:.2g}"))
+    title = f"{name}: p-values of {variant.networks} networks; nats that edges lack: {nats_per_edge(claims)}"
+    show(title, wide.map(lambda p: "" if pd.isna(p) else f"{p:.2g}"))
     if folder is not None:
         file = folder / "p_values.csv"
         found.insert(0, "variant", name)
