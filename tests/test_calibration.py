@@ -84,6 +84,17 @@ def test_p_values_of_calibrated_claims_are_uniform_though_claims_depend_on_each_
     assert often["sum"] < 1e-6
 
 
+def test_intervals_are_counted_exactly():
+    def p_value(held):
+        held = np.repeat([1.0, 0.0], [held, 75 - held])
+        claims = pd.DataFrame({"network": range(75), "kind": "90% interval", "stated": 0.9, "held": held})
+        return p_values(claims)["p_value"].item()
+
+    assert p_value(73) == pytest.approx(2 * stats.binom(75, 0.9).sf(72))
+    assert p_value(50) == pytest.approx(2 * stats.binom(75, 0.9).cdf(50))
+    assert p_value(68) > 0.5
+
+
 def test_dags_are_uniform():
     rng = np.random.default_rng(3)
     place = {dag.tobytes(): k for k, dag in enumerate(graphs.enumerate_dags(3))}

@@ -1,7 +1,7 @@
 """Tests of claims: whether what was said with probability p happened as often, and whether ranks are uniform.
 
-Claims about one network depend on each other, so that networks are what is counted: every test is one of the mean of
-independent vectors, one a network, which is zero if the posterior is calibrated.
+Claims about one network depend on each other, so that networks are what is counted: a test is one of the mean of
+independent vectors, one a network, which is zero if the posterior is calibrated. Intervals are one a network.
 """
 
 from collections.abc import Iterator
@@ -37,16 +37,18 @@ def _of_ranks(own: pd.DataFrame) -> Iterator[tuple[str, float]]:
 
 
 def _of_probabilities(own: pd.DataFrame, kind: str) -> Iterator[tuple[str, float]]:
+    if "interval" in kind:
+        yield "count", _of_count(own["stated"].to_numpy(), int(own["held"].sum()))
+        return
     gap = own["held"] - own["stated"]
     # A pair has an edge as often as there is one: in sum, that is the same as for edges.
     if kind != "pair":
         yield "sum", _of_mean(_sums(gap, own["network"]))
-    if "interval" not in kind:
-        # What is stated with too much confidence happens less often the nearer to one it is stated.
-        yield "confidence", _of_mean(_sums(gap * (2 * own["stated"] - 1), own["network"]))
-        in_bins = np.eye(len(EDGES))[bins_of(own["stated"])] * gap.to_numpy()[:, None]
-        sums = pd.DataFrame(in_bins).groupby(own["network"].to_numpy()).sum().to_numpy()
-        yield "bins", _of_means(sums[:, sums.any(axis=0)])
+    # What is stated with too much confidence happens less often the nearer to one it is stated.
+    yield "confidence", _of_mean(_sums(gap * (2 * own["stated"] - 1), own["network"]))
+    in_bins = np.eye(len(EDGES))[bins_of(own["stated"])] * gap.to_numpy()[:, None]
+    sums = pd.DataFrame(in_bins).groupby(own["network"].to_numpy()).sum().to_numpy()
+    yield "bins", _of_means(sums[:, sums.any(axis=0)])
 
 
 def bins_of(stated: pd.Series) -> np.ndarray:
@@ -58,6 +60,14 @@ def bins_of(stated: pd.Series) -> np.ndarray:
             edges.append(float(upper))
     # The last bin reaches up to one.
     return np.digitize(stated, edges[1:-1] if len(edges) > 1 else [], right=True)
+
+
+def _of_count(stated: np.ndarray, held: int) -> float:
+    """Return the exact p-value of how many independent claims held, one a network: few don't, too few for a t-test."""
+    chances = np.ones(1)
+    for p in stated:
+        chances = np.convolve(chances, [1 - p, p])
+    return float(min(1.0, 2 * min(chances[: held + 1].sum(), chances[held:].sum())))
 
 
 def _sums(values: pd.Series, network: pd.Series) -> np.ndarray:
