@@ -17,36 +17,34 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import invgamma, wishart
 
 import gpn_bayes as gpn
 from gpn_bayes import graphs
 from tests.benchmarks.paper import draw, show
+from tests.benchmarks.prior_networks import (
+    average_slopes,
+    curved_equation,
+    curved_values,
+    linear_equation,
+    uniform_dag,
+)
 
 pytestmark = pytest.mark.slow
 
 N, LEVEL = 6, 0.9
 LINEAR, LINEAR_ROWS = 200, 200
 CURVED, CURVED_ROWS, TRUTH_ROWS = 60, 300, 40_000
-# Draws of a process are sums of this many waves; its effects are simulated in so many rows, with the same noise for
-# every value of the cause. The prior of the noise is light-tailed, so that few networks are nearly all noise.
-WAVES, PRIOR_TRUTH_ROWS, NOISE_PRIOR = 1_000, 4_000, (3.0, 1.0)
+# Effects of drawn processes are simulated in so many rows, with the same noise for every value of the cause. The prior
+# of the noise is light-tailed, so that few networks are nearly all noise.
+PRIOR_TRUTH_ROWS, NOISE_PRIOR = 4_000, (3.0, 1.0)
 # The values of the cause between which `effects` takes the slopes of a curve.
 POINTS = 9
-
-
-def true_dag(rng: np.random.Generator) -> nx.DiGraph:
-    """Return a uniform DAG: a random order favours DAGs with many orders, which is undone by rejection."""
-    while True:
-        dag = gpn.simulate.random_dag(N, p=0.5, random_seed=rng)
-        if rng.random() < 1 / graphs.count_linear_extensions(graphs.as_adjacency(dag, list(dag))):
-            return dag
 
 
 def judged(post: gpn.GraphPosterior, dag: nx.DiGraph, truth: pd.DataFrame, seed: int) -> pd.DataFrame:
@@ -65,12 +63,8 @@ type Equations = Callable[[np.ndarray, np.ndarray, np.random.Generator], tuple[n
 
 
 def from_prior(parents: np.ndarray, covariance: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, float]:
-    """Return weights and the noise's standard deviation by BGe's prior: those of a node in a Wishart precision."""
-    # By default it has N + 2 degrees of freedom, and the parametric matrix is half of the identity.
-    whole = np.linalg.inv(wishart(N + 2, 2 * np.eye(N), seed=rng).rvs())
-    own, last = np.arange(len(parents)), len(parents)
-    weights = np.linalg.solve(whole[np.ix_(own, own)], whole[own, last]) if len(own) else np.empty(0)
-    return weights, float(np.sqrt(whole[last, last] - whole[last, own] @ weights))
+    """Return weights and the noise's standard deviation by BGe's prior."""
+    return linear_equation(N, len(parents), rng)
 
 
 def scaled(parents: np.ndarray, covariance: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, float]:
@@ -87,7 +81,7 @@ def unit_noise(parents: np.ndarray, covariance: np.ndarray, rng: np.random.Gener
 
 def linear_network(equations: Equations, score: Any, seed: int) -> pd.DataFrame:
     rng = np.random.default_rng([seed, 1])
-    dag = true_dag(rng)
+    dag = uniform_dag(N, rng)
     matrix = graphs.as_adjacency(dag, list(dag))
     weights, covariance, values = np.zeros((N, N)), np.zeros((N, N)), np.zeros((LINEAR_ROWS, N))
     for node in graphs.topological_order(matrix):
@@ -104,7 +98,7 @@ def linear_network(equations: Equations, score: Any, seed: int) -> pd.DataFrame:
 
 def curved_network(seed: int) -> pd.DataFrame:
     rng = np.random.default_rng([seed, 2])
-    dag = true_dag(rng)
+    dag = uniform_dag(N, rng)
     source = int(rng.integers(2**32))
     data = gpn.simulate.fourier(dag, CURVED_ROWS, lam=1.0, random_seed=source)
     names = list(data.columns)
@@ -120,60 +114,20 @@ def curved_network(seed: int) -> pd.DataFrame:
 
 def curved_prior_network(seed: int) -> pd.DataFrame:
     rng = np.random.default_rng([seed, 3])
-    dag = true_dag(rng)
+    dag = uniform_dag(N, rng)
     names = list(dag)
-    equations = {name: drawn_equation(len(list(dag.predecessors(name))), rng) for name in names}
+    equations = {name: curved_equation(dag.in_degree(name), NOISE_PRIOR, rng) for name in names}
     noise = rng.standard_normal((N, CURVED_ROWS + PRIOR_TRUTH_ROWS))
-    data = pd.DataFrame(simulated(dag, equations, noise[:, :CURVED_ROWS], {}))[names]
+    data = pd.DataFrame(curved_values(dag, equations, noise[:, :CURVED_ROWS], {}))[names]
     truth = pd.DataFrame(0.0, names, names)
     for cause in names:
         column = data[cause].to_numpy()
         grid = np.linspace(column.min(), column.max(), POINTS)
-        values = [simulated(dag, equations, noise[:, CURVED_ROWS:], {cause: value}) for value in grid]
+        values = [curved_values(dag, equations, noise[:, CURVED_ROWS:], {cause: value}) for value in grid]
         means = np.array([[own[name].mean() for name in names] for own in values])
         truth.loc[cause] = average_slopes(means, grid, column)
     post, _ = draw(data, gpn.scores.GP(standardise=False, sigma=NOISE_PRIOR))
     return judged(post, dag, truth, seed)
-
-
-class Drawn(NamedTuple):
-    """Functions of parents as sums of waves, (parents, waves), and the mean and the noise of a node."""
-
-    frequencies: np.ndarray
-    phases: np.ndarray
-    mean: float
-    sigma: float
-
-
-def drawn_equation(parents: int, rng: np.random.Generator) -> Drawn:
-    """Return an equation drawn from the prior of the GP score."""
-    theta = invgamma(2, scale=2).rvs(size=(parents, 1), random_state=rng)
-    shape, scale = NOISE_PRIOR
-    return Drawn(
-        rng.standard_normal((parents, WAVES)) / theta, rng.uniform(0, 2 * np.pi, (parents, WAVES)),
-        float(rng.standard_normal()), float(invgamma(shape, scale=scale).rvs(random_state=rng)),
-    )  # fmt: skip
-
-
-def simulated(
-    dag: nx.DiGraph, equations: dict[str, Drawn], noise: np.ndarray, setting: dict[str, float]
-) -> dict[str, np.ndarray]:
-    """Return the values of all variables, one of them set."""
-    values: dict[str, np.ndarray] = {}
-    for name in nx.topological_sort(dag):
-        frequencies, phases, mean, sigma = equations[name]
-        own = mean + sigma * noise[list(dag).index(name)]
-        for k, parent in enumerate(dag.predecessors(name)):
-            waves = np.cos(values[parent][:, None] * frequencies[k] + phases[k])
-            own = own + np.sqrt(2 / WAVES) * waves.sum(axis=1)
-        values[name] = np.full(noise.shape[1], setting[name]) if name in setting else own
-    return values
-
-
-def average_slopes(means: np.ndarray, grid: np.ndarray, column: np.ndarray) -> np.ndarray:
-    """Return the slopes of all variables' means between values of the cause, averaged over the rows."""
-    shares = np.histogram(column, grid)[0] / len(column)
-    return shares @ (np.diff(means, axis=0) / np.diff(grid)[:, None])
 
 
 def expected(dag: nx.DiGraph, source: int, cause: str, value: float, names: list[str]) -> np.ndarray:
