@@ -68,7 +68,7 @@ def run(dibs, request, seed):
 def simulated(request):
     """Return rows of a network that DiBS draws: neural networks on an Erdős-Rényi DAG of two edges per variable."""
     drawn, *_ = make_nonlinear_gaussian_model(
-        key=random.PRNGKey(request["seed"]), n_vars=request["simulate"], graph_prior_str="er", edges_per_node=2,
+        key=random.PRNGKey(request["seed"]), n_vars=request["simulate"], graph_prior_str="er",
         n_observations=request["rows"], n_ho_observations=1,
     )  # fmt: skip
     return {"rows": np.asarray(drawn.x, dtype=float).tolist(), "truth": np.asarray(drawn.g).astype(int).tolist()}

@@ -20,7 +20,7 @@ import pandas as pd
 import gpn_bayes as gpn
 from gpn_bayes import graphs
 from tests.benchmarks.asking import ask
-from tests.benchmarks.field.programs import interpreter
+from tests.benchmarks.field.programs import OURS, interpreter
 
 HELD_OUT = 200
 EDGES_PER_NODE = {"er": 1.5, "sf": 2}
@@ -36,6 +36,11 @@ class Problem(NamedTuple):
     held_out: pd.DataFrame
     truth: np.ndarray
     effects: np.ndarray | None
+
+
+def simulator(family: str) -> str:
+    """Return the environment variable that names the interpreter which draws a family."""
+    return OTHERS_SIMULATORS[family][0] if family in OTHERS_SIMULATORS else OURS
 
 
 def problem(family: str, n: int, rows: int, seed: int) -> Problem:
@@ -101,7 +106,7 @@ def _by_others(family: str, n: int, rows: int, seed: int) -> tuple[pd.DataFrame,
     variable, worker = OTHERS_SIMULATORS[family]
     python = interpreter(variable)
     if python is None:
-        raise LookupError(f"family {family} comes from another program: set {variable} to its interpreter")
+        raise ValueError(f"the family {family!r} comes from another program: set {variable} to its interpreter")
     reply = ask(python, worker, {"simulate": n, "rows": rows + HELD_OUT, "seed": seed})
     truth = np.array(reply["truth"])
     return pd.DataFrame(reply["rows"], columns=[f"v{i + 1}" for i in range(n)]), truth, None

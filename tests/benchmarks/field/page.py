@@ -1,6 +1,7 @@
 """Turn the measures into the guide's page: ``python -m tests.benchmarks.field.page``.
 
-Every table gives medians over networks, and says over how many where they are fewer than ten. The text around them is
+Every table gives medians over networks, and says over how many where they are fewer than ten. The best figure of a
+column is in bold among the programs that ran on all of its networks. The text around them is
 `field_text.md`; where it says ``{tables}``, the tables go.
 """
 
@@ -65,7 +66,7 @@ def cell(value: float, units: pd.DataFrame, decimals: int, best: bool) -> str:
 
 
 def markdown(units: pd.DataFrame, measure: str) -> str:
-    """Return one table, in Markdown, the best figure of each column in bold."""
+    """Return one table, in Markdown."""
     _, decimals, less = MEASURES[measure]
     values = medians(units, measure).dropna(how="all").dropna(axis=1, how="all")
     if values.empty:
@@ -77,6 +78,9 @@ def markdown(units: pd.DataFrame, measure: str) -> str:
     lines = ["| | " + " | ".join(families) + " |", "|---" * (len(families) + 1) + "|"]
     values = values.reindex(rows)
     rounded = values.round(decimals)
+    # What ran on fewer networks than others doesn't compete: they may be the easier ones.
+    counts = units[units["outcome"] == OK].groupby(["program", "family"]).size().unstack().reindex(rows)[families]
+    rounded = rounded[families].where(counts == counts.max())
     best = rounded.min() if less else rounded.max()
     for name in rows:
         cells = [
@@ -92,13 +96,20 @@ def markdown(units: pd.DataFrame, measure: str) -> str:
     return "\n".join(lines)
 
 
-def winners(units: pd.DataFrame) -> list[str]:
-    """Return a sentence per family: which program has the least E-SHD, and how often it beats ours, or the next."""
-    sentences = []
+def by_network(units: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the expected SHD of each family: networks by programs."""
     done = units[units["outcome"] == OK]
-    for family in done["family"].unique():
-        own = done[done["family"] == family].pivot(index="seed", columns="program", values="eshd")
-        order = own.median().sort_values(kind="stable")
+    return {family: own.pivot(index="seed", columns="program", values="eshd") for family, own in done.groupby("family")}
+
+
+def winners(units: pd.DataFrame) -> list[str]:
+    """Return a sentence per family: which program has the least E-SHD, and how often it beats ours, or the next.
+
+    Only programs that ran on all networks compete.
+    """
+    sentences = []
+    for family, own in by_network(units).items():
+        order = own.dropna(axis=1).median().sort_values(kind="stable")
         if len(order) < 2:
             continue
         first = order.index[0]
@@ -115,6 +126,21 @@ def winners(units: pd.DataFrame) -> list[str]:
     return sentences
 
 
+def partial_runs(units: pd.DataFrame) -> list[str]:
+    """Return a sentence for each program with some of the networks: what it and the two best others have on these."""
+    sentences = []
+    for family, own in by_network(units).items():
+        for name in (name for name in PROGRAMS if name in own and own[name].isna().any()):
+            there = own[own[name].notna()]
+            others = there.drop(columns=name).dropna(axis=1).median().sort_values(kind="stable")[:2]
+            beside = " and ".join(f"{PROGRAMS[other].title} has {value:.1f}" for other, value in others.items())
+            sentences.append(
+                f"- {family}: {PROGRAMS[name].title} has {there[name].median():.1f} on {len(there)} of {len(own)}"
+                f" networks, where {beside or 'no other program ran'}."
+            )
+    return sentences
+
+
 def not_run(units: pd.DataFrame) -> list[str]:
     """Return the titles of programs without any answer."""
     answered = set(units.loc[units["outcome"] == OK, "program"])
@@ -126,7 +152,12 @@ def tables(units: pd.DataFrame) -> str:
     parts = []
     for (n, rows), own in units.groupby(["n", "rows"]):
         parts.append(f"## {n} variables, {rows:,} rows")
-        parts.append("\n".join(["Least expected SHD:", "", *winners(own)]))
+        for title, sentences in (
+            ("Least expected SHD:", winners(own)),
+            ("Run on some of the networks so far, expected SHD:", partial_runs(own)),
+        ):
+            if sentences:
+                parts.append("\n".join([title, "", *sentences]))
         for measure, (title, _, _) in MEASURES.items():
             if text := markdown(own, measure):
                 parts.append(f"### {title}\n\n{text}")

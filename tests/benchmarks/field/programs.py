@@ -110,7 +110,7 @@ PROGRAMS = {
     ),
     "arco-gp": Program(
         "ARCO-GP", "ARCO_GP_PYTHON", "arco_gp_worker.py", lambda n, linear: {"max_parents": 2}, _edges,
-        "its defaults: up to two parents, 400 steps, 100 orders",
+        "commit a254884, its defaults: up to two parents, 400 steps, 100 orders",
     ),
     "pc-fisherz": _causal_learn("causal-learn, PC, Fisher z", "pc-fisherz", "level 0.05"),
     "pc-kci": _causal_learn("causal-learn, PC, kernel test", "pc-kci", "level 0.05"),

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tests.benchmarks.asking import ONE_THREAD
-from tests.benchmarks.field.data import FAMILIES, Problem, problem
+from tests.benchmarks.field.data import FAMILIES, Problem, problem, simulator
 from tests.benchmarks.field.measures import measured, reliability
 from tests.benchmarks.field.programs import PROGRAMS, WORKERS, Program, interpreter
 
@@ -105,12 +105,13 @@ def measure(unit: Unit, program: Program, limit: int) -> dict[str, Any]:
     row |= {"cpu": usage["cpu"], "memory": round(usage["memory"])}
     if usage["stopped"]:
         return row | {"outcome": STOPPED}
-    if isinstance(reply, Failure):
-        print(f"    {reply}", file=sys.stderr)
+    try:
+        if isinstance(reply, Failure):
+            raise reply
+        chances = probabilities(program, reply, unit.n)
+    except Failure as trouble:
+        print(f"    {trouble}", file=sys.stderr)
         return row | {"outcome": FAILED}
-    chances = np.array(program.read(reply), dtype=float)
-    # Sums of draws can miss the ends by rounding.
-    chances = np.clip(chances, 0.0, 1.0)
     row |= measured(chances, data.truth) | {"learning_cpu": float(reply["cpu_seconds"]), "outcome": OK}
     row["version"] = reply.get("version", "")
     row["reliability"] = ";".join(
@@ -122,6 +123,18 @@ def measure(unit: Unit, program: Program, limit: int) -> dict[str, Any]:
         pairs = ~np.eye(unit.n, dtype=bool)
         row["effect_error"] = float(np.sqrt(np.mean((np.array(reply["effects"]) - data.effects)[pairs] ** 2)))
     return row
+
+
+def probabilities(program: Program, reply: Mapping[str, Any], n: int) -> np.ndarray:
+    """Return the edge probabilities in a reply, checked."""
+    try:
+        chances = np.array(program.read(reply), dtype=float)
+    except ValueError as trouble:
+        raise Failure(str(trouble)) from None
+    # Sums of draws can miss the ends by rounding, and no more.
+    if chances.shape != (n, n) or not ((chances > -1e-6) & (chances < 1 + 1e-6)).all():
+        raise Failure(f"the reply must be a probability for each of {n} x {n} edges")
+    return np.clip(chances, 0.0, 1.0)
 
 
 def _asked(program: Program, data: Problem, limit: int) -> tuple[Any, dict[str, Any]]:
@@ -190,10 +203,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--retry", action="store_true", help="run units again that failed")
     given = parser.parse_args(arguments)
-    missing = sorted({PROGRAMS[name].variable for name in given.programs if not interpreter(PROGRAMS[name].variable)})
+    families = [family for family in given.families if interpreter(simulator(family))]
+    variables = {PROGRAMS[name].variable for name in given.programs} | {simulator(family) for family in given.families}
+    missing = sorted(variable for variable in variables if not interpreter(variable))
     if missing:
-        print(f"not set, so their programs are left out: {', '.join(missing)}", file=sys.stderr)
-    todo = units(given.programs, given.families, given.sizes, given.rows, given.networks)
+        print(f"not set, so their programs and data are left out: {', '.join(missing)}", file=sys.stderr)
+    todo = units(given.programs, families, given.sizes, given.rows, given.networks)
     try:
         count = run(todo, given.results, given.limit, given.retry)
     except KeyboardInterrupt:
