@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +22,8 @@ from tests.running import ROOT
 # 0 -> 1 <- 2, and 3 apart.
 TRUTH = np.array([[0, 1, 0, 0], [0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]])
 MEASURING = ROOT / "tests" / "benchmarks" / "field" / "measuring.py"
+
+SMALL = ["--families", "linear", "--sizes", "4", "--rows", "60", "--networks", "2"]
 
 
 def graph(*edges):
@@ -162,8 +166,7 @@ def fake(tmp_path, monkeypatch):
 
 
 def small_run(path, *more):
-    arguments = ["--families", "linear", "--sizes", "4", "--rows", "60", "--networks", "2", "--results", str(path)]
-    return run.main([*arguments, *more])
+    return run.main([*SMALL, "--results", str(path), *more])
 
 
 def test_a_run_with_ours_and_another_and_its_page(tmp_path, fake, capsys):
@@ -264,25 +267,40 @@ def test_programs_without_an_interpreter_are_left_out(tmp_path, monkeypatch, cap
     assert not path.exists()
 
 
-def test_ctrl_c_ends_the_worker_and_keeps_what_is_there(tmp_path):
-    """The runner is a process of its own here, to be interrupted while our own program starts."""
-    path = tmp_path / "field.csv"
-    command = [sys.executable, "-m", "tests.benchmarks.field.run", "--programs", "gpn-bge", "--networks", "500"]
-    command += ["--families", "linear", "--sizes", "4", "--rows", "60", "--results", str(path)]
-    runner = subprocess.Popen(
-        command, cwd=ROOT, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": "."}
-    )
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_whoever_ends_the_runner_ends_the_worker_and_keeps_what_is_there(ending, tmp_path):
+    """The runner is a process of its own here, to be ended while its program computes without end."""
+    path, seen = tmp_path / "field.csv", tmp_path / "worker"
+    worker = f"""
+        import json, os, sys, time
+        if os.path.exists({str(path)!r}):
+            open({str(seen)!r}, "w").write(str(os.getpid()))
+            time.sleep(600)
+        json.dump({{"edges": [[0.5] * 4] * 4, "cpu_seconds": 0}}, sys.stdout)
+    """
+    (tmp_path / "worker.py").write_text(textwrap.dedent(worker))
+    code = f"""
+        from tests.benchmarks.field import programs, run
+        program = programs.PROGRAMS["gpn-bge"]._replace(worker={str(tmp_path / "worker.py")!r})
+        programs.PROGRAMS["gpn-bge"] = program
+        raise SystemExit(run.main({[*SMALL, "--programs", "gpn-bge", "--results", str(path)]!r}))
+    """
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    runner = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
     try:
         deadline = time.monotonic() + 120
-        while not path.exists() and time.monotonic() < deadline:
-            time.sleep(0.2)
-        runner.send_signal(signal.SIGINT)
+        while not (seen.exists() and seen.read_text()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        runner.send_signal(ending)
         _, trouble = runner.communicate(timeout=60)
     finally:
         runner.kill()
     assert runner.returncode == 130
     assert "the same command goes on from here" in trouble
-    assert all(row["outcome"] == "ok" for row in run.read(path).values())
+    assert len(run.read(path)) == 1
+    ended = Path("/proc") / seen.read_text()
+    assert not ended.exists() or "State:\tZ" in (ended / "status").read_text()
 
 
 def test_the_page_in_the_guide_is_made_from_the_measures(tmp_path):

@@ -191,6 +191,10 @@ def run(todo: Iterable[Unit], path: Path, limit: int, retry: bool = False) -> in
     return count
 
 
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Read the command line and run."""
     parser = argparse.ArgumentParser(description="Run programs on the same data.")
@@ -209,11 +213,15 @@ def main(arguments: list[str] | None = None) -> int:
     if missing:
         print(f"not set, so their programs and data are left out: {', '.join(missing)}", file=sys.stderr)
     todo = units(given.programs, families, given.sizes, given.rows, given.networks)
+    # Whoever ends the runner ends its worker with it.
+    before = signal.signal(signal.SIGTERM, _interrupted)
     try:
         count = run(todo, given.results, given.limit, given.retry)
     except KeyboardInterrupt:
         print("\nstopped; the same command goes on from here", file=sys.stderr)
         return 130
+    finally:
+        signal.signal(signal.SIGTERM, before)
     print(f"{count} units run; {given.results}", file=sys.stderr)
     return 0
 
