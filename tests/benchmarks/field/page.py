@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from tests.benchmarks.field.data import FAMILIES
 from tests.benchmarks.field.measures import calibration_error
 from tests.benchmarks.field.programs import PROGRAMS
 from tests.benchmarks.field.run import COLUMNS, HERE, OK, RESULTS, STOPPED, UNIT
@@ -167,11 +168,11 @@ def tables(units: pd.DataFrame) -> str:
         if name in set(units["program"])
     ]
     parts.append("## Settings\n\n" + "\n".join(notes))
-    if missing := not_run(units):
-        parts.append(
-            "## Not run\n\nThe runner has these programs too, and there are no measures of them yet: "
-            + "; ".join(missing) + "."
-        )  # fmt: skip
+    families = [family for family in FAMILIES if family not in set(units["family"])]
+    for title, missing in (("Programs", not_run(units)), ("Families of data", families)):
+        if missing:
+            heading = "" if "## Not run" in parts[-1] else "## Not run\n\n"
+            parts.append(f"{heading}{title} that the runner has and that aren't measured yet: {'; '.join(missing)}.")
     return "\n\n".join(parts)
 
 
