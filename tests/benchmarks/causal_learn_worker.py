@@ -1,11 +1,12 @@
-"""Run causal-learn's searches for non-linear data, as a JSON-in, JSON-out worker process.
+"""Run causal-learn's searches, as a JSON-in, JSON-out worker process.
 
 Run it with the interpreter that has causal-learn 0.1.4.8. The request on stdin: ``data`` (path of a comma-separated
-table with a header row) and ``method`` ("pc-kci", "pc-rcit", "ges-cv" or "ges-marginal"). The reply is one JSON object
-on stdout: the CPDAG (an undirected edge is set both ways) and the CPU seconds of the search.
+table with a header row) and ``method`` ("pc-fisherz", "pc-kci", "pc-rcit", "ges-bic", "ges-cv" or "ges-marginal"). The
+reply is one JSON object on stdout: the CPDAG (an undirected edge is set both ways) and the CPU seconds of the search.
 
-All settings are causal-learn's own: the level 0.05 and the kernel test of conditional independence for PC, or the
-randomised test that approximates it; generalised scores by cross-validation or by marginal likelihood for GES.
+All settings are causal-learn's own: the level 0.05 for PC, with Fisher's test of partial correlations, the kernel test
+of conditional independence, or the randomised test that approximates it; for GES, BIC or generalised scores by
+cross-validation or by marginal likelihood.
 """
 
 import time
@@ -16,12 +17,16 @@ from answering import serve
 from causallearn.search.ConstraintBased.PC import pc
 from causallearn.search.ScoreBased.GES import ges
 
-SCORES = {"ges-cv": "local_score_CV_general", "ges-marginal": "local_score_marginal_general"}
+SCORES = {
+    "ges-bic": "local_score_BIC",
+    "ges-cv": "local_score_CV_general",
+    "ges-marginal": "local_score_marginal_general",
+}
 
 
 def search(method, values):
     """Return the matrix of marks that causal-learn found."""
-    if method in ("pc-kci", "pc-rcit"):
+    if method.startswith("pc-"):
         return pc(values, indep_test=method.removeprefix("pc-"), show_progress=False).G.graph
     return ges(values, score_func=SCORES[method])["G"].graph
 

@@ -4,7 +4,8 @@ Run it with the interpreter that has dibs-lib 1.3.3. The request on stdin: ``dat
 with a header row), ``model`` ("bge": DAGs alone, with DiBS's BGe score; "nonlinear": DAGs and a neural network for
 every variable), ``particles``, ``steps``, ``seeds``, and for "nonlinear" ``edges_per_node`` (of the Erdős-Rényi prior)
 and ``obs_noise`` (the variance of the noise, which DiBS takes as known). BGe comes with the uniform prior. All else is
-as DiBS has it by default.
+as DiBS has it by default. Or ``simulate`` (the number of variables), ``rows`` and ``seed``: rows from DiBS's own random
+networks, and the true DAG.
 
 The reply is one JSON object on stdout: for each seed the edge probabilities in the two ways in which DiBS weighs its
 particles, by counting ("empirical") and by their posterior ("mixture", DiBS+ in the paper), the number of particles
@@ -22,6 +23,7 @@ from dibs.graph_utils import elwise_acyclic_constr_nograd
 from dibs.inference import JointDiBS, MarginalDiBS
 from dibs.models import BGe, DenseNonlinearGaussian
 from dibs.models.graph import ErdosReniDAGDistribution, UniformDAGDistributionRejection
+from dibs.target import make_nonlinear_gaussian_model
 from jax import random
 
 # As in DiBS's own simulator of such networks.
@@ -63,8 +65,19 @@ def run(dibs, request, seed):
     }
 
 
+def simulated(request):
+    """Return rows of a network that DiBS draws: neural networks on an Erdős-Rényi DAG of two edges per variable."""
+    drawn, *_ = make_nonlinear_gaussian_model(
+        key=random.PRNGKey(request["seed"]), n_vars=request["simulate"], graph_prior_str="er",
+        n_observations=request["rows"], n_ho_observations=1,
+    )  # fmt: skip
+    return {"rows": np.asarray(drawn.x, dtype=float).tolist(), "truth": np.asarray(drawn.g).astype(int).tolist()}
+
+
 def answer(request):
     """Do what the request asks and return the reply."""
+    if "simulate" in request:
+        return simulated(request)
     dibs = build(request, np.loadtxt(request["data"], delimiter=",", skiprows=1))
     runs = [run(dibs, request, seed) for seed in request["seeds"]]
     return {"runs": runs, "version": version("dibs-lib"), "jax_version": version("jax")}

@@ -3,7 +3,8 @@
 Run it with the interpreter that has sumu 0.1.2: it imports only sumu, numpy and the standard library. The request on
 stdin: ``data`` (path of a comma-separated table with a header row), ``candidates`` (how many for each node),
 ``burn_in``, ``iterations``, ``thinning`` and ``seed``. The reply is one JSON object on stdout: the mean effect of every
-variable (rows) on every other (columns), zero on the diagonal, and the CPU seconds.
+variable (rows) on every other (columns), zero on the diagonal, the share of drawn DAGs with each edge, and the CPU
+seconds.
 
 All is sumu's own: its candidates, its prior ("fair"), DAGs by Gadget, and coefficients and effects by Beeps.
 """
@@ -15,7 +16,7 @@ import numpy as np
 from answering import serve
 from sumu import Data, Gadget
 from sumu.beeps import beeps
-from sumu_gadget_worker import TOLERANCE
+from sumu_gadget_worker import TOLERANCE, edge_shares
 
 # The most parents that sumu may take from outside the candidates; it has none to take where all others are candidates.
 OUTSIDE = 2
@@ -47,7 +48,13 @@ def answer(request):
     effects = np.zeros((n, n))
     effects[~np.eye(n, dtype=bool)] = beeps(matrices(dags, n), data).mean(axis=0)
     seconds = time.process_time() - began
-    return {"effects": effects.tolist(), "cpu_seconds": seconds, "dags": len(dags), "version": version("sumu")}
+    return {
+        "effects": effects.tolist(),
+        "edges": edge_shares(dags, n).tolist(),
+        "cpu_seconds": seconds,
+        "dags": len(dags),
+        "version": version("sumu"),
+    }
 
 
 if __name__ == "__main__":

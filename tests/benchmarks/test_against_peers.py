@@ -13,7 +13,6 @@ compared with searches for one graph. All run on one thread; our times leave com
 
 import json
 import os
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +26,7 @@ from scipy.special import softmax
 import gpn_bayes as gpn
 from gpn_bayes import graphs, metrics
 from gpn_bayes.scores import BGe, GraphPrior
+from tests.benchmarks.asking import ask
 from tests.benchmarks.paper import draw, show
 
 pytestmark = pytest.mark.slow
@@ -34,10 +34,6 @@ pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
 REFERENCE = HERE.parent / "reference" / "bge"
 SETS = ("null_n4_N50", "lin_n5_N200")
-ONE_THREAD = {
-    "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-}  # fmt: skip
 OUR_SEEDS, DIBS_SEEDS = range(1, 17), list(range(5))
 # A plain chain of ten times the length in sumu's documentation, under our prior; and all as is documented, under the
 # one prior that Gadget has.
@@ -56,16 +52,6 @@ def interpreter(variable: str) -> str:
     if not given:
         pytest.skip(f"set {variable} to an interpreter that has the program")
     return given
-
-
-def ask(python: str, worker: str, request: dict[str, Any]) -> dict[str, Any]:
-    """Return a worker's reply."""
-    done = subprocess.run(
-        [python, str(HERE / worker)], input=json.dumps(request), capture_output=True, text=True, check=False,
-        env=os.environ | ONE_THREAD,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout)
 
 
 def known(name: str, prior: str) -> np.ndarray:

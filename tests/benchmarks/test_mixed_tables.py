@@ -16,8 +16,9 @@ import pytest
 
 import gpn_bayes as gpn
 from gpn_bayes import graphs, metrics
+from tests.benchmarks.asking import ask
+from tests.benchmarks.field.measures import as_chances, expected_shd
 from tests.benchmarks.mixed_networks import mixed_network
-from tests.benchmarks.test_against_peers import ask
 
 pytestmark = pytest.mark.slow
 
@@ -32,14 +33,8 @@ def by_posterior(table, truth, **settings):
 
 
 def by_graph(edges, truth):
-    """Return the expected SHD and edge probabilities of a point estimate, undirected edges being either way."""
-    both = edges & edges.T
-    chances = np.where(both, 0.5, edges.astype(float))
-    either, joined = edges | edges.T, truth | truth.T
-    upper = np.triu(np.ones_like(truth), 1).astype(bool)
-    wrong = (either != joined) & upper
-    reversed_ = either & joined & upper
-    return wrong.sum() + np.where(reversed_, 1 - (chances * truth + chances.T * truth.T), 0).sum(), chances
+    chances = as_chances(edges)
+    return expected_shd(chances, truth), chances
 
 
 def hill_climbing(table, truth):
