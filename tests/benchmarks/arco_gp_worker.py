@@ -56,7 +56,7 @@ def answer(request):
     # It sorts variables by name: names of one length keep their order.
     names = [f"X{i:03d}" for i in range(table.shape[1])]
     table.columns = names
-    # It compares what it finds with a true graph, which it isn't told here: the graph is empty.
+    # It reports its distance from a true graph; we don't give it one, so an empty graph stands in.
     graph = nx.DiGraph()
     graph.add_nodes_from(names)
     seeded(1)

@@ -40,8 +40,8 @@ pytestmark = pytest.mark.slow
 N, LEVEL = 6, 0.9
 LINEAR, LINEAR_ROWS = 200, 200
 CURVED, CURVED_ROWS, TRUTH_ROWS = 60, 300, 40_000
-# Effects of drawn processes are simulated in so many rows, with the same noise for every value of the cause. The prior
-# of the noise is light-tailed, so that few networks are nearly all noise.
+# Rows in which the true effects of drawn processes are simulated, with the same noise for every value of the cause. The
+# prior of the noise is light-tailed, so that few networks are nearly all noise.
 PRIOR_TRUTH_ROWS, NOISE_PRIOR = 4_000, (3.0, 1.0)
 # The values of the cause between which `effects` takes the slopes of a curve.
 POINTS = 9

@@ -111,7 +111,7 @@ def _drawn_dag(n: int, prior: str, rng: np.random.Generator) -> np.ndarray:
 def _experiments(
     kind: str, rows: int, names: list[str], rng: np.random.Generator
 ) -> tuple[np.ndarray, dict[str, Any], dict[str, Any]]:
-    """Return which equation each entry is from, what the package is told of it, and what it isn't told."""
+    """Return the equation behind each entry, the settings that the package gets, and the truth kept from it."""
     n = len(names)
     experiment = np.repeat(list(_SHARES), [round(share * rows) for share in _SHARES.values()])
     versions = np.full((rows, n), UNCHANGED)

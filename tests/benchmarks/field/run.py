@@ -39,7 +39,7 @@ COLUMNS = (
     "memory", "edges", "version", "reliability",
 )  # fmt: skip
 OK, STOPPED, FAILED = "ok", "time limit", "failed"
-# After so many units of a program, family and size that came to the limit, the others are left out.
+# Once this many units of one program, family and size have hit the limit, the remaining ones are skipped.
 HOPELESS = 2
 
 
