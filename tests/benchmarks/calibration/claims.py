@@ -70,11 +70,20 @@ def claims_of(
         rows += [
             ("change of a variable", p, y) for p, y in zip(stated, known["changed"].stack()[stated.index], strict=True)
         ]
-    table = pd.DataFrame([(seed, *row) for row in rows], columns=COLUMNS)
-    return table.astype({"stated": float, "held": float})
+    return _as_table(rows, seed)
+
+
+def claims_of_structure(dag: np.ndarray, post: gpn.GraphPosterior, seed: int) -> pd.DataFrame:
+    """Return the claims of a posterior about edges, directed paths and joined pairs of one network, the seed's."""
+    return _as_table(_of_structure(dag, post), seed)
 
 
 type Row = tuple[str, float, float]
+
+
+def _as_table(rows: list[Row], seed: int) -> pd.DataFrame:
+    table = pd.DataFrame([(seed, *row) for row in rows], columns=COLUMNS)
+    return table.astype({"stated": float, "held": float})
 
 
 def _of_structure(dag: np.ndarray, post: gpn.GraphPosterior) -> list[Row]:

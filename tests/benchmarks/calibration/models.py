@@ -31,7 +31,6 @@ from tests.benchmarks.prior_networks import (
 UNCHANGED, SET = 0, -1
 # Values of the cause between which slopes of curves are taken, and rows in which their truth is simulated.
 _POINTS, _TRUTH_ROWS = 9, 1_000
-_NOISE_PRIOR = (3.0, 1.0)
 
 
 class Network(NamedTuple):
@@ -64,6 +63,11 @@ class Model(ABC):
     def __init__(self, n: int) -> None:
         self.n = n
         self.names = [f"v{i + 1}" for i in range(n)]
+
+    @property
+    def stream(self) -> str:
+        """What tells the random numbers of its networks from those of other models."""
+        return type(self).__name__
 
     @abstractmethod
     def score(self) -> Score:
@@ -187,6 +191,10 @@ class Discrete(Model):
         self.ess = ess
         self.levels = [2] * n
 
+    @property
+    def stream(self) -> str:
+        return "K2" if self.ess is None else super().stream
+
     def score(self) -> Score:
         known = dict(zip(self.names, self.levels, strict=True))
         return gpn.scores.K2(known) if self.ess is None else gpn.scores.BDeu(self.ess, known)
@@ -225,16 +233,29 @@ class Discrete(Model):
 
 
 class Curved(Model):
-    """Sums of smooth functions, length scales and noise with the priors of the GP score."""
+    """Sums of smooth functions, length scales and noise with the priors of the GP score.
+
+    Parameters
+    ----------
+    n : int
+        The number of variables.
+    noise_prior : pair of float
+        Shape and scale of the noise's inverse gamma prior. By default light-tailed, so that few networks are nearly all
+        noise.
+    """
+
+    def __init__(self, n: int, noise_prior: tuple[float, float] = (3.0, 1.0)) -> None:
+        super().__init__(n)
+        self.noise_prior = noise_prior
 
     def score(self) -> Score:
-        return gpn.scores.GP(standardise=False, sigma=_NOISE_PRIOR)
+        return gpn.scores.GP(standardise=False, sigma=self.noise_prior)
 
     def begin(self, rng: np.random.Generator) -> None:
         pass
 
     def equation(self, node: int, parents: Sequence[int], rng: np.random.Generator) -> CurvedEquation:
-        return curved_equation(len(parents), _NOISE_PRIOR, rng)
+        return curved_equation(len(parents), self.noise_prior, rng)
 
     def values(self, equation: Any, parents: Sequence[np.ndarray], rows: int, rng: np.random.Generator) -> np.ndarray:
         return equation.values(parents, rng.standard_normal(rows))

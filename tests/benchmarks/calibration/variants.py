@@ -74,7 +74,7 @@ class Variant:
             A folder for slow scores, which variants of the same score share.
         """
         model = self.model()
-        rng = np.random.default_rng([seed, crc32(f"{type(model).__name__}{self.experiments}".encode()), model.n])
+        rng = np.random.default_rng([seed, crc32(f"{model.stream}{self.experiments}".encode()), model.n])
         dag = _drawn_dag(model.n, self.prior, rng)
         versions, reading = np.full((self.rows, model.n), UNCHANGED), {}
         known: dict[str, Any] = {}

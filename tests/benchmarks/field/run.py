@@ -149,7 +149,9 @@ def _asked(program: Program, data: Problem, limit: int) -> tuple[Any, dict[str, 
         usage = Path(folder) / "usage.json"
         worker = WORKERS / program.worker
         command = [sys.executable, str(HERE / "measuring.py"), str(usage), str(limit), python, str(worker)]
-        ours = {"PYTHONPATH": str(HERE.parents[2])} if python == sys.executable else {}
+        # Ours is imported from this checkout, whatever else its interpreter was told to find.
+        path = os.pathsep.join([str(HERE.parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
+        ours = {"PYTHONPATH": path} if python == sys.executable else {}
         # A session of its own: Ctrl-C reaches the runner alone, which then ends the worker.
         started = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -1,0 +1,92 @@
+"""The machinery behind the benchmark of wrong models: functions of any amplitude, and how probabilities are judged."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from gpn_bayes.scores import GP
+from tests.benchmarks.calibration.claims import COLUMNS
+from tests.benchmarks.calibration.wrong_models import (
+    FAMILIES,
+    ROWS,
+    Amplitudes,
+    AmplitudesScorer,
+    N,
+    WrongModel,
+    network,
+    summary,
+)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=14)
+    values = np.column_stack([x, np.sin(2 * x) + 0.3 * rng.normal(size=14)])
+    return (values - values.mean(axis=0)) / values.std(axis=0, ddof=1)
+
+
+def log_evidence(rows, amplitude):
+    """Return the log marginal likelihood of the second column given the first, by quadrature over dense matrices."""
+    x, y = rows.T
+    log_sigma, log_theta = np.linspace(-4, 4, 61), np.linspace(-3, 5, 61)
+    gaps = (x[:, None] - x) ** 2
+    total = np.full((61, 61), -np.inf)
+    for i, sigma in enumerate(np.exp(log_sigma)):
+        for j, theta in enumerate(np.exp(log_theta)):
+            covariance = amplitude**2 * np.exp(-gaps / (2 * theta**2)) + 1.0 + sigma**2 * np.eye(len(x))
+            prior = stats.invgamma.logpdf(sigma, 1, scale=1) + stats.invgamma.logpdf(theta, 2, scale=2)
+            density = stats.multivariate_normal.logpdf(y, cov=covariance)
+            total[i, j] = density + prior + log_sigma[i] + log_theta[j]
+    step = (log_sigma[1] - log_sigma[0]) * (log_theta[1] - log_theta[0])
+    return float(np.logaddexp.reduce(total.ravel()) + np.log(step))
+
+
+@pytest.mark.parametrize("amplitude", [0.5, 2.0])
+def test_one_amplitude_is_that_of_the_functions(rows, amplitude):
+    scorer = Amplitudes([amplitude]).bind(rows)
+    batch = scorer.score_sets(1, [(0,)])
+    assert batch.values[0] == pytest.approx(log_evidence(rows, amplitude), abs=0.01 + 4 * batch.errors[0])
+
+
+def test_without_parents_amplitudes_say_nothing(rows):
+    found = [Amplitudes([a]).bind(rows).local(1) for a in (0.25, 1.0, 2.0)]
+    np.testing.assert_allclose(found, GP().bind(rows).local(1), atol=1e-3)
+
+
+def test_an_average_over_amplitudes_lies_between_them(rows):
+    single = [Amplitudes([a]).bind(rows).local(1, [0]) for a in (0.5, 2.0)]
+    both = Amplitudes([0.5, 2.0]).bind(rows)
+    assert isinstance(both, AmplitudesScorer)
+    assert both.local(1, [0]) == pytest.approx(np.logaddexp(*single) - np.log(2), abs=1e-9)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_networks_of_a_family(family):
+    dag, table = network(family, 1)
+    assert dag.shape == (N, N)
+    assert table.shape == (ROWS, N)
+    assert np.isfinite(table.to_numpy()).all()
+    pd.testing.assert_frame_equal(table, network(family, 1)[1])
+
+
+def test_claims_are_those_of_a_posterior():
+    claims = WrongModel("linear", "BGe").claims(1)
+    assert list(claims) == COLUMNS
+    dag, _ = network("linear", 1)
+    edges = claims[claims["kind"] == "edge"]
+    assert edges["held"].tolist() == dag[~np.eye(N, dtype=bool)].tolist()
+
+
+def test_scores_of_probabilities():
+    rng = np.random.default_rng(1)
+    stated = rng.beta(0.5, 0.5, 20_000)
+    held = (rng.random(20_000) < stated).astype(float)
+    claims = pd.DataFrame({"network": 0, "kind": "edge", "stated": stated, "held": held})
+    right = summary(claims)
+    assert right["brier"] == pytest.approx(np.mean(stated * (1 - stated)), abs=0.005)
+    assert right["brier"] < 0.6 * right["brier_base"]
+    wrong = summary(claims.assign(stated=1 - stated))
+    assert wrong["brier"] > wrong["brier_base"]
+    assert wrong["log_score"] < wrong["log_score_base"]
