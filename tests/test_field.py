@@ -165,6 +165,17 @@ def fake(tmp_path, monkeypatch):
     return own
 
 
+def test_bootstrapped_pc_answers_with_frequencies(tmp_path):
+    path = tmp_path / "field.csv"
+    assert small_run(path, "--programs", "gpn-pc-boot", "--networks", "1") == 0
+    ((unit, row),) = run.read(path).items()
+    data = problem(unit.family, unit.n, unit.rows, unit.seed)
+    found = gpn.bootstrap(gpn.estimators.PC(), data.table, n=200, random_seed=1, progressbar=False)
+    assert float(row["eshd"]) == pytest.approx(
+        expected_shd(found.edge_probabilities().to_numpy(), data.truth), rel=1e-3
+    )
+
+
 def small_run(path, *more):
     return run.main([*SMALL, "--results", str(path), *more])
 

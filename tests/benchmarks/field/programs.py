@@ -99,6 +99,10 @@ PROGRAMS = {
         "gpn_bayes, GP", '`prior="fair"`, all else as it comes; densities of held-out rows average over 50 DAGs', 50,
         score="gp", prior="fair",
     ),
+    "gpn-pc-boot": Program(
+        "gpn_bayes, bootstrapped PC", OURS, "gpn_worker.py", lambda n, linear: {"resamples": 200}, _edges,
+        "frequencies of edges in 200 resamples, of DAGs drawn from PC's equivalence classes",
+    ),
     "sumu": Program(
         "sumu, Gadget and Beeps", "SUMU_PYTHON", "sumu_beeps_worker.py", _sumu, _edges,
         "BGe, its only prior (fair), up to ten candidates by its own search, one chain of 60,000 steps",
