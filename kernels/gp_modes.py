@@ -19,8 +19,9 @@ from gpn_bayes.kernels.gp import (
 )
 from gpn_bayes.kernels.priors import Priors, add_prior_gradient, log_prior
 
-# Outside this box the density is taken as zero: standardised data give no hyperparameter a reason to be there.
-LOWEST_LOG_SIGMA, HIGHEST_LOG_SIGMA = math.log(1e-3), math.log(1e3)
+# Outside this box the density is taken as zero: standardised data give no hyperparameter a reason to be there. (Behind
+# categories, where the first is the log odds of sigma, all but 1e-4 of the prior lies inside.)
+LOWEST_LOG_SIGMA, HIGHEST_LOG_SIGMA = math.log(1e-3), math.log(1e4)
 LOWEST_LOG_THETA, HIGHEST_LOG_THETA = math.log(LOWEST_THETA), math.log(1e4)
 # Steps that second derivatives are taken by. Much smaller ones would see the seams of the tabulated likelihood.
 HESSIAN_STEP = 1e-3

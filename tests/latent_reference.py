@@ -130,6 +130,20 @@ def log_evidence(levels, cardinality, ordered, distances, log2=9, inner=16, seed
     return float(np.max(logs) + np.log(shares.mean())), float(shares.std() / shares.mean() / np.sqrt(len(shares)))
 
 
+def log_evidence_of_two_levels(levels):
+    """Return the log marginal likelihood of a category of two levels without parents: sums over sigma and mu."""
+    log_sigma, mu = np.linspace(-6, 0, 601)[:, None], np.linspace(-8, 8, 1601)
+    sigma, sigma_prior = np.exp(log_sigma), stats.invgamma(1, scale=1)
+    share = np.mean(levels)
+    behind = LOGISTIC / sigma * (mu - np.log((1 - share) / share) / LOGISTIC)
+    ones, zeros = levels.sum(), (1 - levels).sum()
+    totals = ones * log_expit(behind) + zeros * log_expit(-behind) + stats.norm.logpdf(mu)
+    totals = totals + sigma_prior.logpdf(sigma) + log_sigma - np.log(sigma_prior.cdf(1))
+    # The trapezoidal rule: the density of log sigma ends at 0, where sigma is 1.
+    totals[-1] -= np.log(2)
+    return logsumexp(totals) + np.log((log_sigma[1, 0] - log_sigma[0, 0]) * (mu[1] - mu[0]))
+
+
 def log_evidence_by_quadrature(counts, ordered, kernel_of, log2=8, nodes=12, shares=None):
     """Return the log marginal likelihood where the parent has few values, a row of `counts` each, one length scale.
 

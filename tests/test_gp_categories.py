@@ -19,7 +19,13 @@ from gpn_bayes.scores.gp.links import LatentPosterior, offsets_of
 from gpn_bayes.scores.gp.low_rank import LowRankPosterior
 from gpn_bayes.scores.gp.priors import HyperPriors
 from gpn_bayes.scores.gp.table import gp_table
-from tests.latent_reference import CATEGORY_CASES, category_case, log_evidence, log_evidence_by_quadrature
+from tests.latent_reference import (
+    CATEGORY_CASES,
+    category_case,
+    log_evidence,
+    log_evidence_by_quadrature,
+    log_evidence_of_two_levels,
+)
 from tests.latent_reference import SPACING as CASE_SPACING
 
 SPACING = 2.5
@@ -327,3 +333,16 @@ def test_tables_as_they_are_and_standardised_share_nothing():
     standardised = gpn.scores.GP(estimator="laplace").bind(table)
     as_it_is = gpn.scores.GP(estimator="laplace", standardise=False).bind(table)
     assert standardised.local("bmi", ["age"]) - as_it_is.local("bmi", ["age"]) > 100
+
+
+@pytest.mark.parametrize("ones", [5, 20])
+def test_two_levels_without_parents_leave_nothing_of_the_prior_out(ones):
+    levels = np.repeat([0, 1], [40 - ones, ones])
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"x": rng.normal(size=40), "ill": levels})
+    batches = [gpn.scores.GP(seed=seed).bind(table).score_sets(1, [()]) for seed in range(12)]
+    off = np.array([batch.values[0] for batch in batches]) - log_evidence_of_two_levels(levels)
+    errors = np.array([batch.errors[0] for batch in batches])
+    # Of the prior of sigma, 1e-4 lies beyond the grid.
+    assert abs(off.mean()) < 4 * off.std(ddof=1) / np.sqrt(12) + 2e-4
+    assert np.mean(np.abs(off) < 2 * errors + 2e-4) > 0.7

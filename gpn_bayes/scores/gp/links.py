@@ -26,7 +26,7 @@ _DRAWS_EACH = 8
 # How many climbs start for modes of the hyperparameters.
 _STARTS = 2
 # Without parents: values of sigma, and how often the likelihood at each is estimated.
-_SIGMAS, _ESTIMATES, _FURTHEST = 200, 8, 6.9
+_SIGMAS, _ESTIMATES = 200, 8
 LOGISTIC, GUMBEL = math.pi / math.sqrt(3.0), math.pi / math.sqrt(6.0)
 
 
@@ -143,7 +143,7 @@ class LatentPosterior(ClimbedPosterior):
     def _grid(self) -> Floats:
         """Return values of phi without parents, one a row."""
         lowest, highest = self.priors.bounds[self.priors.kinds[0]]
-        return np.linspace(max(lowest, -_FURTHEST), min(highest, _FURTHEST), _SIGMAS)[1:-1, None]
+        return np.linspace(lowest, highest, _SIGMAS)[1:-1, None]
 
     def draw_phi(self, count: int, rng: np.random.Generator) -> Floats:
         """Draw hyperparameters from the posterior, one a row."""
