@@ -1,7 +1,7 @@
 """What is measured of the papers again: for each experiment its settings, its seeds, and what runs once.
 
-The functions are those of the slow benchmarks, which assert what must hold of the same figures. Experiments stand in the
-order in which they are run, cheap ones first.
+The functions are those of the slow benchmarks, which assert what must hold of the same figures. Experiments stand in
+the order in which they are run, cheap ones first.
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping

@@ -1,12 +1,15 @@
 """Turn the measures into the guide's page: ``python -m tests.benchmarks.reproduced.page``.
 
-Figures are means over the units of a setting, with the standard error of the mean; of a single unit, with the error that it
-states itself. The text around the tables is `reproduced_text.md`; where it says ``{experiment}``, go where the published
-figures stand, the tables, and how many units are still to be run.
+Figures are means over the units of a setting, with the standard error of the mean; of a single unit, with the error
+that it states itself. The text around the tables is `reproduced_text.md`. Where it has an experiment's name in braces,
+the page says where the published figures stand, has the tables, and says how many units are still to be run. A
+paragraph that begins with "{from …}" draws a conclusion, and is left out while a setting of that experiment has no
+figure.
 """
 
 import argparse
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -15,18 +18,12 @@ import pandas as pd
 from tests.benchmarks import test_paper_figure1
 from tests.benchmarks.paper import Mean, mean_of
 from tests.benchmarks.reproduced.experiments import EXPERIMENTS, METHODS, NETWORKS
-from tests.benchmarks.reproduced.published import published, sources
+from tests.benchmarks.reproduced.published import READINGS, published, sources
 from tests.benchmarks.reproduced.run import RESULTS, read, units, unpacked
 
 PAGE = Path(__file__).parents[3] / "docs" / "guide" / "reproduced.md"
 TEXT = Path(__file__).parent / "reproduced_text.md"
 MISSING = "not measured yet"
-READINGS = {
-    "printed": "as printed",
-    "plot": "a plot, whose values weren't read off",
-    "original program": "run on the same data",
-    "not recorded": "we have no number of it to put beside ours",
-}
 
 
 def load(path: Path) -> pd.DataFrame:
@@ -233,8 +230,8 @@ TABLES: dict[str, Callable[[pd.DataFrame], str]] = {
     "notears-reference": plain(
         "notears-reference",
         {
-            "notears": ("F, original", 3), "gcastle": ("F, gcastle", 3), "dagma": ("F, dagma", 3), "ours": ("F, ours", 3),
-            "SHD notears": ("SHD, original", 0), "SHD ours": ("SHD, ours", 0),
+            "notears": ("F, original", 3), "gcastle": ("F, gcastle", 3), "dagma": ("F, dagma", 3),
+            "ours": ("F, ours", 3), "SHD notears": ("SHD, original", 0), "SHD ours": ("SHD, ours", 0),
         },
     ),
     "notears-accuracy": plain(
@@ -280,10 +277,24 @@ def section(figures: pd.DataFrame, experiment: str) -> str:
     return "\n\n".join(parts)
 
 
+def concluded(figures: pd.DataFrame, text: str) -> str:
+    """Return the text without conclusions from experiments that have settings without a figure."""
+    kept = []
+    for paragraph in text.split("\n\n"):
+        marked = re.match(r"\{from ([a-z0-9-]+)\}\s", paragraph)
+        if marked:
+            done = set(figures.loc[figures["experiment"] == marked[1], "setting"])
+            if not done >= set(EXPERIMENTS[marked[1]].settings):
+                continue
+            paragraph = paragraph[marked.end() :]
+        kept.append(paragraph)
+    return "\n\n".join(kept)
+
+
 def built(path: Path) -> str:
     """Return the page."""
     figures = load(path)
-    text = TEXT.read_text(encoding="utf-8")
+    text = concluded(figures, TEXT.read_text(encoding="utf-8"))
     for experiment in EXPERIMENTS:
         text = text.replace(f"{{{experiment}}}", section(figures, experiment))
     return text

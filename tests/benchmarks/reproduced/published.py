@@ -1,9 +1,8 @@
 """What the papers state, as far as this repository knows it: `published.csv`.
 
-A row has the experiment, setting and measure of our figure, the published value, the paper, where it stands there, and how
-it was read: "printed" is a number as printed; a "plot" shows values that weren't read off; "original program" means that
-no number of the paper is compared, but what its program, or its algorithm as first run, gives on the same data; "not
-recorded" means that we have no number. Only printed numbers have a value.
+A row has the experiment, setting and measure of our figure, the published value, the paper, where it stands there, and
+how it was read. "original program" means that no number of the paper is compared, but what its program, or its
+algorithm as first run, gives on the same data. Only printed numbers have a value.
 """
 
 from pathlib import Path
@@ -12,13 +11,24 @@ import pandas as pd
 
 PUBLISHED = Path(__file__).parent / "published.csv"
 COLUMNS = ("experiment", "setting", "measure", "value", "paper", "place", "read")
-READINGS = ("printed", "plot", "original program", "not recorded")
+# How values can be read, and how the page says it.
+READINGS = {
+    "printed": "as printed",
+    "plot": "a plot, whose values weren't read off",
+    "original program": "run on the same data",
+    "not recorded": "we have no number of it to put beside ours",
+}
 
 
 def sources(experiment: str) -> pd.DataFrame:
     """Return all rows of an experiment."""
-    table = pd.read_csv(PUBLISHED, keep_default_na=False, na_values={"value": ""})
+    table = read_published()
     return table[table["experiment"] == experiment]
+
+
+def read_published() -> pd.DataFrame:
+    """Return the file."""
+    return pd.read_csv(PUBLISHED, keep_default_na=False, na_values={"value": ""})
 
 
 def published(experiment: str) -> pd.Series:
