@@ -65,6 +65,12 @@ def test_units_are_kept_and_run_once(tmp_path, capsys):
     assert lines[0].split()[3] != str(os.getpid())
 
 
+def test_the_first_seeds_of_all_experiments_come_first(tmp_path):
+    experiments = {"a": tiny(tmp_path)._replace(settings={"one": 1}), "b": tiny(tmp_path)._replace(seeds=(7,))}
+    order = [(unit.experiment, unit.setting, unit.seed) for unit in run.units(experiments, ["a", "b"])]
+    assert order == [("a", "one", 5), ("b", "one", 7), ("b", "two", 7), ("b", "three", 7), ("a", "one", 6)]
+
+
 def test_nothing_begins_after_the_time(tmp_path, capsys):
     assert tiny_run(tmp_path, "--minutes", "0") == 0
     assert "0 units run, 0 failed" in capsys.readouterr().err

@@ -1,7 +1,7 @@
 """What is measured of the papers again: for each experiment its settings, its seeds, and what runs once.
 
 The functions are those of the slow benchmarks, which assert what must hold of the same figures. Experiments stand in
-the order in which they are run, cheap ones first.
+the order in which each seed is run, cheap ones first.
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping
@@ -39,11 +39,10 @@ class Experiment(NamedTuple):
     # Settings in which nothing is random, so that the first seed does.
     once: Container[str] = ()
 
-    def units(self) -> Iterator[tuple[str, int]]:
-        """Yield settings and seeds, seed by seed, so that settings stay comparable while some are still to be run."""
-        for seed, setting in product(self.seeds, self.settings):
-            if seed == self.seeds[0] or setting not in self.once:
-                yield setting, seed
+    def rounds(self) -> Iterator[list[tuple[str, int]]]:
+        """Yield what is run with each seed: settings and the seed."""
+        for seed in self.seeds:
+            yield [(name, seed) for name in self.settings if seed == self.seeds[0] or name not in self.once]
 
 
 def named(template: str, *values: Any) -> dict[str, Any]:

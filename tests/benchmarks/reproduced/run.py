@@ -20,6 +20,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import zip_longest
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,10 +46,14 @@ class Failure(Exception):
 
 
 def units(experiments: Mapping[str, Experiment], names: Iterable[str]) -> Iterator[Unit]:
-    """Yield all units of the experiments named."""
-    for name in names:
-        for setting, seed in experiments[name].units():
-            yield Unit(name, setting, seed)
+    """Yield all units of the experiments named: the first seed of all, then the second, and so on.
+
+    So every table fills evenly, and its settings stay comparable, while some units are still to be run.
+    """
+    names = list(names)
+    for together in zip_longest(*(experiments[name].rounds() for name in names), fillvalue=()):
+        for name, own in zip(names, together, strict=True):
+            yield from (Unit(name, setting, seed) for setting, seed in own)
 
 
 def packed(measures: Mapping[str, Any]) -> str:
