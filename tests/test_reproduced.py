@@ -15,6 +15,7 @@ import pytest
 from tests.benchmarks.reproduced import page, run
 from tests.benchmarks.reproduced.experiments import EXPERIMENTS, Experiment
 from tests.benchmarks.reproduced.published import COLUMNS, READINGS, read_published
+from tests.benchmarks.test_paper_figure1 import GRIDS, PRIORS, TRUTHS
 from tests.running import ROOT
 
 
@@ -169,6 +170,50 @@ def test_the_page_says_what_is_not_measured(tmp_path):
     assert re.search(r"\| d = 10, 2 clients \| 2\.0 ± 0\.0 \| 2\.0 ± 1\.0 \|.* 2 of 10 \|", text)
     assert re.search(r"figure 1 \(a plot, .*\)\.\n\nOurs: not measured yet\.", text)
     assert not re.search(r"\{[a-z]", text)
+
+
+def test_figure_1_is_compared_at_each_scores_best_and_alike(tmp_path):
+    """Two networks with made-up distances: BGe is best at one of its sample sizes, the process at odds of 1/10."""
+    path = tmp_path / "reproduced.csv"
+    settings = [("GP", prior) for prior in PRIORS] + [("BGe", name) for name in (*PRIORS, *GRIDS["BGe"])]
+    best = {("GP", "odds 1/10"): 5.0, ("BGe", "alpha_mu 0.1"): 8.0}
+    for seed in (0, 1):
+        distances = {f"{m}|{s}|{truth}": best.get((m, s), 10.0) + seed for m, s in settings for truth in TRUTHS}
+        run.append(path, run.Unit("gpn-figure1", "lambda 1", seed), 1.0, distances)
+    run.append(path, run.Unit("gpn-figure1", "lambda 0", 0), 1.0, distances)
+    text = page.section(page.load(path), "gpn-figure1")
+    # Distances 5 and 6 against 8 and 9: means with an error of 0.5, and the same gap in both networks.
+    line = "| 1 | {} | 5.5 ± 0.5 | {} | {} | 5.5 ± 0.5 | {} | {} | 2 |"
+    assert line.format("odds 1/10; alpha_mu 0.1", *["8.5 ± 0.5", "-3.0 ± 0.0"] * 2) in text
+    assert line.format("odds 1/10", *["10.5 ± 0.5", "-5.0 ± 0.0"] * 2) in text
+    assert "\n| 0 |" not in text
+    assert "Measured so far: 3 of 60 runs." in text
+
+
+def test_learners_are_compared_with_the_best_score(tmp_path):
+    path = tmp_path / "reproduced.csv"
+    for seed, bic in ((1, -103.0), (2, -105.0)):
+        run.append(path, run.Unit("rbnets", "asia, RBNets", seed), 1.0, {"BIC": bic, "CPU s": 2.0})
+    run.append(path, run.Unit("rbnets", "asia, Exact", 1), 1.0, {"BIC": -100.0, "CPU s": 0.5, "proved": True})
+    text = page.section(page.load(path), "rbnets")
+    assert "| RBNets | 4.0 ± 1.0; 2.0 s (2) | not measured yet |" in text
+    assert "| Exact | 0.0, proved; 0.5 s (1) | not measured yet |" in text
+
+
+def test_divergences_and_excesses(tmp_path):
+    path = tmp_path / "reproduced.csv"
+    kinds = ("weighted", "laplace", "direct", "bge")
+    for seed, value in enumerate((0.1, 0.3)):
+        found = {f"{kind}|{count}": value for kind in kinds for count in (100, 1600)}
+        run.append(path, run.Unit("gpn-figure3", "four nodes", seed), 1.0, found)
+        excesses = {"excess, search over orders": -1e-16, "excess, augmented Lagrangian": value}
+        run.append(path, run.Unit("notears-minimum", "ER2, n = 20, lambda 0", seed), 1.0, {"least": 4.0, **excesses})
+    figures = page.load(path)
+    assert f"| 1,600 |{' 0.2000 ± 0.1000 |' * 4}" in page.section(figures, "gpn-figure3")
+    assert "Means over 2 data sets." in page.section(figures, "gpn-figure3")
+    text = page.section(figures, "notears-minimum")
+    assert "| ER2, n = 20, lambda 0 | 4.00 ± 0.00 | 0.00%, 0.00% | 20.00%, 30.00% | 2 |" in text
+    assert "| SF4, n = 20, lambda 0 | not measured yet |" in text
 
 
 def test_every_experiment_has_its_place_on_the_page():

@@ -53,17 +53,14 @@ def summary(values: pd.DataFrame, measure: str) -> Mean:
 
 def shown(figure: Mean, decimals: int) -> str:
     """Return a figure as text, with its error where it has one."""
-    if math.isnan(figure.error):
-        return f"{figure.value:.{decimals}f}"
-    return f"{figure.value:.{decimals}f} ± {figure.error:.{decimals}f}"
+    value = f"{figure.value:z.{decimals}f}"
+    return value if math.isnan(figure.error) else f"{value} ± {figure.error:.{decimals}f}"
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table, in Markdown."""
-    lines = [header, ["---"] * len(header), *rows]
-    return (
-        "\n".join("| " + " | ".join(line) + " |" for line in lines).replace("| --- ", "|---").replace("--- |", "---|")
-    )
+    first, *others = ["| " + " | ".join(cells) + " |" for cells in (header, *rows)]
+    return "\n".join([first, "|" + "---|" * len(header), *others])
 
 
 def beside(values: pd.DataFrame, experiment: str, columns: Mapping[str, tuple[str, int]]) -> str:
@@ -170,7 +167,7 @@ def minimum(values: pd.DataFrame) -> str:
             continue
         own = values.loc[setting]
         excess = [own[f"excess, {name}"] for name in METHODS]
-        cells = [f"{100 * abs(column.mean()):.2f}%, {100 * abs(column.max()):.2f}%" for column in excess]
+        cells = [f"{100 * column.mean():z.2f}%, {100 * column.max():z.2f}%" for column in excess]
         rows.append((setting, shown(summary(own, "least"), 2), *cells, str(len(own))))
     titles = [f"{name}: mean excess, largest" for name in METHODS]
     return markdown(("", "least F", *titles, "data sets"), rows)
@@ -192,7 +189,7 @@ def learners(values: pd.DataFrame) -> str:
             if setting not in there:
                 cells.append(MISSING)
                 continue
-            own = values.loc[setting].assign(gap=lambda table, network=network: (best[network] - table["BIC"]).abs())
+            own = values.loc[setting].assign(gap=lambda table, network=network: best[network] - table["BIC"])
             proof = ", proved" if "proved" in own and (own["proved"] == 1).any() else ""
             cells.append(f"{shown(summary(own, 'gap'), 1)}{proof}; {own['CPU s'].mean():.1f} s ({len(own)})")
         rows.append((name, *cells))
