@@ -103,8 +103,8 @@ def grid(
 
 # The tables of each experiment
 
-TABLE1 = {"SHD": ("E-SHD", 2), "TP": ("TP", 2), "FP": ("FP", 2), "erk -> akt": ("P(erk → akt)", 2)}
-TABLE1 |= {"no erk -> pka": ("P(no erk → pka)", 2)}
+TABLE1 = {"SHD": ("E-SHD", 2), "TP": ("TP", 2), "FP": ("FP", 2), "erk -> akt": ("P(erk → akt)", 3)}
+TABLE1 |= {"no erk -> pka": ("P(no erk → pka)", 3)}
 
 
 def table1(values: pd.DataFrame) -> str:
