@@ -76,7 +76,7 @@ def show(title: str, table: pd.DataFrame, digits: int = 2) -> None:
 
 
 class Imitated(Score):
-    """Laplace's approximation, from a cache that has it, with the hidden cost of parents."""
+    """Laplace's approximation, from a cache as far as it has it, with the hidden cost of parents."""
 
     name = "imitated"
 
@@ -101,7 +101,11 @@ class ImitatedScorer(Scorer):
         self.known = score.known
 
     def score_sets(self, node: int, parent_sets: Sequence[tuple[int, ...]]) -> ScoreBatch:
-        values = [record.value for record in self.known.records([(node, parents) for parents in parent_sets])]
+        records = [self.known.lookup(node, parents) for parents in parent_sets]
+        # A run scores the sets that matter under its own score; with another cost others may.
+        further = [parents for parents, record in zip(parent_sets, records, strict=True) if record is None]
+        computed = iter(self.known.scorer.score_sets(node, further).values if further else ())
+        values = np.array([next(computed) if record is None else record.value for record in records])
         sizes = np.array([len(parents) for parents in parent_sets])
         cost = np.where(sizes > 0, FIRST_PARENT + FURTHER_PARENT * (sizes - 1), 0.0)
         count = len(parent_sets)

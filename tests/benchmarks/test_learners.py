@@ -25,6 +25,8 @@ REFERENCE = Path(__file__).parents[1] / "reference" / "discrete"
 MAX_PARENTS = 3
 SEEDS = (1, 2, 3)
 EXACT_SECONDS = 120
+# How far below the optimum the worst run of RBNets may end.
+TOLERATED = {"asia": 2.0, "child": 10.0}
 # A score that a search reaches differs from the optimum by rounding.
 ROUNDING = 1e-6
 
@@ -73,6 +75,15 @@ def simulated(n: int) -> tuple[pd.DataFrame, BIC]:
     return simulate.discrete(dag, 1000, levels=levels, random_seed=rng), BIC()
 
 
+NETWORKS: dict[str, Callable[[], tuple[pd.DataFrame, BIC]]] = {
+    "asia": lambda: reference("asia"),
+    "child": lambda: reference("child"),
+    "alarm": lambda: reference("alarm"),
+    "60 variables": lambda: simulated(60),
+    "100 variables": lambda: simulated(100),
+}
+
+
 def measured(learner: Any, data: pd.DataFrame) -> tuple[float, float, bool | None]:
     """Return the score reached, the CPU seconds with scoring, and whether it was proved best, where that is told."""
     began = time.process_time()
@@ -93,6 +104,11 @@ def compared(data: pd.DataFrame, score: BIC) -> pd.DataFrame:
 
 @pytest.fixture(scope="module", autouse=True)
 def everything_is_compiled() -> None:
+    compile_first()
+
+
+def compile_first() -> None:
+    """Run every learner once, so that compilation isn't counted."""
     data, score = reference("asia")
     for name, make in LEARNERS.items():
         learner = make(score, 1)
@@ -102,22 +118,13 @@ def everything_is_compiled() -> None:
             learner.set_params(method="ilp").fit(data)
 
 
-@pytest.mark.parametrize(
-    ("name", "read", "tolerated"),
-    [
-        ("asia", lambda: reference("asia"), 2.0),
-        ("child", lambda: reference("child"), 10.0),
-        ("alarm", lambda: reference("alarm"), np.inf),
-        ("60 variables", lambda: simulated(60), np.inf),
-        ("100 variables", lambda: simulated(100), np.inf),
-    ],
-)
-def test_table(name: str, read: Callable[[], tuple[pd.DataFrame, BIC]], tolerated: float) -> None:
-    table = compared(*read())
+@pytest.mark.parametrize("name", NETWORKS)
+def test_table(name: str) -> None:
+    table = compared(*NETWORKS[name]())
     optimum = table["BIC"].max()
     show(f"{name}, 1,000 rows, at most 3 parents", table.assign(below=optimum - table["BIC"]))
     if table.loc["Exact", "proved"]:
         assert table.loc["Exact", "BIC"] >= optimum - ROUNDING
-    assert optimum - table.loc["RBNets", "worst"] <= tolerated
+    assert optimum - table.loc["RBNets", "worst"] <= TOLERATED.get(name, np.inf)
     if name != "asia":  # which random orders solve too
         assert table.loc["RBNets", "worst"] > table.loc["random orders", "BIC"]

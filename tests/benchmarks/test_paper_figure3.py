@@ -25,6 +25,11 @@ DAGS = graphs.enumerate_dags(4)
 TRUTH = gpn.scores.GP(estimator="bridge", seed=7)
 
 
+def data_set(seed: int) -> pd.DataFrame:
+    """Return data from a random network of four nodes with curved relations."""
+    return random_network(seed, 4, 0.5, 100, 1.0)[1]
+
+
 def divergences(data: pd.DataFrame, cache: Path) -> pd.DataFrame:
     """Return KL(draws || posterior) of every kind of draws, rows by the number of draws."""
     log_p = log_totals(ScoreCache(TRUTH.bind(data)).get, DAGS)
@@ -48,8 +53,7 @@ def divergences(data: pd.DataFrame, cache: Path) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[int, pd.DataFrame]:
     folder = tmp_path_factory.mktemp("scores")
-    networks = [random_network(seed, 4, 0.5, 100, 1.0) for seed in range(DATA_SETS)]
-    return {seed: divergences(data, folder / f"{seed}.sqlite") for seed, (_, data) in enumerate(networks)}
+    return {seed: divergences(data_set(seed), folder / f"{seed}.sqlite") for seed in range(DATA_SETS)}
 
 
 def test_weighted_draws_come_closest(found: dict[int, pd.DataFrame]) -> None:

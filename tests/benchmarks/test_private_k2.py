@@ -46,6 +46,12 @@ def dense_table(n, rows, seed=1):
     return codes, list(codes.columns)
 
 
+def asia_table():
+    """Return the reference rows of the asia network, and its order."""
+    codes, known = discrete("asia")
+    return codes, known["order"]
+
+
 def measure(codes, order, cut, **further):
     """Run both parties in two processes, check the network, and return the learner."""
     found = PrivateK2(order, **{"key_bits": 2048} | further).fit_pair(codes.iloc[:, :cut], codes.iloc[:, cut:])
@@ -70,10 +76,7 @@ def line(found, **labels):
 @pytest.mark.parametrize("cut", [4, 1])
 @pytest.mark.parametrize("name", ["asia", "dense"])
 def test_eight_variables_and_a_thousand_rows(name, cut):
-    codes, order = dense_table(8, 1000)
-    if name == "asia":
-        codes, known = discrete("asia")
-        order = known["order"]
+    codes, order = asia_table() if name == "asia" else dense_table(8, 1000)
     found = measure(codes, order, cut)
     print(f"\n{name}, {cut} and {8 - cut} columns, 2048 bits: {found.seconds_:.1f} s, {found.bytes_sent_ / 1e6:.2f} MB")
     print(found.costs_.round(3).to_string())
@@ -94,9 +97,12 @@ def test_the_papers_score_and_longer_keys():
     assert all(found["seconds"] < 60 and found["megabytes"] < 20 for found in lines)
 
 
+ROWS, VARIABLES = (100, 300, 1000, 3000, 10_000), (4, 8, 12, 16, 20)
+
+
 def test_growth_with_the_rows():
     lines = []
-    for rows in (100, 300, 1000, 3000, 10_000):
+    for rows in ROWS:
         codes, order = dense_table(8, rows)
         lines.append(line(measure(codes, order, 4), rows=rows))
     print("\n" + pd.DataFrame(lines).to_string(index=False))
@@ -105,25 +111,32 @@ def test_growth_with_the_rows():
 
 def test_growth_with_the_variables():
     lines = []
-    for n in (4, 8, 12, 16, 20):
+    for n in VARIABLES:
         codes, order = dense_table(n, 1000)
         lines.append(line(measure(codes, order, n // 2), variables=n))
     print("\n" + pd.DataFrame(lines).to_string(index=False))
     assert lines[0]["seconds"] < lines[-1]["seconds"]
 
 
+def changed_by_the_papers_score(rows, seed):
+    """Return the share of nodes that get other parents from g than from K2's score, and how many more parents.
+
+    Of the nodes of one random network that have predecessors.
+    """
+    codes, order = random_table(1000 + seed, rows=rows)
+    exact, paper = (plain_k2(codes, order, 3, FLOATS[score])[0] for score in ("exact", "paper"))
+    later = order[1:]
+    return {
+        "nodes changed": np.mean([exact[node] != paper[node] for node in later]),
+        "parents more a node": np.mean([len(paper[node]) - len(exact[node]) for node in later]),
+    }
+
+
 def test_what_the_papers_score_changes():
-    """The share of nodes, of those that have predecessors, that get other parents from g than from K2's score."""
     lines = []
     for rows in (100, 300, 1000, 10_000):
-        changed, more, nodes = 0, 0, 0
-        for seed in range(60):
-            codes, order = random_table(1000 + seed, rows=rows)
-            exact, paper = (plain_k2(codes, order, 3, FLOATS[score])[0] for score in ("exact", "paper"))
-            changed += sum(exact[node] != paper[node] for node in order[1:])
-            more += sum(len(paper[node]) - len(exact[node]) for node in order[1:])
-            nodes += len(order) - 1
-        lines.append({"rows": rows, "nodes changed": changed / nodes, "parents more a node": more / nodes})
+        found = pd.DataFrame([changed_by_the_papers_score(rows, seed) for seed in range(60)])
+        lines.append({"rows": rows} | found.mean().to_dict())
     table = pd.DataFrame(lines)
     print("\n" + table.round(3).to_string(index=False))
     assert table["nodes changed"].iloc[0] > 0.05
