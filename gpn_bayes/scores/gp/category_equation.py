@@ -118,7 +118,7 @@ class CategoryEquation(LevelsEquation):
         for k, phi in enumerate(phis):
             own = np.arange(k, count, len(phis))
             drawn = self._posterior.draw_processes(phi, len(own), rng)
-            intercept[own], offsets[own] = drawn.intercept, drawn.scale * counts.offsets
+            intercept[own], offsets[own] = drawn.intercept, self._posterior.scale(phi) * counts.offsets
             for i, (p, table) in enumerate(zip(self._parents, self._tables, strict=True)):
                 theta = max(float(np.exp(phi[1 + i])), LOWEST_THETA)
                 at_nodes = drawn.functions[i] @ self._basis.at_nodes(p)[:, : drawn.functions[i].shape[-1]].T
