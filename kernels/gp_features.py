@@ -2,8 +2,8 @@
 
 Processes are Phi w with Phi = s (U_1 B_1, …, s_mu 1), as in `gpn_bayes.kernels.gp`, and w standard normal; s is the
 inverse of the scale of the noise, in whose units processes are. What is observed makes a log likelihood of each row's
-processes (`gpn_bayes.kernels.gp_links`, `gpn_bayes.kernels.gp_student`); steps and distributions about its mode have the
-precision A = I + Phi'D Phi, on as many unknowns as there are functions, whatever the number of rows.
+processes (`gpn_bayes.kernels.gp_links`, `gpn_bayes.kernels.gp_student`); steps and distributions about its mode have
+the precision A = I + Phi'D Phi, on as many unknowns as there are functions, whatever the number of rows.
 """
 
 from typing import NamedTuple

@@ -6,9 +6,9 @@ pi / (sqrt(3) sigma). An unordered one has a process for each level: that level 
 a_k + mu_k + f_k + sigma e_k is the largest, e_k being Gumbel of unit variance, which makes a softmax with
 s = pi / (sqrt(6) sigma). So the hyperparameters mean what they mean for a number.
 
-Processes are Phi w with w standard normal, see `gpn_bayes.kernels.gp_features`. Given the hyperparameters, log likelihood
-and log prior of w are concave: Newton's method finds the mode. Laplace's approximation of the integral over w follows;
-and draws from its normal distribution, weighted, estimate the integral without bias.
+Processes are Phi w with w standard normal, see `gpn_bayes.kernels.gp_features`. Given the hyperparameters, log
+likelihood and log prior of w are concave: Newton's method finds the mode. Laplace's approximation of the integral over
+w follows; and draws from its normal distribution, weighted, estimate the integral without bias.
 """
 
 from typing import NamedTuple

@@ -2,12 +2,12 @@
 
 A number is y = mu + f(parents) + sigma e, with e of Student's t distribution with nu degrees of freedom, scaled to unit
 variance; so hyperparameters mean what they mean with normal noise, and nu must exceed 2. In units of the t's own scale,
-sigma sqrt((nu - 2) / nu), a row leaves z = y - Phi w, see `gpn_bayes.kernels.gp_features`, and the log likelihood is a sum
-of -(nu + 1) / 2 log(1 + z^2 / nu).
+sigma sqrt((nu - 2) / nu), a row leaves z = y - Phi w, see `gpn_bayes.kernels.gp_features`, and the log likelihood is a
+sum of -(nu + 1) / 2 log(1 + z^2 / nu).
 
 It isn't concave in w: a row far from all others may be followed or not. Steps with the expected curvature of a row,
-(nu + 1) / (nu + 3), in place of the actual one have a positive definite matrix that is factored once (Fisher's scoring),
-and Laplace's approximation with that matrix is smooth in the hyperparameters (Hartmann & Vanhatalo 2019). For weighted
+(nu + 1) / (nu + 3), in place of the actual one have a positive definite matrix that is factored once (Fisher's
+scoring), and Laplace's approximation with it is smooth in the hyperparameters (Hartmann & Vanhatalo 2019). For weighted
 draws, each row's share in their precision and centre is then chosen by what the row does to the distribution of its
 process given all other rows, as a step of expectation propagation: where the row leaves two places for the process, the
 normal distribution of the draws covers both. Part of the draws have the tails of a t distribution, so that weights are
@@ -38,7 +38,7 @@ from gpn_bayes.kernels.tiles import TILE_COLUMNS, invert_transposed, padded, squ
 
 # The search for the mode ends when a step promises to gain less than this, in nats, or before draws, which needn't be
 # about the mode itself, than that; and never takes more steps than this.
-_SMALLEST_GAIN, _LAST_GAIN_FOR_DRAWS, _MOST_STEPS = 1e-11, 1e-3, 300
+_SMALLEST_GAIN, _LAST_GAIN_FOR_DRAWS, _MOST_STEPS = 1e-9, 1e-2, 300
 # Steps of expectation propagation before draws.
 _SWEEPS = 2
 # What a row's own share in the precision of its process may be at most, so that there is something left without it.
@@ -177,7 +177,7 @@ def _write_variances(columns: int, work: LatentWorkspace, variances: Floats) -> 
 
 @inner_fused
 def _sweep(log_scale: float, columns: int, measured: Measured, work: LatentWorkspace, variances: Floats) -> float:
-    """Choose every row's share in precision and centre of the draws anew; return log |A|, leaving R, the centre in `mode`.
+    """Choose every row's share in precision and centre of the draws anew; return log |A|, leaving R and the centre.
 
     Without the row, its process is normal with mean m and variance u; with it, the distribution is a mixture of normal
     ones, whose mean and variance the row's new share brings about. A precision below zero is taken as zero.
@@ -267,7 +267,9 @@ def _draw_weighted(
     pairs = len(log_weights) // 2
     heavy = pairs // _EVERY
     # Relative to the normal density with the same matrix.
-    t_peak = math.lgamma(0.5 * (_FREEDOM + unknowns)) - math.lgamma(0.5 * _FREEDOM) - 0.5 * unknowns * np.log(0.5 * _FREEDOM)
+    t_peak = (
+        math.lgamma(0.5 * (_FREEDOM + unknowns)) - math.lgamma(0.5 * _FREEDOM) - 0.5 * unknowns * np.log(0.5 * _FREEDOM)
+    )
     change = np.empty(columns)
     work.moved[:] = 0.0
     for k in range(pairs):
@@ -317,8 +319,8 @@ def laplace_log_posterior_and_gradient(
 ) -> float:
     """Return the same, and write its gradient.
 
-    With g the slopes at the mode w and D the expected curvatures, which don't depend on w, it is linear in dPhi: the sum
-    of the products of its elements with those of g w' - D Phi A^-1.
+    With g the slopes at the mode w and D the expected curvatures, which don't depend on w, it is linear in dPhi: the
+    sum of the products of its elements with those of g w' - D Phi A^-1.
     """
     value = laplace_log_posterior(phi, measured, work, priors)
     if not np.isfinite(value):

@@ -1,6 +1,7 @@
 """Categories as children of a Gaussian process: the posterior of the hyperparameters, given the levels observed."""
 
 import math
+
 import numpy as np
 
 from gpn_bayes._util.types import Floats, Ints

@@ -1,15 +1,19 @@
 """Hyperparameters of processes that can't be integrated out exactly: what all kinds of observations have in common."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import pinvh
 
 from gpn_bayes._util.types import Floats
+from gpn_bayes.kernels.gp import LOWEST_THETA
 from gpn_bayes.kernels.gp_features import RowFunctions, new_workspace
 from gpn_bayes.kernels.priors import Priors
+from gpn_bayes.scores.gp.basis import Basis
 from gpn_bayes.scores.gp.climbing import ClimbedPosterior
+from gpn_bayes.scores.gp.curve_equation import POINTS, Tabulated
 from gpn_bayes.scores.gp.modes import starts_of_search, within_bounds
 from gpn_bayes.scores.gp.proposal import draw_hyperparameters
 
@@ -135,3 +139,32 @@ class ProcessPosterior(ClimbedPosterior):
             for i, (m, begin) in enumerate(spans[:parents].tolist())
         ]
         return DrawnWeights(functions, self.scale(phi) * self._rows.mean_sd * chosen[:, :, spans[parents, 1]])
+
+
+def tabulated_functions(
+    drawn: DrawnWeights, phi: Floats, basis: Basis, parents: Sequence[int], tables: Sequence[Tabulated]
+) -> Floats:
+    """Return drawn functions of the parents where they are tabulated, times s: (draw, process, parent, point).
+
+    Parameters
+    ----------
+    drawn : DrawnWeights
+        The draws.
+    phi : ndarray
+        The hyperparameters that they are given: after the first coordinate, the logs of the length scales.
+    basis : Basis
+        The basis that they are of.
+    parents : sequence of int
+        The parents.
+    tables : sequence of Tabulated
+        Where the functions of each are tabulated.
+    """
+    found = np.empty((*drawn.intercept.shape, len(parents), POINTS))
+    for i, (p, table) in enumerate(zip(parents, tables, strict=True)):
+        theta = max(float(np.exp(phi[1 + i])), LOWEST_THETA)
+        at_nodes = drawn.functions[i] @ basis.at_nodes(p)[:, : drawn.functions[i].shape[-1]].T
+        functions = table.functions(table.inside(table.grid), theta)
+        # The coefficients of functions that have these values at the nodes.
+        inverse = pinvh(functions.at_nodes.T @ functions.at_nodes) @ functions.at_nodes.T
+        found[:, :, i] = at_nodes @ inverse.T @ functions.at_points.T
+    return found

@@ -91,7 +91,7 @@ class StudentPosterior(ProcessPosterior):
     True
     """
 
-    pairs = 8
+    pairs = 4
     climbs = 3
 
     def __init__(self, observed: Measured, priors: Priors, rng: np.random.Generator) -> None:
