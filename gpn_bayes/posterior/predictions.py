@@ -38,9 +38,9 @@ class Predictions(DrawnPosterior):
         """Return the log density of new rows, averaged over DAGs with their parameters integrated out.
 
         BGe and CG: each number is t distributed given its parents. Gaussian processes: normal given the
-        hyperparameters, of which draws are averaged over. Categories: log probabilities. Densities are in units of the
-        table, so that posteriors under different scores of the same columns can be compared on rows that none of them
-        has seen.
+        hyperparameters, of which draws are averaged over, or with Student t noise, t distributed given hyperparameters
+        and functions. Categories: log probabilities. Densities are in units of the table, so that posteriors under
+        different scores of the same columns can be compared on rows that none of them has seen.
 
         Parameters
         ----------
