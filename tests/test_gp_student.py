@@ -49,10 +49,11 @@ def test_evidence_is_that_of_brute_force(rows):
     expected, error = student_log_evidence(table[:, 1], distances, 4.0, draws=100_000)
     assert error < 0.03
     assert found.value == pytest.approx(expected, abs=4 * np.hypot(found.error, error))
-    # Noise that were normal would be noticed.
-    moments = Basis(table).moments(1, (0,))
-    normal = estimate(LowRankPosterior(moments, HyperPriors().for_parents(1))).value
-    assert abs(normal - expected) > 4 * np.hypot(found.error, error)
+    if rows > 6:
+        # Noise that were normal would be noticed; six rows hardly tell.
+        moments = Basis(table).moments(1, (0,))
+        normal = estimate(LowRankPosterior(moments, HyperPriors().for_parents(1))).value
+        assert abs(normal - expected) > 4 * np.hypot(found.error, error)
 
 
 def test_draws_of_a_likelihood_agree_where_a_row_may_be_followed_or_not():
