@@ -22,7 +22,8 @@ _PARTS, _LEFT_OUT = 12, 1e-9
 # Climbs start with more noise and with less: where there are outliers, most of the rows may have little.
 _LITTLE_NOISE = 0.2
 # Without parents: points of log sigma and of mu, first to find where the posterior is and then to integrate over it;
-# a density this many nats below the highest is negligible; and a step prior standard deviations wide enough for mu.
+# a density this many nats below the highest is negligible; and mu is looked for this many prior standard deviations
+# about its mean, and wherever there are rows.
 _COARSE, _FINE, _NEGLIGIBLE, _WIDTHS = 41, 81, 40.0, 8.0
 _MOST_ZOOMS = 20
 _KERNELS = Kernels(
@@ -177,7 +178,7 @@ def grid_without_parents(y: Floats, priors: HyperPriors, degrees: float, weights
     counted = np.ones(len(y)) if weights is None else weights
 
     def over(box: Floats, points: int) -> LevelGrid:
-        log_sigma, mu = (np.linspace(*side, points) for side in box)
+        log_sigma, mu = (np.linspace(lower, upper, points) for lower, upper in box)
         likelihood = gp_student.log_likelihoods_without_parents(y, counted, degrees, log_sigma, mu)
         of_sigma = np.array([log_prior(np.array([value]), prior) for value in log_sigma])
         of_mu = -0.5 * ((mu - mean) / sd) ** 2 - math.log(sd) - 0.5 * math.log(2 * math.pi)
