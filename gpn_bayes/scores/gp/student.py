@@ -164,7 +164,7 @@ def grid_without_parents(y: Floats, priors: HyperPriors, degrees: float, weights
     >>> grid = grid_without_parents(y, HyperPriors(), 4.0)
     >>> mu, sigma = grid.draw(1000, np.random.default_rng(2))
     >>> float(mu.mean().round(1)), float(sigma.mean().round(1))
-    (0.0, 1.4)
+    (-0.1, 1.4)
     """
     mean, sd = priors.mu
     prior = priors.for_parents(0)
