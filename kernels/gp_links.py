@@ -6,30 +6,31 @@ pi / (sqrt(3) sigma). An unordered one has a process for each level: that level 
 a_k + mu_k + f_k + sigma e_k is the largest, e_k being Gumbel of unit variance, which makes a softmax with
 s = pi / (sqrt(6) sigma). So the hyperparameters mean what they mean for a number.
 
-Processes are Phi w with Phi = s (U_1 B_1, …, s_mu 1), as in `gpn_bayes.kernels.gp`, and w standard normal. Given the
-hyperparameters, log likelihood and log prior of w are concave: Newton's method finds the mode, on as many unknowns as
-there are functions, whatever the number of rows. Laplace's approximation of the integral over w follows; and draws from
-its normal distribution, weighted, estimate the integral without bias.
+Processes are Phi w with w standard normal, see `gpn_bayes.kernels.gp_features`. Given the hyperparameters, log
+likelihood and log prior of w are concave: Newton's method finds the mode. Laplace's approximation of the integral over
+w follows; and draws from its normal distribution, weighted, estimate the integral without bias.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from gpn_bayes.kernels.arrays import Floats, Ints
+from gpn_bayes.kernels.arrays import Floats
 from gpn_bayes.kernels.compiled import fused, inner_fused
-from gpn_bayes.kernels.gp import write_factor
+from gpn_bayes.kernels.gp_features import (
+    LatentWorkspace,
+    RowFunctions,
+    factor_system,
+    log_mean_weight,
+    solve_system,
+    solve_upper,
+    theta_slope,
+    write_features,
+    write_processes,
+)
 from gpn_bayes.kernels.gp_modes import in_box
 from gpn_bayes.kernels.priors import Priors, add_prior_gradient, log_prior
-from gpn_bayes.kernels.tiles import (
-    TILE_COLUMNS,
-    TILE_ROWS,
-    factor,
-    invert_transposed,
-    padded,
-    square_lower,
-    write_tile,
-)
+from gpn_bayes.kernels.tiles import TILE_COLUMNS, invert_transposed, padded, square_lower
 
 _LOGISTIC, _GUMBEL = np.pi / np.sqrt(3.0), np.pi / np.sqrt(6.0)
 # Newton's method ends when a step promises to gain less than this, in nats, and never takes more steps than this.
@@ -44,132 +45,20 @@ class Counts(NamedTuple):
 
     Attributes
     ----------
-    cells, coefficients, starts : ndarray
-        As of `gpn_bayes.kernels.gp.Moments`.
-    functions : ndarray of shape (functions, rows)
-        U', zero beyond the last row, up to whole tiles.
+    rows : RowFunctions
+        The functions of the parents.
     counts : ndarray of shape (rows, levels)
         How often each level was observed there.
     offsets : ndarray of shape (levels - 1,) or (levels,)
         The cuts tau, or a.
     ordered : bool
         Whether levels are ordered, which is all the same if there are two.
-    mean_sd : float
-        The prior standard deviation s_mu of mu.
     """
 
-    cells: Ints
-    coefficients: Floats
-    starts: Ints
-    functions: Floats
+    rows: RowFunctions
     counts: Floats
     offsets: Floats
     ordered: bool
-    mean_sd: float
-
-
-class LatentWorkspace(NamedTuple):
-    """Scratch space of the likelihood, and where the last search for the mode of w ended.
-
-    Attributes
-    ----------
-    spans : ndarray of int64, shape (parents + 1, 2)
-        How many functions of each parent are in use, and where its columns of Phi begin; the mean's come last.
-    factors, slopes_of_factors : ndarray of shape (parents, most functions, most functions)
-        The matrices s B, and the derivatives of B in log theta.
-    packed : ndarray of shape (2, packed length)
-        One B and its derivative, packed row after row.
-    features, weighted : ndarray of shape (rows, columns)
-        Phi, and Phi times some weights of the rows.
-    processes, slopes : ndarray of shape (processes, rows)
-        Phi w, and the derivatives of the log likelihood in it.
-    curvatures : ndarray of shape (processes, processes, rows)
-        Minus its second derivatives.
-    system : ndarray of shape (size, size + a tile)
-        (A, b) with A = I + Phi'D Phi, then (R, R'^-1 b) with R'R = A.
-    roots : ndarray of shape (size,)
-        1 / R_kk.
-    lower, inverse : ndarray of shape (size, size)
-        R'^-1 and A^-1.
-    mode, moved : ndarray of shape (processes, columns)
-        The mode of w, and another w.
-    known : ndarray of shape (processes, functions + 1)
-        The last mode, by function: the next search starts there.
-    """
-
-    spans: Ints
-    factors: Floats
-    slopes_of_factors: Floats
-    packed: Floats
-    features: Floats
-    weighted: Floats
-    processes: Floats
-    slopes: Floats
-    curvatures: Floats
-    system: Floats
-    roots: Floats
-    lower: Floats
-    inverse: Floats
-    mode: Floats
-    moved: Floats
-    known: Floats
-
-
-def new_workspace(counts: Counts) -> LatentWorkspace:
-    """Return scratch space that is large enough for all length scales."""
-    parents, n_rows = len(counts.cells), counts.functions.shape[1]
-    processes = 1 if counts.ordered else counts.counts.shape[1]
-    widest = int(np.diff(counts.starts).max(initial=0))
-    side = -(-widest // TILE_COLUMNS) * TILE_COLUMNS
-    # Room for the mean, and for tiles that reach over the edge.
-    columns = -(-(int(counts.starts[-1]) + 1) // TILE_COLUMNS) * TILE_COLUMNS + TILE_COLUMNS
-    size = processes * columns
-    return LatentWorkspace(
-        np.zeros((parents + 1, 2), np.int64),
-        np.zeros((parents, side, side)),
-        np.zeros((parents, side, side)),
-        np.empty((2, widest * (widest + 1) // 2)),
-        np.zeros((n_rows, columns)),
-        np.zeros((n_rows, columns)),
-        np.empty((processes, n_rows)),
-        np.empty((processes, n_rows)),
-        np.empty((processes, processes, n_rows)),
-        np.empty((size, size + TILE_COLUMNS)),
-        np.empty(size),
-        np.empty((size, size + TILE_COLUMNS)),
-        np.empty((size, size + TILE_COLUMNS)),
-        np.empty((processes, columns)),
-        np.empty((processes, columns)),
-        np.zeros((processes, int(counts.starts[-1]) + 1)),
-    )
-
-
-@inner_fused
-def _write_features(log_sigma: float, log_thetas: Floats, counts: Counts, work: LatentWorkspace) -> int:
-    """Write Phi, with zeros up to whole tiles; return the number of its columns."""
-    parents, n_rows = len(counts.cells), counts.functions.shape[1]
-    scale = scale_of(log_sigma, counts)
-    begin = 0
-    for i in range(parents):
-        b = work.factors[i]
-        m = write_factor(log_thetas[i], counts.cells[i], counts.coefficients, work.packed, b, work.slopes_of_factors[i])
-        for a in range(m):
-            b[a, :m] *= scale
-        # Tiles reach beyond the last function: what follows is written later.
-        out, functions = work.features[:, begin:], counts.functions[counts.starts[i] :]
-        for n in range(0, n_rows, TILE_ROWS):
-            for c in range(0, m, TILE_COLUMNS):
-                # B is lower triangular.
-                write_tile(out, functions, b, n, c, c, m)
-        work.spans[i, 0] = m
-        work.spans[i, 1] = begin
-        begin += m
-    work.spans[parents, 0] = 1
-    work.spans[parents, 1] = begin
-    columns = padded(begin + 1, TILE_COLUMNS)
-    work.features[:, begin:columns] = 0.0
-    work.features[:, begin] = scale * counts.mean_sd
-    return columns
 
 
 @inner_fused
@@ -177,19 +66,6 @@ def scale_of(log_sigma: float, counts: Counts) -> float:
     """Return s, the inverse of the standard deviation of the noise in units of the link's own."""
     scale: float = (_LOGISTIC if counts.ordered else _GUMBEL) * np.exp(-log_sigma)
     return scale
-
-
-@inner_fused
-def _write_processes(w: Floats, columns: int, work: LatentWorkspace) -> None:
-    """Write Phi w of every process."""
-    for p in range(len(w)):
-        own = w[p, :columns]
-        for n in range(work.features.shape[0]):
-            total = 0.0
-            row = work.features[n]
-            for c in range(columns):
-                total += row[c] * own[c]
-            work.processes[p, n] = total
 
 
 @inner_fused
@@ -260,52 +136,13 @@ def _softmax_likelihood(scale: float, counts: Counts, work: LatentWorkspace) -> 
 @inner_fused
 def _log_joint(w: Floats, log_sigma: float, columns: int, counts: Counts, work: LatentWorkspace) -> float:
     """Return log p(levels | w) - w'w / 2; write the derivatives of the first in the processes."""
-    _write_processes(w, columns, work)
+    write_processes(w, columns, work)
     scale = scale_of(log_sigma, counts)
     value = _ordered_likelihood(scale, counts, work) if counts.ordered else _softmax_likelihood(scale, counts, work)
     for p in range(len(w)):
         for c in range(columns):
             value -= 0.5 * w[p, c] * w[p, c]
     return value
-
-
-@inner_fused
-def _factor_system(w: Floats, columns: int, work: LatentWorkspace) -> float:
-    """Write (R, R'^-1 b), R'R = A = I + Phi'D Phi and b the gradient of the log joint density; return log |A|."""
-    processes, n_rows = len(w), work.features.shape[0]
-    size = processes * columns
-    for p in range(processes):
-        for q in range(p, processes):
-            for n in range(n_rows):
-                share = work.curvatures[p, q, n]
-                row, out = work.features[n], work.weighted[n]
-                for c in range(columns):
-                    out[c] = share * row[c]
-            block = work.system[p * columns :, q * columns :]
-            for c in range(0, columns, TILE_ROWS):
-                for d in range(c // TILE_COLUMNS * TILE_COLUMNS if p == q else 0, columns, TILE_COLUMNS):
-                    write_tile(block, work.features, work.weighted, c, d, 0, n_rows)
-        for c in range(columns):
-            work.system[p * columns + c, p * columns + c] += 1.0
-            work.system[p * columns + c, size : size + TILE_COLUMNS] = 0.0
-            work.system[p * columns + c, size] = -w[p, c]
-        for n in range(n_rows):
-            share = work.slopes[p, n]
-            row = work.features[n]
-            for c in range(columns):
-                work.system[p * columns + c, size] += share * row[c]
-    return factor(work.system, work.roots, size, size + TILE_COLUMNS)
-
-
-@inner_fused
-def _solve_upper(vector: Floats, size: int, work: LatentWorkspace) -> None:
-    """Replace a vector x by R^-1 x."""
-    for c in range(size - 1, -1, -1):
-        total = vector[c]
-        row = work.system[c]
-        for d in range(c + 1, size):
-            total -= row[d] * vector[d]
-        vector[c] = total * work.roots[c]
 
 
 @inner_fused
@@ -318,16 +155,16 @@ def _find_mode(
     """
     processes = len(work.mode)
     size = processes * columns
-    parents = len(counts.cells)
+    parents = len(counts.rows.cells)
     work.mode[:] = 0.0
     for i in range(parents + 1):
-        m, begin, first = work.spans[i, 0], work.spans[i, 1], counts.starts[i]
+        m, begin, first = work.spans[i, 0], work.spans[i, 1], counts.rows.starts[i]
         work.mode[:, begin : begin + m] = work.known[:, first : first + m]
     value = _log_joint(work.mode, log_sigma, columns, counts, work)
     log_det = np.nan
     solved = np.empty(size)
     for _ in range(_MOST_STEPS):
-        log_det = _factor_system(work.mode, columns, work)
+        log_det = factor_system(work.mode, columns, work)
         if np.isnan(log_det):
             return np.nan, np.nan
         promise = 0.0
@@ -336,7 +173,7 @@ def _find_mode(
             promise += 0.5 * solved[c] * solved[c]
         if promise < _SMALLEST_GAIN:
             break
-        _solve_upper(solved, size, work)
+        solve_upper(solved, size, work)
         length = 1.0
         while True:
             for p in range(processes):
@@ -355,7 +192,7 @@ def _find_mode(
         if promise < last_gain:
             break
     for i in range(parents + 1):
-        m, begin, first = work.spans[i, 0], work.spans[i, 1], counts.starts[i]
+        m, begin, first = work.spans[i, 0], work.spans[i, 1], counts.rows.starts[i]
         work.known[:, first : first + m] = work.mode[:, begin : begin + m]
     return value, log_det
 
@@ -363,7 +200,7 @@ def _find_mode(
 @inner_fused
 def _laplace_log_likelihood(log_sigma: float, log_thetas: Floats, counts: Counts, work: LatentWorkspace) -> float:
     """Return Laplace's approximation of log p(levels | hyperparameters): that of the integral over w."""
-    columns = _write_features(log_sigma, log_thetas, counts, work)
+    columns = write_features(scale_of(log_sigma, counts), log_thetas, counts.rows, work)
     value, log_det = _find_mode(log_sigma, columns, 0.0, counts, work)
     return value - 0.5 * log_det
 
@@ -382,7 +219,7 @@ def _draw_weighted(
 
     Writes log p(levels | w) p(w) over the density of each draw, and the draws as far as there is room for them.
     """
-    columns = _write_features(log_sigma, log_thetas, counts, work)
+    columns = write_features(scale_of(log_sigma, counts), log_thetas, counts.rows, work)
     value, log_det = _find_mode(log_sigma, columns, _LAST_GAIN_FOR_DRAWS, counts, work)
     if np.isnan(value):
         log_weights[:] = -np.inf
@@ -395,7 +232,7 @@ def _draw_weighted(
         for c in range(size):
             solved[c] = rng.standard_normal()
             squares += solved[c] * solved[c]
-        _solve_upper(solved, size, work)
+        solve_upper(solved, size, work)
         for side in range(2):
             for p in range(processes):
                 for c in range(columns):
@@ -438,12 +275,12 @@ def laplace_log_posterior_and_gradient(
     value = laplace_log_posterior(phi, counts, work, priors)
     if not np.isfinite(value):
         return value
-    columns = padded(work.spans[len(counts.cells), 1] + 1, TILE_COLUMNS)
+    columns = padded(work.spans[len(counts.rows.cells), 1] + 1, TILE_COLUMNS)
     log_sigma = _log_sigma(phi)
     _write_pull(log_sigma, columns, counts, work, gradient)
     gradient[0] *= 1.0 - np.exp(log_sigma)
-    for i in range(len(counts.cells)):
-        gradient[i + 1] = _theta_slope(i, log_sigma, counts, work)
+    for i in range(len(counts.rows.cells)):
+        gradient[i + 1] = theta_slope(i, scale_of(log_sigma, counts), counts.rows, work)
     add_prior_gradient(phi, priors, gradient)
     return value
 
@@ -487,13 +324,7 @@ def _write_pull(log_sigma: float, columns: int, counts: Counts, work: LatentWork
         for p in range(processes):
             for c in range(columns):
                 z[p * columns + c] += pulls[p, n] * row[c]
-    for c in range(size):
-        # R'^-1 z, then R^-1 of that.
-        total = z[c]
-        for d in range(c):
-            total -= work.system[d, c] * z[d]
-        z[c] = total * work.roots[c]
-    _solve_upper(z, size, work)
+    solve_system(z, size, work)
     slope = 0.0
     at_z = np.empty(processes)
     for n in range(n_rows):
@@ -579,24 +410,6 @@ def _softmax_pull(
         by_offsets[1] += pulls[k, n] * scale * counts.offsets[k]
 
 
-@inner_fused
-def _theta_slope(i: int, log_sigma: float, counts: Counts, work: LatentWorkspace) -> float:
-    """Return the derivative in log theta_i: dPhi is s U dB in that parent's columns."""
-    m, begin = work.spans[i, 0], work.spans[i, 1]
-    n_rows = work.features.shape[0]
-    scale = scale_of(log_sigma, counts)
-    total = 0.0
-    for a in range(m):
-        function, slopes = counts.functions[counts.starts[i] + a], work.slopes_of_factors[i, a]
-        for n in range(n_rows):
-            pull = work.weighted[n, begin : begin + a + 1]
-            product = 0.0
-            for c in range(a + 1):
-                product += slopes[c] * pull[c]
-            total += function[n] * product
-    return scale * total
-
-
 @fused
 def estimated_log_posteriors(
     points: Floats, counts: Counts, work: LatentWorkspace, priors: Priors, pairs: int, rng: np.random.Generator
@@ -610,12 +423,7 @@ def estimated_log_posteriors(
         if prior == -np.inf:
             continue
         _draw_weighted(_log_sigma(phi), phi[1:], counts, work, log_weights, nowhere, rng)
-        highest = log_weights.max()
-        if highest > -np.inf:
-            total = 0.0
-            for log_weight in log_weights:
-                total += np.exp(log_weight - highest)
-            values[s] = prior + highest + np.log(total / (2 * pairs))
+        values[s] = prior + log_mean_weight(log_weights)
     return values
 
 

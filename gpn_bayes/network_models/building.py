@@ -135,6 +135,8 @@ def _adder(scorer: Scorer, table: Dataset, functions: str) -> _Adder:
             "a PyMC network needs a score with priors, one of gp, bge, bdeu, k2; "
             f"received {scorer.score.name!r}, which has none"
         )
+    if isinstance(scorer, GPScorer) and scorer.score.noise == "student":
+        raise ValueError("PyMC networks need noise='normal'; received GP(noise='student')")
     if isinstance(scorer, GPScorer) and functions == "drawn" and scorer.score.kernel != "additive":
         raise ValueError('the interaction kernel needs functions="marginal"; received functions="drawn"')
     from gpn_bayes.network_models.columns import Column

@@ -133,6 +133,11 @@ def fitted_curves(
     check_count("points", points, 2)
     table = _table_of(post, data)
     gp = _gp_of(post, score)
+    if gp.noise == "student":
+        raise ValueError(
+            "curves need noise='normal'; received GP(noise='student'): give score=GP(), or see "
+            "post.effect(cause, outcome).plot()"
+        )
     target = graphs.node_index(node, post.names)
     chosen = _parents_of(post, target, parents, threshold)
     categories = _scorer_of(post, gp, table).categories
@@ -166,7 +171,7 @@ def fitted_curves(
 
 
 def has_curves(post: DrawnPosterior, node: int, data: Any = None) -> bool:
-    """Tell whether a variable of a posterior under Gaussian processes is a number, which has curves.
+    """Tell whether a variable of a posterior under Gaussian processes is a number with normal noise, which has curves.
 
     Parameters
     ----------
@@ -187,8 +192,8 @@ def has_curves(post: DrawnPosterior, node: int, data: Any = None) -> bool:
     >>> has_curves(post, 0), has_curves(post, 1)
     (True, False)
     """
-    table = _table_of(post, data)
-    return not _scorer_of(post, _gp_of(post, None), table).categories[node]
+    table, gp = _table_of(post, data), _gp_of(post, None)
+    return gp.noise == "normal" and not _scorer_of(post, gp, table).categories[node]
 
 
 def _joined(tables: list[pd.DataFrame], columns: tuple[str, ...]) -> pd.DataFrame:

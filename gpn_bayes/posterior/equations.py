@@ -255,7 +255,7 @@ class DrawnEquations:
             return levels_at(self.chances(draw, node, values), ndtr(noise)).astype(float)
         drawn, rank = self.equation(draw, node)
         given = self._given(draw, node, values)
-        return drawn.expected(rank, given) + drawn.noise(rank, given) * noise
+        return drawn.expected(rank, given) + drawn.noise(rank, given) * self.scorer.score.noise_from_normal(noise)
 
     def expected(self, draw: int, node: int, values: Mapping[int, Floats]) -> Floats:
         """Return what the equation of a number in a DAG gives without noise, for some values of its parents."""
@@ -266,6 +266,11 @@ class DrawnEquations:
         """Return the standard deviation of the noise of a number in a DAG, for some values of its parents."""
         drawn, rank = self.equation(draw, node)
         return drawn.noise(rank, self._given(draw, node, values))
+
+    def normal_noise(self, draw: int, node: int, values: Mapping[int, Floats]) -> Floats:
+        """Return the standard normal noise by which a number in a DAG has its value, given those of its parents."""
+        left = (values[node] - self.expected(draw, node, values)) / self.noise(draw, node, values)
+        return self.scorer.score.normal_from_noise(left)
 
     def chances(self, draw: int, node: int, values: Mapping[int, Floats]) -> Floats:
         """Return the probabilities of a category's levels in a DAG, (…, levels), for some values of its parents."""

@@ -101,7 +101,8 @@ def replicated_variable(
         chances = (equations.chances(k, variable, known) for k in range(len(places)))
         return np.array([levels_at(own, rng.random(len(rows))) for own in chances], dtype=float)
     expected, sigma = expected_variable(post, places, rows, variable, random_seed, progressbar)
-    drawn: Floats = expected + sigma * rng.standard_normal(expected.shape)
+    noise = equations.scorer.score.noise_from_normal(rng.standard_normal(expected.shape))
+    drawn: Floats = expected + sigma * noise
     return drawn
 
 
@@ -155,7 +156,7 @@ def counterfactual(
         noise = np.empty((len(post.names), 1))
         for v in map(int, np.flatnonzero(~equations.categories)):
             # Abduction: what the equation leaves of the row.
-            noise[v] = (known[v] - equations.expected(k, v, known)) / equations.noise(k, v, known)
+            noise[v] = equations.normal_noise(k, v, known)
         rows.append(equations.run(k, equations.orders[k], whole, noise))
     return _in_units(rows, equations)
 

@@ -38,9 +38,9 @@ class Predictions(DrawnPosterior):
         """Return the log density of new rows, averaged over DAGs with their parameters integrated out.
 
         BGe and CG: each number is t distributed given its parents. Gaussian processes: normal given the
-        hyperparameters, of which draws are averaged over. Categories: log probabilities. Densities are in units of the
-        table, so that posteriors under different scores of the same columns can be compared on rows that none of them
-        has seen.
+        hyperparameters, of which draws are averaged over, or with Student t noise, t distributed given hyperparameters
+        and functions. Categories: log probabilities. Densities are in units of the table, so that posteriors under
+        different scores of the same columns can be compared on rows that none of them has seen.
 
         Parameters
         ----------
@@ -154,7 +154,9 @@ class Predictions(DrawnPosterior):
             return self._levels(values, node, scorer.levels[node], given, chosen, progressbar).set_index(table.index)
         tails = (0.5 * (1 - probability), 0.5 * (1 + probability))
         expected, sigma = expected_variable(self, chosen.places, values, node, random_seed, progressbar)
-        found = _of_draws(expected, sigma, chosen.weights.ravel(), tails, random_seed)
+        normal = np.random.default_rng([random_seed, len(sigma)]).standard_normal(expected.shape)
+        drawn = expected + sigma * scorer.score.noise_from_normal(normal)
+        found = _of_draws(expected, sigma, drawn, chosen.weights.ravel(), tails)
         if given == "all":
             found = self._on_grid(values, node, found, tails, chosen, progressbar)
         return found.set_index(table.index)
@@ -304,12 +306,10 @@ def _closer(points: Floats, log_densities: Floats) -> Floats:
 
 
 def _of_draws(
-    expected: Floats, sigma: Floats, weights: Floats, tails: tuple[float, float], random_seed: int
+    expected: Floats, sigma: Floats, drawn: Floats, weights: Floats, tails: tuple[float, float]
 ) -> pd.DataFrame:
-    """Return mean, sd and interval of expected values, (draw, row), with noise."""
+    """Return mean, sd and interval of expected values, (draw, row), with noise, and drawn ones."""
     mean = np.average(expected, axis=0, weights=weights)
     variance = np.average((expected - mean) ** 2 + sigma**2, axis=0, weights=weights)
-    noise = np.random.default_rng([random_seed, len(sigma)]).standard_normal(expected.shape)
-    drawn = expected + sigma * noise
     lower, upper = weighted_quantiles(drawn, [weights], tails)[0]
     return pd.DataFrame({"mean": mean, "sd": np.sqrt(variance), "lower": lower, "upper": upper})

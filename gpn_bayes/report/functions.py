@@ -6,7 +6,7 @@ import numpy as np
 
 from gpn_bayes.posterior.curves import fitted_curves, has_curves
 from gpn_bayes.posterior.protocols import DrawnPosterior
-from gpn_bayes.posterior.score_setting import score_title
+from gpn_bayes.posterior.score_setting import score_setting, score_title
 
 # Parents from this probability on have a curve.
 CURVES_FROM = 0.1
@@ -52,6 +52,8 @@ def _missing(post: DrawnPosterior, data: Any) -> str:
     score = score_title(post.settings, unknown="an unknown score")
     if score != "GP":
         return f"Curves come with the Gaussian-process score (gp); this network was scored by {score}."
+    if score_setting(post.settings)["parameters"].get("noise", "normal") != "normal":
+        return "Curves come with normal noise; this network was scored with Student t noise."
     if data is None and post.data is None:
         return "Curves need the rows, and this posterior was saved without them: give them to report as data."
     if getattr(post.data if data is None else data, "missing", None) is not None:

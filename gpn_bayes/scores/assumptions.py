@@ -21,6 +21,10 @@ EXPERIMENTS = {
     "unknown": "Each experiment may have changed how a variable depends on its parents, but not which ones they are.",
 }
 SMOOTH = "Every variable is a smooth function of its parents plus normal noise."
+SMOOTH_STUDENT = (
+    "Every variable is a smooth function of its parents plus noise of Student's t distribution with {:g} degrees of "
+    "freedom: its tails are heavy, and outliers are expected."
+)
 BEHIND_LEVELS = (
     "Behind every category are smooth functions of its parents: logistic noise is added to one of them, which is cut "
     "into levels that are ordered or two; where there are more without order, that level occurs whose function plus "

@@ -116,6 +116,26 @@ class Score(ABC):
     def _bind(self, data: Any) -> "Scorer":
         """Return the scorer of a checked `Dataset` or `SufficientStatistics`."""
 
+    def noise_from_normal(self, normal: Floats) -> Floats:
+        """Return noise of unit variance as this score has it, given standard normal numbers; here these themselves.
+
+        Parameters
+        ----------
+        normal : ndarray
+            The numbers.
+        """
+        return normal
+
+    def normal_from_noise(self, noise: Floats) -> Floats:
+        """Return the standard normal numbers that noise of unit variance comes from; here the noise itself.
+
+        Parameters
+        ----------
+        noise : ndarray
+            The noise.
+        """
+        return noise
+
     def _of_groups(self, data: Data) -> "tuple[Score, Data]":
         """Return the score of a group of rows, and the whole table as this score takes it.
 

@@ -41,7 +41,9 @@ class LeftOut(NamedTuple):
 
 
 class DrawnEquation(ABC):
-    """Draws of the parameters of a node's equation, X = f(parents) + sigma times a standard normal variable.
+    """Draws of the parameters of a node's equation, X = f(parents) + sigma times noise of unit variance.
+
+    The noise is normal, unless the score has another: see `gpn_bayes.scores.Score.noise_from_normal`.
 
     Attributes
     ----------

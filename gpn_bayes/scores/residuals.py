@@ -43,7 +43,7 @@ _ADVICE = {
     "heavy tails": (
         "heavy tails",
         "Normal noise has 0; heavier tails make edges look more certain than they are: look for outliers and "
-        "curved relations, or transform the column.",
+        "curved relations, transform the column, or try GP(noise='student').",
     ),
     "uneven noise": (
         "uneven noise",

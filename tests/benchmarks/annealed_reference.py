@@ -29,12 +29,22 @@ def run_of_case(number, run):
     """Return an estimate of the log marginal likelihood of one case."""
     cardinality, ordered, parents, rows = CATEGORY_CASES[number]
     _, levels, distances = category_case(cardinality, ordered, parents, rows)
-    return one_run(levels, cardinality, ordered, distances, np.random.default_rng([number, run]))
+
+    def log_likelihood_of(processes, sigma):
+        if ordered:
+            return log_likelihood(levels, cardinality, ordered, processes[..., 0], sigma[:, None])
+        return log_likelihood(levels, cardinality, ordered, processes, sigma[:, None, None])
+
+    rng = np.random.default_rng([number, run])
+    return one_run(log_likelihood_of, 1 if ordered else cardinality, distances, rng)
 
 
-def one_run(levels, cardinality, ordered, distances, rng, particles=PARTICLES):
-    """Return an estimate of the log marginal likelihood, given squared distances of each parent."""
-    rows, count = len(levels), 1 if ordered else cardinality
+def one_run(log_likelihood_of, count, distances, rng, largest_sigma=1.0, particles=PARTICLES):
+    """Return an estimate of a log marginal likelihood, given squared distances of each parent.
+
+    `log_likelihood_of` takes processes, (particle, row, process), and the sigma of each particle.
+    """
+    rows = len(distances[0])
     # Exponentials take most of the time: once for each distance that occurs.
     once = [np.unique(own, return_inverse=True) for own in distances]
 
@@ -46,17 +56,15 @@ def one_run(levels, cardinality, ordered, distances, rng, particles=PARTICLES):
         return np.linalg.cholesky(np.array([covariance(own) for own in thetas]) + 1e-8 * np.eye(rows))
 
     def likelihoods(roots, white, sigma):
-        processes = roots @ white
-        wide = sigma[:, None] if ordered else sigma[:, None, None]
-        return log_likelihood(levels, cardinality, ordered, processes[..., 0] if ordered else processes, wide)
+        return log_likelihood_of(roots @ white, sigma)
 
     def log_prior(logs):
-        # Of log sigma, given that it's at most 0, and of the log thetas.
+        # Of log sigma, given how large sigma is at most, and of the log thetas.
         sigma, thetas = np.exp(logs[:, 0]), np.exp(logs[:, 1:])
         density = _SIGMA.logpdf(sigma) + _THETA.logpdf(thetas).sum(axis=1) + logs.sum(axis=1)
-        return np.where(sigma <= 1, density, -np.inf)
+        return np.where(sigma <= largest_sigma, density, -np.inf)
 
-    sigma = _SIGMA.ppf(rng.random((particles, 1)) * _SIGMA.cdf(1))
+    sigma = _SIGMA.ppf(rng.random((particles, 1)) * _SIGMA.cdf(largest_sigma))
     hyper = np.log(np.hstack([sigma, _THETA.rvs(size=(particles, len(distances)), random_state=rng)]))
     roots, white = roots_of(np.exp(hyper[:, 1:])), rng.standard_normal((particles, rows, count))
     values = likelihoods(roots, white, np.exp(hyper[:, 0]))

@@ -21,6 +21,7 @@ from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data.weights import weighted_sums
 from gpn_bayes.kernels.gp import CELL_WIDTH, CELLS, DEGREE, LOWEST_THETA, Moments
+from gpn_bayes.kernels.gp_features import RowFunctions
 from gpn_bayes.kernels.gp_links import Counts
 from gpn_bayes.kernels.tiles import TILE_ROWS
 
@@ -364,26 +365,28 @@ class Basis:
         offsets, ordered
             As of `Counts`.
         """
+        # Rows of equal parents are one.
+        _, first, place = np.unique(self.values[:, parents], axis=0, return_index=True, return_inverse=True)
+        rows = self.row_functions(parents, first)
+        observed = np.zeros((rows.functions.shape[1], len(offsets) + ordered))
+        np.add.at(observed, (place.reshape(-1), levels), 1.0 if self.weights is None else self.weights)
+        return Counts(rows, observed, offsets, ordered)
+
+    def row_functions(self, parents: tuple[int, ...], rows: Ints) -> RowFunctions:
+        """Return the functions of a node's parents at some rows."""
         with self._lock:
             self._prepare(())
         sizes = np.array([self._variables[p].sizes.max() for p in parents], dtype=np.int64)
         starts = np.concatenate([[0], np.cumsum(-(-sizes // TILE_ROWS) * TILE_ROWS)])
-        # Rows of equal parents are one.
-        _, first, place = np.unique(self.values[:, parents], axis=0, return_index=True, return_inverse=True)
-        functions = np.zeros((starts[-1], -(-len(first) // TILE_ROWS) * TILE_ROWS))
+        functions = np.zeros((starts[-1], -(-len(rows) // TILE_ROWS) * TILE_ROWS))
         for i, start, size in zip(parents, starts, sizes, strict=False):
-            weights = self.interpolation(i)[1][first]
-            functions[start : start + size, : len(first)] = (weights @ self._variables[i].at_nodes).T
-        observed = np.zeros((functions.shape[1], len(offsets) + ordered))
-        np.add.at(observed, (place.reshape(-1), levels), 1.0 if self.weights is None else self.weights)
-        return Counts(
+            weights = self.interpolation(i)[1][rows]
+            functions[start : start + size, : len(rows)] = (weights @ self._variables[i].at_nodes).T
+        return RowFunctions(
             cells=self._cells[list(parents)],
             coefficients=self._coefficients,
             starts=starts,
             functions=functions,
-            counts=observed,
-            offsets=offsets,
-            ordered=ordered,
             mean_sd=float(self.mu[1]),
         )
 

@@ -4,16 +4,15 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import pinvh
 from scipy.special import expit, softmax
 
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.types import Floats, Ints
-from gpn_bayes.kernels.gp import LOWEST_THETA
 from gpn_bayes.scores.equations import DrawnLevels, LeftOut, LevelsEquation, log_mean
 from gpn_bayes.scores.gp.basis import Basis
 from gpn_bayes.scores.gp.curve_equation import POINTS, SEED, tabulated
 from gpn_bayes.scores.gp.links import LatentPosterior
+from gpn_bayes.scores.gp.processes import tabulated_functions
 from gpn_bayes.scores.gp.proposal import MOST_PHI
 
 # Draws of the processes behind predictive probabilities.
@@ -118,14 +117,8 @@ class CategoryEquation(LevelsEquation):
         for k, phi in enumerate(phis):
             own = np.arange(k, count, len(phis))
             drawn = self._posterior.draw_processes(phi, len(own), rng)
-            intercept[own], offsets[own] = drawn.intercept, drawn.scale * counts.offsets
-            for i, (p, table) in enumerate(zip(self._parents, self._tables, strict=True)):
-                theta = max(float(np.exp(phi[1 + i])), LOWEST_THETA)
-                at_nodes = drawn.functions[i] @ self._basis.at_nodes(p)[:, : drawn.functions[i].shape[-1]].T
-                functions = table.functions(table.inside(table.grid), theta)
-                # The coefficients of functions that have these values at the nodes.
-                inverse = pinvh(functions.at_nodes.T @ functions.at_nodes) @ functions.at_nodes.T
-                values[own, :, i] = at_nodes @ inverse.T @ functions.at_points.T
+            intercept[own], offsets[own] = drawn.intercept, self._posterior.scale(phi) * counts.offsets
+            values[own] = tabulated_functions(drawn, phi, self._basis, self._parents, self._tables)
         grids = np.array([table.grid for table in self._tables]).reshape(-1, POINTS)
         return DrawnProcesses(grids, values, intercept, offsets, counts.ordered, self._occurring, self._levels)
 

@@ -162,7 +162,7 @@ class CurveEquation(Equation):
         Draws of these given all rows are weighted by what they make of the others: a harmonic mean.
         """
         given = [_left_out(*found) for found in self._errors(values, self._at_rows)]
-        return _without_own_row(LeftOut(*map(np.array, zip(*given, strict=True))))
+        return without_own_row(LeftOut(*map(np.array, zip(*given, strict=True))))
 
     def _errors(
         self, values: Floats, functions_of: Callable[[Floats], list[Functions]]
@@ -250,7 +250,7 @@ class LevelEquation(Equation):
     def leave_one_out(self, values: Floats, parents: Floats) -> LeftOut:
         """Return what all other rows say of each one: a harmonic mean over the noise."""
         noise, error, leverage, log_weights = self._errors(values)
-        return _without_own_row(_left_out(noise, error, leverage), log_weights)
+        return without_own_row(_left_out(noise, error, leverage), log_weights)
 
     def _errors(self, values: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Return variances of the noise, differences from the mean given each, leverages, and log weights."""
@@ -327,7 +327,7 @@ def _left_out(noise: Floats | float, error: Floats, leverage: Floats) -> LeftOut
     return LeftOut(_log_normal(error / left, noise / left), below)
 
 
-def _without_own_row(given: LeftOut, log_weights: Floats | None = None) -> LeftOut:
+def without_own_row(given: LeftOut, log_weights: Floats | None = None) -> LeftOut:
     """Return averages over hyperparameters drawn given all rows, (draw, row), as if drawn without the row itself."""
     log_shares = -given.log_density if log_weights is None else log_weights - given.log_density
     shares = np.exp(log_shares - log_shares.max(axis=0))

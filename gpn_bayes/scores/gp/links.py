@@ -1,33 +1,24 @@
 """Categories as children of a Gaussian process: the posterior of the hyperparameters, given the levels observed."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from gpn_bayes._util.types import Floats, Ints
-from gpn_bayes.kernels.gp_links import (
-    Counts,
-    estimated_log_posteriors,
-    laplace_log_posterior,
-    laplace_log_posterior_and_gradient,
-    new_workspace,
-    weighted_draws,
-)
+from gpn_bayes.kernels import gp_links
+from gpn_bayes.kernels.gp_links import Counts
 from gpn_bayes.kernels.priors import Priors
-from gpn_bayes.scores.gp.climbing import ClimbedPosterior
-from gpn_bayes.scores.gp.modes import starts_of_search, within_bounds
-from gpn_bayes.scores.gp.proposal import draw_hyperparameters
+from gpn_bayes.scores.gp.processes import Kernels, ProcessPosterior
 
-# Pairs of weighted draws that estimate a likelihood.
-_PAIRS = 4
-# Weighted draws of the processes for each one that is wanted.
-_DRAWS_EACH = 8
-# How many climbs start for modes of the hyperparameters.
-_STARTS = 2
 # Without parents: values of sigma, and how often the likelihood at each is estimated.
 _SIGMAS, _ESTIMATES = 200, 8
 LOGISTIC, GUMBEL = math.pi / math.sqrt(3.0), math.pi / math.sqrt(6.0)
+_KERNELS = Kernels(
+    gp_links.laplace_log_posterior,
+    gp_links.laplace_log_posterior_and_gradient,
+    gp_links.estimated_log_posteriors,
+    gp_links.weighted_draws,
+)
 
 
 def offsets_of(levels: Ints, cardinality: int, ordered: bool, weights: Floats | None = None) -> Floats:
@@ -62,29 +53,8 @@ def offsets_of(levels: Ints, cardinality: int, ordered: bool, weights: Floats | 
     return cuts
 
 
-class DrawnWeights(NamedTuple):
-    """Draws of the processes behind a category, given hyperparameters.
-
-    Attributes
-    ----------
-    scale : float
-        s, the inverse of the noise: what offsets are multiplied by.
-    functions : list of ndarray of shape (draw, process, function)
-        For every parent, s times the coefficients of the basis' functions U.
-    intercept : ndarray of shape (draw, process)
-        s times mu.
-    """
-
-    scale: float
-    functions: list[Floats]
-    intercept: Floats
-
-
-class LatentPosterior(ClimbedPosterior):
+class LatentPosterior(ProcessPosterior):
     """The posterior of the hyperparameters behind a category.
-
-    Densities and modes are those of Laplace's approximation; `log_densities` are estimates without bias, so that what
-    is estimated from many of them is exact but for its standard error.
 
     Parameters
     ----------
@@ -96,37 +66,13 @@ class LatentPosterior(ClimbedPosterior):
         The source of the estimates' randomness.
     """
 
-    hessian_step = 0.02
-    stages = ((0.05, 0.25), (1e-3, 0.1), (1e-5, 0.05))
+    pairs = 4
+    climbs = 2
 
     def __init__(self, counts: Counts, priors: Priors, rng: np.random.Generator) -> None:
         self.counts = counts
-        self.priors = priors
-        self.size = len(priors.kinds)
-        self.n_rows = int(counts.counts.sum())
-        self._rng = rng
-        self._work = new_workspace(counts)
-
-    def log_densities(self, points: Floats) -> Floats:
-        """Return the logs of unbiased estimates of the density at every point, one per row."""
-        return estimated_log_posteriors(points, self.counts, self._work, self.priors, _PAIRS, self._rng)
-
-    def log_density(self, phi: Floats) -> float:
-        """Return the log density by Laplace's approximation; minus infinity where it can't be computed."""
-        value = laplace_log_posterior(phi, self.counts, self._work, self.priors)
-        return -np.inf if np.isnan(value) else value
-
-    def log_density_and_gradient(self, phi: Floats) -> tuple[float, Floats]:
-        """Return the log density by Laplace's approximation, and its gradient."""
-        gradient = np.full(self.size, np.nan)
-        value = laplace_log_posterior_and_gradient(phi, self.counts, self._work, self.priors, gradient)
-        return (value, gradient) if np.isfinite(value) else (-np.inf, np.full(self.size, np.nan))
-
-    def starts(self) -> Floats:
-        """Return the best few of the usual starts: levels tell less of length scales than numbers, and take longer."""
-        usual = within_bounds(starts_of_search(self.size - 1), self.priors)
-        heights = [self.log_density(start) for start in usual]
-        return usual[np.argsort(heights)[::-1][:_STARTS]]
+        processes = 1 if counts.ordered else counts.counts.shape[1]
+        super().__init__(_KERNELS, counts, processes, priors, int(counts.counts.sum()), rng)
 
     def log_evidence_without_parents(self) -> tuple[float, float]:
         """Return the log of the integral over sigma, and its standard error: of a node without parents.
@@ -148,21 +94,12 @@ class LatentPosterior(ClimbedPosterior):
     def draw_phi(self, count: int, rng: np.random.Generator) -> Floats:
         """Draw hyperparameters from the posterior, one a row."""
         if self.size > 1:
-            return draw_hyperparameters(self, self.find_modes(), count, rng)
+            return super().draw_phi(count, rng)
         grid = self._grid()
         log_densities = self.log_densities(grid)
         chances = np.exp(log_densities - log_densities.max())
         return grid[rng.choice(len(grid), count, p=chances / chances.sum())]
 
-    def draw_processes(self, phi: Floats, count: int, rng: np.random.Generator) -> "DrawnWeights":
-        """Draw the weights w of the processes given hyperparameters: those of weighted draws that a choice falls on."""
-        drawn, log_weights = weighted_draws(phi, self.counts, self._work, max(_DRAWS_EACH * count // 2, 1), rng)
-        chances = np.exp(log_weights - log_weights.max())
-        chosen = drawn[rng.choice(len(drawn), count, p=chances / chances.sum())]
-        spans, parents = self._work.spans, len(self.counts.cells)
-        functions = [
-            chosen[:, :, begin : begin + m] @ self._work.factors[i, :m, :m].T
-            for i, (m, begin) in enumerate(spans[:parents].tolist())
-        ]
-        scale = (LOGISTIC if self.counts.ordered else GUMBEL) * (1 + math.exp(-phi[0]))
-        return DrawnWeights(scale, functions, scale * self.counts.mean_sd * chosen[:, :, spans[parents, 1]])
+    def scale(self, phi: Floats) -> float:
+        """Return s, the inverse of the noise in units of the link's own: what offsets are multiplied by too."""
+        return (LOGISTIC if self.counts.ordered else GUMBEL) * (1 + math.exp(-phi[0]))

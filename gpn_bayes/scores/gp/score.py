@@ -9,14 +9,22 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from gpn_bayes._util.blas_threads import one_blas_thread
-from gpn_bayes._util.checks import check_choice, check_flag
+from gpn_bayes._util.checks import check_choice, check_flag, finite_number
 from gpn_bayes._util.extras import installed_by
 from gpn_bayes._util.types import Floats
 from gpn_bayes.data import Data, Dataset, SufficientStatistics, UnknownTargets, refuse_weights
 from gpn_bayes.data.interventions import Group
 from gpn_bayes.kernels.gp import LOWEST_THETA
 from gpn_bayes.kernels.gp_modes import LOWEST_LOG_THETA
-from gpn_bayes.scores.assumptions import ADDITIVE, BEHIND_LEVELS, CURVED, EVEN_NOISE, PAIRWISE, SMOOTH
+from gpn_bayes.scores.assumptions import (
+    ADDITIVE,
+    BEHIND_LEVELS,
+    CURVED,
+    EVEN_NOISE,
+    PAIRWISE,
+    SMOOTH,
+    SMOOTH_STUDENT,
+)
 from gpn_bayes.scores.base import GroupedScorer, Score, ScoreBatch, Scorer
 from gpn_bayes.scores.categories import levels_of
 from gpn_bayes.scores.equations import Equation, LevelsEquation
@@ -33,6 +41,13 @@ from gpn_bayes.scores.gp.low_rank import LowRankPosterior
 from gpn_bayes.scores.gp.modes import HyperPosterior, Modes
 from gpn_bayes.scores.gp.priors import KERNELS, HyperPriors
 from gpn_bayes.scores.gp.shared_scales import SharedScalesPosterior
+from gpn_bayes.scores.gp.student import StudentPosterior, grid_without_parents, measured
+from gpn_bayes.scores.gp.student_equation import (
+    StudentEquation,
+    StudentLevelEquation,
+    normal_from_student,
+    student_from_normal,
+)
 from gpn_bayes.scores.gp.table import PURPOSE, GPTable, gp_table
 from gpn_bayes.scores.gp.without_parents import log_evidence_without_parents
 from gpn_bayes.scores.mixed import columns_of
@@ -40,6 +55,7 @@ from gpn_bayes.scores.mixed import columns_of
 ESTIMATORS = ("importance", "bridge", "laplace")
 POSTERIORS = ("independence", "nuts")
 LENGTH_SCALES = ("own", "shared")
+NOISES = ("normal", "student")
 # A mode this close to the shortest length scale of the low-rank form, in e-folds, was stopped by it; one this many nats
 # below the best is negligible.
 _EDGE, _NEGLIGIBLE = 0.02, 15.0
@@ -49,8 +65,10 @@ _LARGEST_LOSS = 1e-3
 _ROUGH_COLUMNS = 1e-5
 # An integral over a grid; the mode search of a single parent takes less.
 _COST_WITHOUT_PARENTS = 10
-# Salt of the seeds behind categories, so that no two purposes share random numbers.
-_OF_LEVELS = 0x6C6576656C73
+# Salts of the seeds behind categories and with Student t noise, so that no two purposes share random numbers.
+_OF_LEVELS, _OF_STUDENT = 0x6C6576656C73, 0x73747564656E74
+# With fewer degrees of freedom, Student t noise has no standard deviation, which sigma is.
+_LEAST_DEGREES = 2.0
 # What was prepared of tables: the scorers of one table share it, also those that came pickled.
 _prepared: WeakValueDictionary[tuple[str, bool, tuple[float, float], float], Basis] = WeakValueDictionary()
 
@@ -60,10 +78,10 @@ Row = tuple[float, float, float, str]
 class GP(Score):
     """The marginal likelihood of a Gaussian-process network, on standardised data.
 
-    X = f(parents) + noise, noise N(mu, sigma^2), f a Gaussian process. Its kernel is a sum of one squared-exponential
-    kernel a parent, of unit variance and length scales theta_i; or, with `kernel="interaction"`, tau1 times this sum
-    plus tau2 times the sum of the products of any two of them. The score is the integral of the likelihood over the
-    hyperparameters (Giudice, Kuipers & Moffa 2023); mu is integrated out exactly.
+    X = f(parents) + noise, f a Gaussian process and noise N(mu, sigma^2), or of Student's t distribution with this mean
+    and variance. The kernel is a sum of one squared-exponential kernel a parent, of unit variance and length scales
+    theta_i; or, with `kernel="interaction"`, tau1 times this sum plus tau2 times the sum of the products of any two of
+    them. The score is the integral of the likelihood over the hyperparameters and mu (Giudice, Kuipers & Moffa 2023).
 
     The time per score of the additive kernel doesn't depend on the number of rows. Where the data ask for length
     scales below 0.1 standard deviations, for interactions, and with `dense=True` the covariance matrix is written out,
@@ -96,6 +114,13 @@ class GP(Score):
     length_scales : {"own", "shared"}
         Where experiments changed a mechanism (``intervention="soft"``), whether the rows before and after the change
         have length scales of their own, or the same; the functions and the noise differ in any case.
+    noise : {"normal", "student"}
+        The noise of numbers: normal, or of Student's t distribution, for tables with outliers or heavy tails. sigma is
+        its standard deviation in both cases. With "student" every likelihood looks at all rows and takes much longer,
+        length scales are at least 0.1 standard deviations, and interactions, `dense=True`, `posterior="nuts"` and
+        shared length scales aren't available. Categories keep their noise.
+    degrees : float, default 4
+        The degrees of freedom of Student t noise, more than 2; the fewer, the heavier its tails.
 
     Examples
     --------
@@ -123,12 +148,15 @@ class GP(Score):
         seed: int = 0,
         standardise: bool = True,
         length_scales: str = "own",
+        noise: str = "normal",
+        degrees: float = 4.0,
     ) -> None:
         for setting, value, allowed in (
             ("kernel", kernel, KERNELS),
             ("estimator", estimator, ESTIMATORS),
             ("posterior", posterior, POSTERIORS),
             ("length_scales", length_scales, LENGTH_SCALES),
+            ("noise", noise, NOISES),
         ):
             check_choice(setting, value, allowed)
         if not target_error > 0:
@@ -142,6 +170,26 @@ class GP(Score):
         self.seed = seed
         self.standardise = check_flag("standardise", standardise)
         self.length_scales = length_scales
+        self.noise = noise
+        rule = f"degrees must be a number above {_LEAST_DEGREES:g}"
+        self.degrees = finite_number(degrees, rule)
+        if not self.degrees > _LEAST_DEGREES:
+            raise ValueError(f"{rule}; received {degrees}")
+        if noise == "student":
+            self._refuse_for_student()
+
+    def _refuse_for_student(self) -> None:
+        """Refuse settings that Student t noise can't be scored with."""
+        named = {
+            "kernel='interaction'": self.kernel == "interaction",
+            "dense=True": self.dense,
+            "a prior of very short length scales": _asks_for_dense(self.priors),
+            "posterior='nuts'": self.estimator == "bridge" and self.posterior == "nuts",
+            "length_scales='shared'": self.length_scales == "shared",
+        }
+        chosen = [setting for setting, given in named.items() if given]
+        if chosen:
+            raise ValueError(f"{chosen[0]} needs noise='normal'; received noise='student'")
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -164,7 +212,17 @@ class GP(Score):
             settings["standardise"] = False
         if self.length_scales != "own":
             settings["length_scales"] = self.length_scales
+        if self.noise != "normal":
+            settings |= {"noise": self.noise, "degrees": self.degrees}
         return settings
+
+    def noise_from_normal(self, normal: Floats) -> Floats:
+        """Return noise of unit variance as this score has it, given standard normal numbers."""
+        return normal if self.noise == "normal" else student_from_normal(normal, self.degrees)
+
+    def normal_from_noise(self, noise: Floats) -> Floats:
+        """Return the standard normal numbers that noise of unit variance comes from."""
+        return noise if self.noise == "normal" else normal_from_student(noise, self.degrees)
 
     def _of_groups(self, data: Data) -> "tuple[GP, Data]":
         """Return the score of a group of rows as they are, and the whole table as this score takes it: as numbers."""
@@ -191,6 +249,8 @@ class GP(Score):
     def _bind_group(self, data: Data, group: Group) -> Scorer:
         """Return the scorer of some experiments; those of unknown targets, of which there are many, share a basis."""
         if isinstance(data, Dataset) and isinstance(data.interventions, UnknownTargets):
+            if self.noise == "student":
+                raise ValueError("contexts, whose targets are unknown, need noise='normal'; received noise='student'")
             return GPScorer(self, data.rows(data.interventions.rows_of(group)), PartOfTable(data, group))
         return super()._bind_group(data, group)
 
@@ -231,6 +291,8 @@ class GP(Score):
         """
         from gpn_bayes.scores.gp.pymc_model import pymc_model
 
+        if self.noise == "student":
+            raise ValueError("a PyMC model needs noise='normal'; received noise='student'")
         table = Dataset.read(data)
         refuse_weights(table, "a PyMC model")
         values = table.standardised(PURPOSE) if self.standardise else table.numeric(PURPOSE)
@@ -273,9 +335,7 @@ class GPScorer(Scorer):
                 _names_of_levels(data, i) if i in self.columns_of_levels else () for i in range(len(data.names))
             )
         self._part = part
-        self.only_dense = score.dense or score.kernel == "interaction"
-        if score.priors.probability_below("theta", LOWEST_THETA) > _LARGEST_LOSS:
-            self.only_dense = True
+        self.only_dense = score.dense or score.kernel == "interaction" or _asks_for_dense(score.priors)
         self._refuse_for_categories()
         if self.only_dense:
             self._refuse_many_rows("interactions, dense=True and priors of very short length scales take")
@@ -317,12 +377,16 @@ class GPScorer(Scorer):
     def assumptions(self) -> tuple[str, ...]:  # type: ignore[override]  # elsewhere a constant
         """What the score assumes."""
         behind = (BEHIND_LEVELS,) if self.columns_of_levels else ()
-        return (SMOOTH, *behind, PAIRWISE if self.score.kernel == "interaction" else ADDITIVE, EVEN_NOISE, CURVED)
+        smooth = SMOOTH if self.score.noise == "normal" else SMOOTH_STUDENT.format(self.score.degrees)
+        return (smooth, *behind, PAIRWISE if self.score.kernel == "interaction" else ADDITIVE, EVEN_NOISE, CURVED)
 
     @one_blas_thread
     def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats | None:
-        """Return the posterior mean of the noise, at the highest mode of the hyperparameters; None for categories."""
-        if node in self.columns_of_levels:
+        """Return the posterior mean of the noise, at the highest mode of the hyperparameters; None for categories.
+
+        None with Student t noise too: what is checked is whether noise is normal.
+        """
+        if node in self.columns_of_levels or self.score.noise == "student":
             return None
         # A group of rows was standardised together with all others.
         scale = data.values[:, node].std() / self.values[:, node].std()
@@ -344,6 +408,9 @@ class GPScorer(Scorer):
         if node in self.columns_of_levels:
             latent = self.latent_posterior(node, parents)
             return latent, latent.find_modes()
+        if self.score.noise == "student":
+            student = self.student_posterior(node, parents)
+            return student, student.find_modes()
         if not self.only_dense:
             low_rank = self.low_rank_posterior(node, parents)
             modes = low_rank.find_modes()
@@ -370,6 +437,16 @@ class GPScorer(Scorer):
             np.random.default_rng([_OF_LEVELS, self.score.seed, node, *(p + 1 for p in parents)]),
         )
 
+    def student_posterior(self, node: int, parents: tuple[int, ...]) -> StudentPosterior:
+        """Return the posterior of the hyperparameters of a number with Student t noise."""
+        assert isinstance(self.basis, Basis)  # parts of tables have normal noise
+        rows = self.basis.row_functions(parents, np.arange(len(self.values)))
+        return StudentPosterior(
+            measured(rows, self.values[:, node] - self.score.priors.mu[0], self.score.degrees, self.weights),
+            self.score.priors.for_parents(len(parents)),
+            np.random.default_rng([_OF_STUDENT, self.score.seed, node, *(p + 1 for p in parents)]),
+        )
+
     def dense_posterior(self, node: int, parents: tuple[int, ...]) -> DensePosterior:
         """Return the posterior of the hyperparameters with the covariance matrix written out."""
         self._refuse_many_rows(f"length scales below {LOWEST_THETA}, which {self.names[node]!r} asks for, take")
@@ -391,6 +468,13 @@ class GPScorer(Scorer):
             column = self.columns_of_levels[node]
             posterior = self.latent_posterior(node, parents)
             return CategoryEquation(posterior, self._rough, parents, inside, column.occurring, len(column.inside))
+        if self.score.noise == "student":
+            degrees = self.score.degrees
+            if not parents:
+                grid = grid_without_parents(self.values[:, node], self.score.priors, degrees, self.weights)
+                return StudentLevelEquation(grid, degrees)
+            assert isinstance(self.basis, Basis)  # parts of tables have normal noise
+            return StudentEquation(self.student_posterior(node, parents), self.basis, parents, inside)
         if not parents:
             return LevelEquation(self.values[:, node], self.score.priors, self.weights)
         if self.score.kernel == "interaction":
@@ -402,6 +486,9 @@ class GPScorer(Scorer):
         if not parents and node in self.columns_of_levels:
             value, error = self.latent_posterior(node, ()).log_evidence_without_parents()
             return value, error, float("nan"), "ok"
+        if not parents and self.score.noise == "student":
+            grid = grid_without_parents(self.values[:, node], self.score.priors, self.score.degrees, self.weights)
+            return grid.log_evidence(), 0.0, float("nan"), "exact"
         if not parents:
             value = log_evidence_without_parents(self.values[:, node], self.score.priors, self.weights)
             return value, 0.0, float("nan"), "exact"
@@ -467,6 +554,11 @@ class SharedScalesScorer(GroupedScorer):
                 return _estimated(self.score, posterior, modes, node, parents)
         posterior = SharedScalesPosterior([part.dense_posterior(node, parents) for part in parts])
         return _estimated(self.score, posterior, posterior.find_modes(), node, parents)
+
+
+def _asks_for_dense(priors: HyperPriors) -> bool:
+    """Tell whether the prior of length scales reaches below those that the low-rank form serves."""
+    return priors.probability_below("theta", LOWEST_THETA) > _LARGEST_LOSS
 
 
 def _names_of_levels(data: Dataset, column: int) -> tuple[Any, ...]:
