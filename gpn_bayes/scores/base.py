@@ -123,6 +123,12 @@ class Score(ABC):
         ----------
         normal : ndarray
             The numbers.
+
+        Examples
+        --------
+        >>> from gpn_bayes.scores import BGe
+        >>> BGe().noise_from_normal(np.array([-3.0, 1.0]))
+        array([-3.,  1.])
         """
         return normal
 
@@ -133,6 +139,12 @@ class Score(ABC):
         ----------
         noise : ndarray
             The noise.
+
+        Examples
+        --------
+        >>> from gpn_bayes.scores import BGe
+        >>> BGe().normal_from_noise(np.array([-3.0, 1.0]))
+        array([-3.,  1.])
         """
         return noise
 

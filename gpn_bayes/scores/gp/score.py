@@ -217,11 +217,23 @@ class GP(Score):
         return settings
 
     def noise_from_normal(self, normal: Floats) -> Floats:
-        """Return noise of unit variance as this score has it, given standard normal numbers."""
+        """Return noise of unit variance as this score has it, given standard normal numbers.
+
+        Examples
+        --------
+        >>> GP(noise="student").noise_from_normal(np.array([-3.0, 1.0])).round(2)
+        array([-4.68,  0.81])
+        """
         return normal if self.noise == "normal" else student_from_normal(normal, self.degrees)
 
     def normal_from_noise(self, noise: Floats) -> Floats:
-        """Return the standard normal numbers that noise of unit variance comes from."""
+        """Return the standard normal numbers that noise of unit variance comes from.
+
+        Examples
+        --------
+        >>> GP(noise="student").normal_from_noise(np.array([-4.68, 0.81])).round(1)
+        array([-3.,  1.])
+        """
         return noise if self.noise == "normal" else normal_from_student(noise, self.degrees)
 
     def _of_groups(self, data: Data) -> "tuple[GP, Data]":
