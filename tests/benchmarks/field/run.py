@@ -149,7 +149,7 @@ def _asked(program: Program, data: Problem, limit: int) -> tuple[Any, dict[str, 
         usage = Path(folder) / "usage.json"
         worker = WORKERS / program.worker
         command = [sys.executable, str(HERE / "measuring.py"), str(usage), str(limit), python, str(worker)]
-        # Ours is imported from this checkout, whatever else its interpreter was told to find.
+        # Our worker imports this checkout first; what PYTHONPATH already names stays available to it.
         path = os.pathsep.join([str(HERE.parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
         ours = {"PYTHONPATH": path} if python == sys.executable else {}
         # A session of its own: Ctrl-C reaches the runner alone, which then ends the worker.

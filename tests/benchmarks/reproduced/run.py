@@ -166,7 +166,7 @@ class Worker:
 
 
 def run(experiments: Mapping[str, Experiment], names: Iterable[str], path: Path, minutes: float) -> tuple[int, int]:
-    """Run what the file doesn't have, and begin nothing after so many minutes; return how many ended and failed."""
+    """Run the units missing from the file, starting none once the minutes are up; return how many ran and failed."""
     todo = list(units(experiments, names))
     known = read(path)
     count = failed = 0
