@@ -80,6 +80,7 @@ SCORES: dict[str, Callable[[], Score]] = {
     "GP": gpn.scores.GP,
     "GP, light-tailed noise prior": lambda: gpn.scores.GP(sigma=(3.0, 1.0)),
     "GP, amplitudes": Amplitudes,
+    "GP, Student noise": lambda: gpn.scores.GP(noise="student"),
     "BGe": gpn.scores.BGe,
 }
 
