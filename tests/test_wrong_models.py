@@ -5,16 +5,21 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from gpn_bayes.scores import GP
+from gpn_bayes.data import Dataset
+from gpn_bayes.scores import GP, BGe
+from tests.benchmarks.calibration import page
 from tests.benchmarks.calibration.claims import COLUMNS
 from tests.benchmarks.calibration.wrong_models import (
     FAMILIES,
+    RESULTS,
     ROWS,
-    Amplitudes,
-    AmplitudesScorer,
+    SCORES,
     N,
     WrongModel,
+    amplitudes,
+    linear_or_curved,
     network,
+    points,
     summary,
 )
 
@@ -45,21 +50,28 @@ def log_evidence(rows, amplitude):
 
 @pytest.mark.parametrize("amplitude", [0.5, 2.0])
 def test_one_amplitude_is_that_of_the_functions(rows, amplitude):
-    scorer = Amplitudes([amplitude]).bind(rows)
+    scorer = amplitudes([amplitude]).bind(rows)
     batch = scorer.score_sets(1, [(0,)])
     assert batch.values[0] == pytest.approx(log_evidence(rows, amplitude), abs=0.01 + 4 * batch.errors[0])
 
 
 def test_without_parents_amplitudes_say_nothing(rows):
-    found = [Amplitudes([a]).bind(rows).local(1) for a in (0.25, 1.0, 2.0)]
+    found = [amplitudes([a]).bind(rows).local(1) for a in (0.25, 1.0, 2.0)]
     np.testing.assert_allclose(found, GP().bind(rows).local(1), atol=1e-3)
 
 
 def test_an_average_over_amplitudes_lies_between_them(rows):
-    single = [Amplitudes([a]).bind(rows).local(1, [0]) for a in (0.5, 2.0)]
-    both = Amplitudes([0.5, 2.0]).bind(rows)
-    assert isinstance(both, AmplitudesScorer)
+    single = [amplitudes([a]).bind(rows).local(1, [0]) for a in (0.5, 2.0)]
+    both = amplitudes([0.5, 2.0]).bind(rows)
     assert both.local(1, [0]) == pytest.approx(np.logaddexp(*single) - np.log(2), abs=1e-9)
+
+
+def test_an_equation_is_linear_or_curved(rows):
+    both = linear_or_curved().bind(rows).local(1, [0])
+    # The rows as the average takes them, to the last digit.
+    values = Dataset.read(rows).standardised("the test")
+    single = [score(standardise=False).bind(values).local(1, [0]) for score in (BGe, GP)]
+    assert both == pytest.approx(np.logaddexp(*single) - np.log(2), abs=1e-9)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -83,10 +95,25 @@ def test_scores_of_probabilities():
     rng = np.random.default_rng(1)
     stated = rng.beta(0.5, 0.5, 20_000)
     held = (rng.random(20_000) < stated).astype(float)
-    claims = pd.DataFrame({"network": 0, "kind": "edge", "stated": stated, "held": held})
+    claims = pd.DataFrame({"network": np.arange(20_000) // 10, "kind": "edge", "stated": stated, "held": held})
     right = summary(claims)
     assert right["brier"] == pytest.approx(np.mean(stated * (1 - stated)), abs=0.005)
     assert right["brier"] < 0.6 * right["brier_base"]
     wrong = summary(claims.assign(stated=1 - stated))
     assert wrong["brier"] > wrong["brier_base"]
     assert wrong["log_score"] < wrong["log_score_base"]
+
+
+def test_a_reliability_diagram_as_text():
+    claims = pd.DataFrame({"network": range(400), "kind": "edge", "stated": 0.5, "held": [0.0, 1.0, 1.0, 1.0] * 100})
+    np.testing.assert_allclose(points(summary(claims)["reliability"]), [[0.5, 0.75, 0.025]])
+
+
+def test_the_guide_has_the_figures_that_were_measured():
+    results = pd.read_csv(RESULTS)
+    assert set(results["family"]) == set(FAMILIES)
+    assert set(results["score"]) <= set(SCORES)
+    text = page.PAGE.read_text(encoding="utf-8")
+    assert page.with_tables(text, results) == text
+    for name, table in page.tables(results).items():
+        assert f"<!-- {name} -->\n{table}\n<!-- end -->\n" in text

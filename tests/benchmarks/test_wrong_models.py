@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.benchmarks.calibration.running import claims_of_variant
-from tests.benchmarks.calibration.uniformity import nats_per_edge, reliability
-from tests.benchmarks.calibration.wrong_models import FAMILIES, NETWORKS, SCORES, WrongModel, summary
+from tests.benchmarks.calibration.wrong_models import FAMILIES, RESULTS, SCORES, WrongModel, points, summary
 from tests.benchmarks.paper import show
 from tests.benchmarks.test_calibration import folder_of
 
@@ -21,22 +20,13 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("score", SCORES)
 def test_probabilities_say_more_than_the_base_rate(family: str, score: str) -> None:
     folder = folder_of("CALIBRATION")
-    claims = claims_of_variant(f"{family}, {score}", WrongModel(family, score), folder)
-    found = summary(claims)
-    points = reliability(claims, "edge")
-    lacking = nats_per_edge(claims)
-    show(f"{family}, {score}: {NETWORKS} networks; nats that edges lack: {lacking}; {found}", points, 3)
+    found = summary(claims_of_variant(f"{family}, {score}", WrongModel(family, score), folder))
+    diagram = pd.DataFrame(points(found["reliability"]), columns=["stated", "held", "error"])
+    show(f"{family}, {score}: {found}", diagram, 3)
     if folder is not None:
-        file = folder / "wrong_models.csv"
-        row = {"family": family, "score": score, "networks": NETWORKS, **found, "nats": lacking.value}
-        row |= {"nats_error": lacking.error, "reliability": as_text(points)}
+        file = folder / RESULTS.name
+        row = pd.DataFrame([{"family": family, "score": score, **found}])
         others = pd.read_csv(file).query("family != @family or score != @score") if file.exists() else None
-        pd.concat([others, pd.DataFrame([row])]).to_csv(file, index=False, float_format="%.4g")
+        pd.concat([others, row]).to_csv(file, index=False, float_format="%.4g")
     assert found["brier"] < found["brier_base"]
     assert found["log_score"] > found["log_score_base"]
-
-
-def as_text(points: pd.DataFrame) -> str:
-    """Return a reliability diagram as text: what was stated, how often it held, and its error, bin by bin."""
-    rows = points[["stated", "held", "error"]].to_numpy()
-    return ";".join(":".join(f"{value:.3f}" for value in row) for row in rows)

@@ -1,5 +1,6 @@
 """Pictures of calibration: how often claims held, by the probability stated, and histograms of ranks."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -38,3 +39,26 @@ def draw_claims(name: str, claims: pd.DataFrame, file: Path) -> None:
         ax.axis("off")
     figure.suptitle(f"{name}: {claims['network'].nunique()} networks")
     figure.savefig(file, dpi=120)
+
+
+def draw_reliability(diagrams: Mapping[str, Mapping[str, np.ndarray]], file: Path) -> None:
+    """Save a panel for each kind of network: what its scores stated, and how often it was true, with two errors."""
+    from matplotlib.figure import Figure
+
+    columns = 3
+    figure = Figure(figsize=(9, 3 * -(-len(diagrams) // columns)), layout="constrained")
+    axes = figure.subplots(-(-len(diagrams) // columns), columns, squeeze=False, sharex=True, sharey=True)
+    for ax, (title, scores) in zip(axes.ravel(), diagrams.items(), strict=True):
+        ax.plot([0, 1], [0, 1], color="0.6", linewidth=0.8)
+        for (name, (stated, held, error)), shape in zip(
+            ((name, own.T) for name, own in scores.items()), "so^v", strict=False
+        ):
+            ax.fill_between(stated, held - 2 * error, held + 2 * error, alpha=0.15, linewidth=0)
+            ax.plot(stated, held, shape + "-", markersize=3.5, linewidth=1, label=name)
+        ax.set_title(title, fontsize=9)
+        ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    figure.supxlabel("probability stated", fontsize=9)
+    figure.supylabel("share true", fontsize=9)
+    lines, names = axes[0, 0].get_legend_handles_labels()
+    figure.legend(lines, names, loc="outside upper center", ncols=len(names), frameon=False)
+    figure.savefig(file, dpi=110)

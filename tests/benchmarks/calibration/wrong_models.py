@@ -3,7 +3,7 @@
 Four variables, 60 rows, uniform DAGs, the exact sampler: what a posterior says is then a matter of the score alone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,52 +19,52 @@ from gpn_bayes.data import Dataset
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
 from tests.benchmarks.calibration.claims import claims_of_structure
 from tests.benchmarks.calibration.models import UNCHANGED, Curved
+from tests.benchmarks.calibration.uniformity import nats_per_edge, reliability
 from tests.benchmarks.field.data import WRONG, rows_of
 from tests.benchmarks.paper import draw
 from tests.benchmarks.prior_networks import uniform_dag
 
 N, ROWS, NETWORKS, DRAWS = 4, 60, 300, 1000
+RESULTS = Path(__file__).with_name("wrong_models.csv")
 # The GP score's own prior, whose rows are standardised afterwards, as those of any table are by default.
 PRIOR = "prior, standardised"
 FAMILIES = (PRIOR, "linear", "fourier", "mlp", "gp", *WRONG)
-# Standard deviations of functions, in units of the child's own, that `Amplitudes` averages over.
-_AMPLITUDES = (0.25, 0.5, 1.0, 2.0)
 
 
-class Amplitudes(Score):
-    """Gaussian processes whose functions have a standard deviation in common that isn't 1 but one of several.
+class Averaged(Score):
+    """An average of scores: the equation of every variable is of one of several kinds, all as probable in advance.
 
-    Where functions have standard deviation a, rows divided by a have functions of standard deviation 1, and priors of
-    noise, mean and length scales in their units: so the score at every a is one that the package has.
+    Parameters
+    ----------
+    parts : dict
+        For each kind a score of standardised rows, with the unit in which it takes them.
     """
 
-    name = "amplitudes"
+    name = "averaged"
 
-    def __init__(self, amplitudes: Sequence[float] = _AMPLITUDES) -> None:
-        self.amplitudes = tuple(amplitudes)
+    def __init__(self, parts: Mapping[str, tuple[Score, float]]) -> None:
+        self.parts = dict(parts)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        return {"amplitudes": list(self.amplitudes)}
+        return {name: [score.parameters, unit] for name, (score, unit) in self.parts.items()}
 
     def _bind(self, data: Any) -> Scorer:
-        return AmplitudesScorer(self, data)
+        return AveragedScorer(self, data)
 
 
-class AmplitudesScorer(Scorer):
-    """Scores of `Amplitudes`."""
+class AveragedScorer(Scorer):
+    """Scores of `Averaged`."""
 
     default_max_parents = 5
 
-    def __init__(self, score: Amplitudes, data: Dataset) -> None:
+    def __init__(self, score: Averaged, data: Dataset) -> None:
         super().__init__(score, data.names, data.fingerprint)
-        values = data.standardised("the score of amplitudes")
-        # A density of rows divided by a is one of the rows themselves times a for each.
-        self.log_units = -len(values) * np.log(score.amplitudes)
-        self.parts = [
-            gpn.scores.GP(standardise=False, sigma=(1.0, 1 / a), theta=(2.0, 2 / a), mu=(0.0, 1 / a)).bind(values / a)
-            for a in score.amplitudes
-        ]
+        values = data.standardised("an average of scores")
+        units = np.array([unit for _, unit in score.parts.values()])
+        # A density of rows divided by a unit is one of the rows themselves times the unit for each.
+        self.log_units = -len(values) * np.log(units)
+        self.parts = [own.bind(values / unit) for own, unit in score.parts.values()]
 
     def score_sets(self, node: int, parent_sets: Sequence[tuple[int, ...]]) -> ScoreBatch:
         batches = [part.score_sets(node, parent_sets) for part in self.parts]
@@ -72,16 +72,38 @@ class AmplitudesScorer(Scorer):
         total = logsumexp(values, axis=0)
         shares = np.exp(values - total)
         errors = np.sqrt((shares**2 * np.array([batch.errors for batch in batches]) ** 2).sum(axis=0))
-        k_hats = np.array([batch.k_hats for batch in batches]).max(axis=0)
+        k_hats = np.fmax.reduce([batch.k_hats for batch in batches])
         return ScoreBatch(total - np.log(len(batches)), errors, k_hats, ["ok"] * len(parent_sets))
+
+
+def amplitudes(values: Sequence[float] = (0.25, 0.5, 1.0, 2.0)) -> Averaged:
+    """Return Gaussian processes whose functions have a standard deviation that isn't 1 but one of several.
+
+    Where functions have standard deviation a, rows divided by a have functions of standard deviation 1, and priors of
+    noise, mean and length scales in their units: so the score at every a is one that the package has.
+    """
+    return Averaged(
+        {
+            f"{a:g}": (gpn.scores.GP(standardise=False, sigma=(1.0, 1 / a), theta=(2.0, 2 / a), mu=(0.0, 1 / a)), a)
+            for a in values
+        }
+    )
+
+
+def linear_or_curved() -> Averaged:
+    """Return a score by which an equation is linear, with BGe's prior, or curved, with that of Gaussian processes."""
+    return Averaged(
+        {"linear": (gpn.scores.BGe(standardise=False), 1.0), "curved": (gpn.scores.GP(standardise=False), 1.0)}
+    )
 
 
 SCORES: dict[str, Callable[[], Score]] = {
     "GP": gpn.scores.GP,
     "GP, light-tailed noise prior": lambda: gpn.scores.GP(sigma=(3.0, 1.0)),
-    "GP, amplitudes": Amplitudes,
+    "GP, amplitudes": amplitudes,
     "GP, Student noise": lambda: gpn.scores.GP(noise="student"),
     "BGe": gpn.scores.BGe,
+    "linear or curved": linear_or_curved,
 }
 
 
@@ -119,16 +141,32 @@ def network(family: str, seed: int) -> tuple[np.ndarray, pd.DataFrame]:
     return dag, rows_of(family, drawn, ROWS, rng)
 
 
-def summary(claims: pd.DataFrame) -> dict[str, float]:
-    """Return Brier and logarithmic scores of edge probabilities, and those of stating the base rate of every edge."""
+def summary(claims: pd.DataFrame) -> dict[str, Any]:
+    """Return how good the edge probabilities of one family and score are, as a row of a table.
+
+    Its columns are the number of networks; Brier and logarithmic scores, means over edges, of the probabilities and of
+    stating the base rate of every edge; the nats that edges lack, with their error; and the reliability diagram, as
+    text that `points` reads.
+    """
     edges = claims[claims["kind"] == "edge"]
     held = edges["held"].to_numpy()
     # As much as one draw more of either outcome: no share of draws is certain.
     stated = (edges["stated"].to_numpy() * DRAWS + 0.5) / (DRAWS + 1)
     base = held.mean()
+    lacking = nats_per_edge(claims)
+    diagram = reliability(claims, "edge")[["stated", "held", "error"]].to_numpy()
     return {
+        "networks": claims["network"].nunique(),
         "brier": float(np.mean((stated - held) ** 2)),
         "brier_base": float(base * (1 - base)),
         "log_score": float(np.mean(np.where(held == 1, np.log(stated), np.log1p(-stated)))),
         "log_score_base": float(base * np.log(base) + (1 - base) * np.log1p(-base)),
+        "nats": lacking.value,
+        "nats_error": lacking.error,
+        "reliability": ";".join(":".join(f"{value:.3f}" for value in point) for point in diagram),
     }
+
+
+def points(text: str) -> np.ndarray:
+    """Return a reliability diagram: rows of what was stated, how often it held, and the standard error of that."""
+    return np.array([point.split(":") for point in text.split(";")], dtype=float)
