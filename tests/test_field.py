@@ -253,9 +253,10 @@ def test_a_page_from_a_small_csv(tmp_path):
     classes = "10:0.2:0;0:0:0;0:0:0;0:0:0;0:0:0;2:2:1"
     size = {"n": 10, "rows": 100}
     for seed in range(1, 11):
-        shared = size | {"seed": seed, "outcome": "ok", "reliability": classes, "auroc": 0.5}
-        run.append(first, shared | {"program": "gpn-bge", "family": "linear", "eshd": seed + 0.5})
-        run.append(second, shared | {"program": "pc-fisherz", "family": "linear", "eshd": float(seed)})
+        shared = size | {"seed": seed, "outcome": "ok", "reliability": classes, "auroc": 0.5, "machine": "arm64"}
+        run.append(first, shared | {"program": "gpn-bge", "family": "linear", "eshd": seed + 0.5, "learning_cpu": 7.0})
+        other = {"machine": "x86_64", "learning_cpu": 3.0}
+        run.append(second, shared | {"program": "pc-fisherz", "family": "linear", "eshd": float(seed)} | other)
         run.append(second, shared | {"program": "gpn-bge", "family": "gp", "eshd": 2.0})
     run.append(second, size | {"program": "pc-fisherz", "family": "gp", "seed": 1, "outcome": "time limit"})
     # The last row of a unit counts.
@@ -268,6 +269,10 @@ def test_a_page_from_a_small_csv(tmp_path):
     # |0.2 - 0| + |2 - 1| of 12 edges, in every network alike.
     assert "| gpn_bayes, BGe | **0.100** | **0.100** (9) |" in text
     assert "Root mean squared error" not in text
+    # Times are those of one kind of machine.
+    assert text.split("### CPU seconds of learning")[1].split("##")[0].split() == (
+        "| | linear | |---|---| | gpn_bayes, BGe | 7.0 |".split()
+    )
 
 
 def test_programs_without_an_interpreter_are_left_out(tmp_path, monkeypatch, capsys):

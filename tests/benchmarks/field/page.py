@@ -34,6 +34,7 @@ MEASURES = {
     "learning_cpu": ("CPU seconds of learning", 1, True),
     "memory": ("Peak memory of the process, MiB", 0, True),
 }
+COSTS = ("learning_cpu", "memory")
 
 
 def load(paths: Sequence[Path]) -> pd.DataFrame:
@@ -46,6 +47,11 @@ def pooled_calibration(texts: Sequence[str]) -> float:
     """Return the calibration error over the edges of several networks."""
     tables = [[[float(part) for part in own.split(":")] for own in text.split(";")] for text in texts]
     return calibration_error(np.sum(tables, axis=0))
+
+
+def of_one_machine(units: pd.DataFrame) -> pd.DataFrame:
+    """Return the units that ran on the kind of machine that most of them ran on: only their times can be compared."""
+    return units[units["machine"] == units["machine"].mode()[0]]
 
 
 def medians(units: pd.DataFrame, measure: str) -> pd.DataFrame:
@@ -160,7 +166,7 @@ def tables(units: pd.DataFrame) -> str:
             if sentences:
                 parts.append("\n".join([title, "", *sentences]))
         for measure, (title, _, _) in MEASURES.items():
-            if text := markdown(own, measure):
+            if text := markdown(of_one_machine(own) if measure in COSTS else own, measure):
                 parts.append(f"### {title}\n\n{text}")
     notes = [
         f"- {program.title}{_version(units, name)}: {program.note}."

@@ -15,6 +15,7 @@ import argparse
 import csv
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -36,7 +37,7 @@ RESULTS = HERE / "results" / "field.csv"
 UNIT = ("program", "family", "n", "rows", "seed")
 COLUMNS = (
     *UNIT, "outcome", "eshd", "auroc", "auprc", "brier", "effect_error", "log_predictive", "learning_cpu", "cpu",
-    "memory", "edges", "version", "reliability",
+    "memory", "machine", "edges", "version", "reliability",
 )  # fmt: skip
 OK, STOPPED, FAILED = "ok", "time limit", "failed"
 # Once this many units of one program, family and size have hit the limit, the remaining ones are skipped.
@@ -102,7 +103,7 @@ def measure(unit: Unit, program: Program, limit: int) -> dict[str, Any]:
     data = problem(unit.family, unit.n, unit.rows, unit.seed)
     row: dict[str, Any] = unit._asdict() | {"edges": int(data.truth.sum())}
     reply, usage = _asked(program, data, limit)
-    row |= {"cpu": usage["cpu"], "memory": round(usage["memory"])}
+    row |= {"cpu": usage["cpu"], "memory": round(usage["memory"]), "machine": platform.machine()}
     if usage["stopped"]:
         return row | {"outcome": STOPPED}
     try:
