@@ -37,6 +37,7 @@ MEASURES = {"log": ("log_score", "log_score_base", 2, False), "brier": ("brier",
 def table(results: pd.DataFrame, measure: str, columns: dict[str, str]) -> str:
     """Return a measure of several scores by families of networks, in Markdown, the best of each family in bold."""
     column, base, decimals, less = MEASURES[measure]
+    columns = {score: title for score, title in columns.items() if (results["score"] == score).any()}
     lines = [f"| | base rate | {' | '.join(columns.values())} |", "|---" * (len(columns) + 2) + "|"]
     for family in FAMILIES:
         own = results[results["family"] == family].set_index("score")

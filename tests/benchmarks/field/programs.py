@@ -105,7 +105,9 @@ PROGRAMS = {
     ),
     "sumu": Program(
         "sumu, Gadget and Beeps", "SUMU_PYTHON", "sumu_beeps_worker.py", _sumu, _edges,
-        "BGe, its only prior (fair), up to ten candidates by its own search, one chain of 60,000 steps",
+        "BGe, its only prior (fair), up to ten candidates by its own search, one chain of 60,000 steps; such a chain"
+        " can stay in one mode, and the 16 tempered ones of its documentation take 13 times as long and come nearer to"
+        " the exact posterior (E-SHD 6.0 instead of 14.8 on the linear network where they differ most, exactly 7.0)",
     ),
     "dibs-bge": _dibs("DiBS, BGe", "bge", "20 particles, 1,000 steps, weighted (DiBS+), uniform prior"),
     "dibs-nn": _dibs(
