@@ -222,6 +222,13 @@ def test_posteriors_keep_kinds_and_say_them(frame, tmp_path):
     assert f"<p>The table has {text}.</p>" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+def test_reports_of_learners_say_kinds(frame, tmp_path):
+    mixed = gpn.estimators.HillClimbing(score="cg").fit(frame).report(tmp_path / "mixed.html")
+    assert "<p>The table has 3 numbers, 3 categories (sex, grade, ill).</p>" in mixed.read_text(encoding="utf-8")
+    numbers = gpn.estimators.HillClimbing(score="bge").fit(frame[["age", "bmi"]]).report(tmp_path / "numbers.html")
+    assert "The table has" not in numbers.read_text(encoding="utf-8")
+
+
 def test_other_tables_have_nothing_to_say(frame):
     numbers = gpn.sample(frame[["age", "ill", "bmi"]], draws=20, random_seed=1, progressbar=False)
     levels = gpn.sample(frame[["sex", "ill", "visits"]], "bdeu", draws=20, random_seed=1, progressbar=False)

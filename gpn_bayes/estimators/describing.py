@@ -10,6 +10,7 @@ from gpn_bayes.posterior.diagnostics import NETWORK_ASSUMPTIONS
 from gpn_bayes.report import FittedGraph
 from gpn_bayes.report.summaries import graph_cell
 from gpn_bayes.scores.assumptions import EQUIVALENCE
+from gpn_bayes.scores.mixed import kinds_in_words
 
 _WORTH = "The worth of an edge is the loss in log score without it."
 _COEFFICIENT = "The weight of an edge is its coefficient in the equation of the child."
@@ -47,6 +48,7 @@ def describe(learner: Any, score: Any = None, log_score: float | None = None) ->
     weight = "" if "weight" not in edges else "worth" if maximises else "weight"
     settings = {name: value for name, value in learner.get_params(deep=False).items() if name != "progressbar"}
     series = hasattr(learner, "lagged_graph_")
+    bound = scores.by_name(learner._own_score).bind(learner._data) if maximises and learner._data is not None else None
     return FittedGraph(
         learner=type(learner).__name__,
         names=_nodes(learner),
@@ -60,7 +62,8 @@ def describe(learner: Any, score: Any = None, log_score: float | None = None) ->
         log_score=log_score,
         facts=_facts(learner, maximises),
         caveats=_caveats(learner),
-        assumptions=_score_assumptions(learner) if maximises and learner._data is not None else (),
+        kinds="" if bound is None else kinds_in_words(bound, learner._data),
+        assumptions=() if bound is None else _score_assumptions(learner, bound),
         # The rows of a series are anything but independent.
         network=NETWORK_ASSUMPTIONS[:-1] if series else NETWORK_ASSUMPTIONS,
         call=_call(learner),
@@ -110,9 +113,8 @@ def _caveats(learner: Any) -> tuple[str, ...]:
     return tuple(caveats)
 
 
-def _score_assumptions(learner: Any) -> tuple[str, ...]:
+def _score_assumptions(learner: Any, scorer: scores.Scorer) -> tuple[str, ...]:
     """Return what the learner's score assumes, and how many directions it leaves open."""
-    scorer = scores.by_name(learner._own_score).bind(learner._data)
     open_directions = []
     if set(EQUIVALENCE) <= set(scorer.assumptions):
         pattern = graphs.cpdag(learner.adjacency_)

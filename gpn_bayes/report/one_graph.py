@@ -56,6 +56,8 @@ class FittedGraph:
         The name of the score; empty for none.
     log_score : float, optional
         The graph's.
+    kinds : str
+        What the score takes the columns for, where the table mixes numbers and categories.
     facts, caveats, assumptions, network : sequence of str
         What is known of the search; what to keep in mind; what is assumed; and what is assumed of the network.
     call : str, optional
@@ -81,6 +83,7 @@ class FittedGraph:
     data: Any = None
     score: str = ""
     log_score: float | None = None
+    kinds: str = ""
     facts: tuple[str, ...] = ()
     caveats: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
@@ -153,6 +156,7 @@ def estimate_content(fitted: FittedGraph, command: str | None = None) -> dict[st
         "trust": {
             "verdict": "neutral",
             "heading": HEADING,
+            "kinds": fitted.kinds,
             **checked_data(fitted.data, _NEVER_SEEN, fitted.assumptions, fitted.network),
         },
         "caveats": [*_CAVEATS, *fitted.caveats],
