@@ -8,7 +8,7 @@ from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.types import Floats
 from gpn_bayes.kernels.gp_modes import update_inverse
 from gpn_bayes.kernels.priors import Priors, log_prior
-from gpn_bayes.scores.gp.modes import Modes, first_inverse, is_known
+from gpn_bayes.scores.gp.modes import Modes, first_inverse, is_known, leads_to_known
 
 _LARGEST_POLISH = 0.05
 _MOST_STEPS = 200
@@ -59,10 +59,13 @@ class ClimbedPosterior(ABC):
         modes: list[tuple[float, Floats, Floats]] = []
         possible = [start for start in self.starts() if np.isfinite(log_prior(start, self.priors))]
         for start in possible or [self._prior_medians()]:
-            phi = self._new_mode(start, [point for _, point, _ in modes])
-            if phi is not None:
-                phi, hessian = self._polish(phi)
-                modes.append((self.log_density(phi), phi, hessian))
+            phi = self._new_mode(start, [point for _, point, _ in modes], [hessian for _, _, hessian in modes])
+            if phi is None:
+                continue
+            phi, hessian = self._polish(phi)
+            height = self.log_density(phi)
+            if np.isfinite(height):
+                modes.append((height, phi, hessian))
         modes.sort(key=lambda mode: -mode[0])
         heights, points, hessians = zip(*modes, strict=True) if modes else ((), (), ())
         return Modes(
@@ -71,14 +74,16 @@ class ClimbedPosterior(ABC):
             np.array(hessians).reshape(-1, self.size, self.size),
         )
 
-    def _new_mode(self, start: Floats, known: list[Floats]) -> Floats | None:
-        """Return the mode that a climb leads to, or None if it is known or there is no density to climb."""
-        if self.log_density(start) == -np.inf:
-            return None
-        phi, inverse = start, first_inverse(self.size, self.n_rows)
+    def first_inverse(self) -> Floats:
+        """Return a first guess of the inverse of minus the Hessian."""
+        return first_inverse(self.size, self.n_rows)
+
+    def _new_mode(self, start: Floats, known: list[Floats], hessians: list[Floats]) -> Floats | None:
+        """Return where a climb leads to; None if that is a known mode, within one standard deviation or closer."""
+        phi, inverse = start, self.first_inverse()
         for tolerance, distance in self.stages:
             phi, inverse = self._climb(phi, inverse, tolerance)
-            if is_known(phi, known, distance):
+            if is_known(phi, known, distance) or leads_to_known(phi, known, hessians, tolerance):
                 return None
         return phi
 
@@ -99,7 +104,7 @@ class ClimbedPosterior(ABC):
                 if fresh:
                     break
                 # What was learnt of the Hessian elsewhere can mislead here.
-                inverse, fresh = first_inverse(self.size, self.n_rows), True
+                inverse, fresh = self.first_inverse(), True
                 continue
             new_phi, value, new_gradient = moved
             update_inverse(inverse, phi, new_phi, gradient, new_gradient)

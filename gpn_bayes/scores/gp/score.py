@@ -443,10 +443,14 @@ class GPScorer(Scorer):
         """Return the posterior of the hyperparameters behind a category."""
         assert isinstance(self._rough, Basis)  # parts of tables have no categories
         levels, occurring, ordered, _ = self.columns_of_levels[node]
+        codes = None
+        if parents:
+            codes = LowRankPosterior(self._rough.moments(node, parents), self.score.priors.for_parents(len(parents)))
         return LatentPosterior(
             self._rough.counts(parents, levels, offsets_of(levels, len(occurring), ordered, self.weights), ordered),
             self.score.priors.for_parents(len(parents), category=True),
             np.random.default_rng([_OF_LEVELS, self.score.seed, node, *(p + 1 for p in parents)]),
+            codes,
         )
 
     def student_posterior(self, node: int, parents: tuple[int, ...]) -> StudentPosterior:
