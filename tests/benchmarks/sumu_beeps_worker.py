@@ -2,9 +2,9 @@
 
 Run it with the interpreter that has sumu 0.1.2: it imports only sumu, numpy and the standard library. The request on
 stdin: ``data`` (path of a comma-separated table with a header row), ``candidates`` (how many for each node),
-``burn_in``, ``iterations``, ``thinning`` and ``seed``. The reply is one JSON object on stdout: the mean effect of every
-variable (rows) on every other (columns), zero on the diagonal, the share of drawn DAGs with each edge, and the CPU
-seconds.
+``chains`` (tempered; the draws are those of the coldest), ``burn_in``, ``iterations``, ``thinning`` and ``seed``. The
+reply is one JSON object on stdout: the mean effect of every variable (rows) on every other (columns), zero on the
+diagonal, the share of drawn DAGs with each edge, and the CPU seconds.
 
 All is sumu's own: its candidates, its prior ("fair"), DAGs by Gadget, and coefficients and effects by Beeps.
 """
@@ -41,8 +41,9 @@ def answer(request):
     began = time.process_time()
     data = Data(values, discrete=False)
     gadget = Gadget(
-        data=data, scoref="bge", K=request["candidates"], d=OUTSIDE, max_id=-1, tolerance=TOLERANCE, mc3_chains=1,
-        cp_algo="greedy-lite", **{name: request[name] for name in ("burn_in", "iterations", "thinning")}
+        data=data, scoref="bge", K=request["candidates"], d=OUTSIDE, max_id=-1, tolerance=TOLERANCE,
+        cp_algo="greedy-lite", mc3_chains=request["chains"],
+        **{name: request[name] for name in ("burn_in", "iterations", "thinning")}
     )  # fmt: skip
     dags, _ = gadget.sample()
     effects = np.zeros((n, n))
