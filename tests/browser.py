@@ -47,6 +47,13 @@ def resize(browser: Any, width: int, height: int = 900) -> None:
     browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
 
 
+def wait_for(browser: Any, selector: str) -> list[Any]:
+    """Return the elements of a selector, once there are any; an error after half a minute without."""
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    return WebDriverWait(browser, 30).until(lambda page: page.find_elements("css selector", selector))
+
+
 def prefer(browser: Any, scheme: str) -> None:
     """Have the system prefer light or dark pages."""
     features = [{"name": "prefers-color-scheme", "value": scheme}]

@@ -253,13 +253,13 @@ def test_the_page_of_a_notebook_is_alive(rendered, theme):
         frame = page.find_element("css selector", "iframe.gpn-bayes")
         page.execute_script("arguments[0].scrollIntoView()", frame)
         page.switch_to.frame(frame)
-        # The frame has its width with its first frame on screen.
-        page.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+        # The frame has its width some time after it came on screen: until then there is a list, and no drawing.
+        nodes = browsers.wait_for(page, "#network .node")
         box = page.find_element("css selector", "#question")
         box.clear()
         box.send_keys("erk -> akt\n")
         assert "There is an edge erk → akt" in page.find_element("css selector", "#answer").text
-        assert len(page.find_elements("css selector", "#network .node")) == 11
+        assert len(nodes) == 11
         assert not page.find_element("css selector", "#csv").is_displayed()
         page.find_element("css selector", "a[href='#assumptions']").click()
         assert page.execute_script("return document.getElementById('assumptions').getBoundingClientRect().top") < 700

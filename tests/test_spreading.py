@@ -2,10 +2,12 @@
 
 import os
 import pickle
+import signal
 import threading
 import time
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import combinations
 from queue import SimpleQueue
 from weakref import WeakValueDictionary
 
@@ -250,6 +252,39 @@ def test_the_scorers_of_a_run_share_what_they_prepare(elsewhere):
     assert there[0]._rough is there[1]._rough and there[0]._rough._rows is there[0].basis._rows
     other = pickle.loads(pickle.dumps(GP(mu=(0.5, 1.0)).bind(TABLE)))
     assert other.basis is not there[0].basis
+
+
+# Ctrl-C
+
+
+class Finalised:
+    """Presses Ctrl-C when it is thrown away."""
+
+    def __del__(self):
+        """Press it where Python swallows all exceptions."""
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("pressed_at", [3, 8], ids=["in between", "at the last batch"])
+def test_no_ctrl_c_is_swallowed(pressed_at, monkeypatch):
+    cache, seen = ScoreCache(BGe().bind(TABLE)), []
+    keep = cache._keep
+
+    def keep_and_press(batch, scores):
+        keep(batch, scores)
+        seen.append(batch)
+        if len(seen) == pressed_at:
+            Finalised()
+
+    monkeypatch.setattr(cache, "_keep", keep_and_press)
+    requests = [(node, parents) for node in (0, 3) for k in range(3) for parents in combinations((1, 2), k)]
+    before = signal.getsignal(signal.SIGINT)
+    with ThreadPoolExecutor(1) as pool, pytest.raises(KeyboardInterrupt):
+        cache.fill(requests, pool, progressbar=False, batch_size=1)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert len(cache) == len(seen) >= pressed_at
+    cache.fill(requests, progressbar=False)
+    assert len(cache) == len(requests) == 8
 
 
 # Progress

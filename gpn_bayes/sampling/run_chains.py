@@ -1,15 +1,12 @@
 """Run chains side by side: threads, progress, checkpoints, when to stop, and a clean stop on Ctrl-C."""
 
-import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
-from types import FrameType
 from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes._util.interrupts import noting_interrupts
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes.mcmc.tables import ScoreTables
 from gpn_bayes.posterior.diagnostics import have_converged
@@ -161,7 +158,8 @@ def _work_through(
     """Let all chains draw up to a goal; returns whether Ctrl-C cut them short."""
     running: dict[Future[tuple[int, Arrays]], int] = {}
     waiting = [c for c, chain in enumerate(chain_runs) if chain.done < goal]
-    with ThreadPoolExecutor(cores, thread_name_prefix="chain") as pool, _interrupts() as interrupts:
+    interrupts: list[bool] = []
+    with ThreadPoolExecutor(cores, "chain") as pool, noting_interrupts(lambda: interrupts.append(True)):
         while running or (waiting and not interrupts):
             while waiting and len(running) < cores and not interrupts:
                 c = waiting.pop(0)
@@ -176,26 +174,6 @@ def _work_through(
                 if chain_runs[c].done < goal:
                     waiting.append(c)
     return any(chain.done < goal for chain in chain_runs)
-
-
-@contextmanager
-def _interrupts() -> Iterator[list[int]]:
-    """Collect Ctrl-C in a list instead of raising, so that nothing drawn is lost; a second one raises."""
-    received: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield received
-        return
-
-    def note(number: int, frame: FrameType | None) -> None:
-        if received:
-            raise KeyboardInterrupt
-        received.append(number)
-
-    before = signal.signal(signal.SIGINT, note)
-    try:
-        yield received
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _joined(plan: Plan, kept: list[list[Arrays]], count: int) -> tuple[np.ndarray, np.ndarray]:

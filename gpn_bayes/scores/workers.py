@@ -22,6 +22,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpn_bayes._util.blas_threads import one_blas_thread
+from gpn_bayes._util.interrupts import noting_interrupts
 
 if TYPE_CHECKING:
     from gpn_bayes.scores.base import ScoreBatch, Scorer
@@ -178,6 +179,8 @@ def spread(
 
     Raises
     ------
+    KeyboardInterrupt
+        After Ctrl-C.
     WorkersLost
         If a pool of processes is broken, the connection to a scheduler is lost, or workers die of a batch again and
         again.
@@ -186,7 +189,10 @@ def spread(
     work = _Spread(scorer, key, executor, keep)
     with _memory.holding(key, scorer):
         try:
-            work.through(batches, advance)
+            with noting_interrupts(work.interrupt):
+                work.through(batches, advance)
+            if work.interrupted:  # also in the very last moment
+                raise KeyboardInterrupt
         except BaseException as error:
             work.abandon()
             if isinstance(error, BrokenExecutor):
@@ -206,14 +212,15 @@ class _Spread:
         self._key = key
         self._executor = executor
         self._keep = keep
+        self.interrupted = False
         self._room = _FIRST_IN_FLIGHT
         self._in_flight: dict[Future[_Answer], Batch] = {}
-        self._finished: SimpleQueue[Future[_Answer]] = SimpleQueue()
+        self._finished: SimpleQueue[Future[_Answer] | None] = SimpleQueue()  # None: interrupted
         self._given_back: Counter[str] = Counter()
         self._given_up: Counter[Batch] = Counter()
 
     def through(self, batches: Iterator[Batch], advance: Callable[[Batch], None]) -> None:
-        """Send batches, and collect their scores, to the end."""
+        """Send batches, and collect their scores, to the end or until interrupted."""
         attach = True
         while True:
             for batch in islice(batches, max(0, min(self._room, MAX_IN_FLIGHT) - len(self._in_flight))):
@@ -222,12 +229,19 @@ class _Spread:
             if not self._in_flight:
                 return
             future = self._finished.get()
+            if future is None:
+                return
             batch = self._in_flight[future]
             kept = self._collect(future, batch)
             del self._in_flight[future]  # only now: an interrupt up to here still finds it among the unkept
             if kept:
                 self._room += 1
                 advance(batch)
+
+    def interrupt(self) -> None:
+        """Have `through` return once it has kept what is finished by now."""
+        self.interrupted = True
+        self._finished.put(None)
 
     def abandon(self) -> None:
         """Cancel what waits and keep what is finished."""

@@ -273,14 +273,16 @@ function startPointers(svg) {
 }
 
 // A phone's address bar comes and goes as one scrolls: only another width undoes what the reader zoomed to.
+// The width is that of the page's own layout, which drawings are fitted to: a frame's window may have its new one before.
 function refitOnNewWidth() {
-  let width = window.innerWidth;
+  const page = document.documentElement;
+  let width = page.clientWidth;
   window.addEventListener("resize", () => {
-    if (window.innerWidth !== width) {
+    if (page.clientWidth !== width) {
       if (!viewChosen) showFirst();
       else if (!byId("drawing").hidden) fitNetwork();
     }
-    width = window.innerWidth;
+    width = page.clientWidth;
   });
 }
 
