@@ -30,7 +30,7 @@ from gpn_bayes.kernels.gp_features import (
 )
 from gpn_bayes.kernels.gp_modes import in_box
 from gpn_bayes.kernels.priors import Priors, add_prior_gradient, log_prior
-from gpn_bayes.kernels.tiles import TILE_COLUMNS, invert_transposed, padded, square_lower
+from gpn_bayes.kernels.tiles import TILE_COLUMNS, TILE_ROWS, invert_transposed, padded, square_lower, write_tile
 
 _LOGISTIC, _GUMBEL = np.pi / np.sqrt(3.0), np.pi / np.sqrt(6.0)
 # Newton's method ends when a step promises to gain less than this, in nats, and never takes more steps than this.
@@ -292,38 +292,45 @@ def _write_pull(log_sigma: float, columns: int, counts: Counts, work: LatentWork
     size = processes * columns
     invert_transposed(work.system, work.roots, work.lower, size)
     square_lower(work.lower, work.inverse, size)
-    spread = np.empty((processes, columns))
-    variances = np.empty((processes, processes))
+    # Curvatures are symmetric in the processes: blocks p, q and q, p of A^-1 count by their sum alone.
+    for p in range(processes):
+        for q in range(p + 1, processes):
+            for c in range(columns):
+                upper, lower = work.inverse[p * columns + c], work.inverse[q * columns + c]
+                for d in range(columns):
+                    upper[q * columns + d] += lower[p * columns + d]
+    turned, spread = np.empty((columns, TILE_ROWS)), np.empty((TILE_ROWS, columns))
+    variances = np.empty((TILE_ROWS, processes, processes))
     pulls, offset = np.empty((processes, n_rows)), np.zeros(n_rows)
     z = np.zeros(size)
     scale = scale_of(log_sigma, counts)
     by_offsets = np.zeros(2)
-    for n in range(n_rows):
-        row = work.features[n]
-        work.weighted[n, :columns] = 0.0
-        for p in range(processes):
-            for q in range(processes):
-                # Phi_n A^-1 of a pair of processes.
-                spread[q, :] = 0.0
-                for c in range(columns):
-                    share, inverse = row[c], work.inverse[q * columns + c]
-                    for d in range(columns):
-                        spread[q, d] += share * inverse[p * columns + d]
-                total = 0.0
-                for d in range(columns):
-                    total += spread[q, d] * row[d]
-                variances[p, q] = total
-            for q in range(processes):
-                share = work.curvatures[min(p, q), max(p, q), n]
-                for d in range(columns):
-                    work.weighted[n, d] -= share * spread[q, d]
-        if counts.ordered:
-            pulls[0, n], offset[n] = _ordered_pull(n, scale, variances[0, 0], counts, work, by_offsets)
-        else:
-            _softmax_pull(n, scale, variances, counts, work, pulls, by_offsets)
-        for p in range(processes):
+    for first in range(0, n_rows, TILE_ROWS):
+        for r in range(TILE_ROWS):
+            work.weighted[first + r, :columns] = 0.0
             for c in range(columns):
-                z[p * columns + c] += pulls[p, n] * row[c]
+                turned[c, r] = work.features[first + r, c]
+        for p in range(processes):
+            for q in range(p, processes):
+                # Phi A^-1 of a pair of processes.
+                for d in range(0, columns, TILE_COLUMNS):
+                    write_tile(spread, turned, work.inverse[p * columns :, q * columns :], 0, d, 0, columns)
+                for r in range(TILE_ROWS):
+                    row, out = work.features[first + r], work.weighted[first + r]
+                    share, total = work.curvatures[p, q, first + r], 0.0
+                    for d in range(columns):
+                        total += spread[r, d] * row[d]
+                        out[d] -= share * spread[r, d]
+                    variances[r, p, q] = variances[r, q, p] = total if p == q else 0.5 * total
+        for r in range(TILE_ROWS):
+            n = first + r
+            if counts.ordered:
+                pulls[0, n], offset[n] = _ordered_pull(n, scale, variances[r, 0, 0], counts, work, by_offsets)
+            else:
+                _softmax_pull(n, scale, variances[r], counts, work, pulls, by_offsets)
+            for p in range(processes):
+                for c in range(columns):
+                    z[p * columns + c] += pulls[p, n] * work.features[n, c]
     solve_system(z, size, work)
     slope = 0.0
     at_z = np.empty(processes)
