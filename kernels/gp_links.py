@@ -4,7 +4,9 @@ An ordered category, of two levels or more, cuts a number that isn't observed: z
 logistic of unit variance, is at most cut k with probability 1 / (1 + exp(-s (tau_k - mu - f))), s being
 pi / (sqrt(3) sigma). An unordered one has a process for each level: that level is observed whose
 a_k + mu_k + f_k + sigma e_k is the largest, e_k being Gumbel of unit variance, which makes a softmax with
-s = pi / (sqrt(6) sigma). So the hyperparameters mean what they mean for a number.
+s = pi / (sqrt(6) sigma). So the hyperparameters mean what they mean for a number. What all levels share changes
+nothing, so the processes here are H (mu + f), contrasts between the levels and one fewer than these: the rows of H are
+orthonormal, and each sums to zero.
 
 Processes are Phi w with w standard normal, see `gpn_bayes.kernels.gp_features`. Given the hyperparameters, log
 likelihood and log prior of w are concave: Newton's method finds the mode. Laplace's approximation of the integral over
@@ -53,12 +55,15 @@ class Counts(NamedTuple):
         The cuts tau, or a.
     ordered : bool
         Whether levels are ordered, which is all the same if there are two.
+    contrasts : ndarray of shape (levels - 1, levels)
+        H of unordered levels.
     """
 
     rows: RowFunctions
     counts: Floats
     offsets: Floats
     ordered: bool
+    contrasts: Floats
 
 
 @inner_fused
@@ -110,13 +115,15 @@ def _ordered_likelihood(scale: float, counts: Counts, work: LatentWorkspace) -> 
 def _softmax_likelihood(scale: float, counts: Counts, work: LatentWorkspace) -> float:
     """Return the log likelihood of unordered levels; write its derivatives in the processes."""
     total = 0.0
-    levels = counts.counts.shape[1]
-    chances = np.empty(levels)
+    processes, levels = counts.contrasts.shape
+    chances, means = np.empty(levels), np.empty(processes)
     for n in range(counts.counts.shape[0]):
         rows = highest = 0.0
         for k in range(levels):
             rows += counts.counts[n, k]
-            chances[k] = scale * counts.offsets[k] + work.processes[k, n]
+            chances[k] = scale * counts.offsets[k]
+            for p in range(processes):
+                chances[k] += counts.contrasts[p, k] * work.processes[p, n]
             highest = max(highest, chances[k]) if k else chances[0]
         every = 0.0
         for k in range(levels):
@@ -126,10 +133,17 @@ def _softmax_likelihood(scale: float, counts: Counts, work: LatentWorkspace) -> 
         total -= rows * np.log(every)
         for k in range(levels):
             chances[k] /= every
-            work.slopes[k, n] = counts.counts[n, k] - rows * chances[k]
-            for j in range(k):
-                work.curvatures[j, k, n] = -rows * chances[j] * chances[k]
-            work.curvatures[k, k, n] = rows * chances[k] * (1.0 - chances[k])
+        for p in range(processes):
+            slope = means[p] = 0.0
+            for k in range(levels):
+                slope += counts.contrasts[p, k] * counts.counts[n, k]
+                means[p] += counts.contrasts[p, k] * chances[k]
+            work.slopes[p, n] = slope - rows * means[p]
+            for q in range(p + 1):
+                product = 0.0
+                for k in range(levels):
+                    product += counts.contrasts[p, k] * counts.contrasts[q, k] * chances[k]
+                work.curvatures[q, p, n] = rows * (product - means[p] * means[q])
     return total
 
 
@@ -333,7 +347,11 @@ def _write_pull(log_sigma: float, columns: int, counts: Counts, work: LatentWork
                     z[p * columns + c] += pulls[p, n] * work.features[n, c]
     solve_system(z, size, work)
     slope = 0.0
-    at_z = np.empty(processes)
+    at_z, offsets = np.empty(processes), np.zeros(processes)
+    if not counts.ordered:
+        for p in range(processes):
+            for k in range(len(counts.offsets)):
+                offsets[p] += scale * counts.contrasts[p, k] * counts.offsets[k]
     for n in range(n_rows):
         row, out = work.features[n], work.weighted[n]
         for p in range(processes):
@@ -356,7 +374,7 @@ def _write_pull(log_sigma: float, columns: int, counts: Counts, work: LatentWork
             for p in range(processes):
                 for q in range(processes):
                     share = work.curvatures[min(p, q), max(p, q), n]
-                    slope += 0.5 * at_z[p] * share * scale * counts.offsets[q]
+                    slope += 0.5 * at_z[p] * share * offsets[q]
     # Phi and the offsets are proportional to 1 / sigma.
     gradient[0] = -(slope + by_offsets[0] - 0.5 * by_offsets[1])
 
@@ -395,26 +413,38 @@ def _softmax_pull(
     by_offsets: Floats,
 ) -> None:
     """Write T; add the derivatives of likelihood and curvature in log s by way of a."""
-    levels = len(variances)
+    processes, levels = counts.contrasts.shape
     rows = 0.0
     for k in range(levels):
         rows += counts.counts[n, k]
+    pulls[:, n] = 0.0
     if rows == 0.0:
-        pulls[:, n] = 0.0
         return
     own = both = 0.0
-    chances, shared = np.empty(levels), np.zeros(levels)
+    slopes, chances, spreads, shared = np.zeros(levels), np.empty(levels), np.zeros(levels), np.zeros(levels)
     for k in range(levels):
-        chances[k] = (counts.counts[n, k] - work.slopes[k, n]) / rows
+        for p in range(processes):
+            slopes[k] += counts.contrasts[p, k] * work.slopes[p, n]
+        chances[k] = (counts.counts[n, k] - slopes[k]) / rows
+    for p in range(processes):
+        for q in range(processes):
+            mean = 0.0
+            for k in range(levels):
+                mean += counts.contrasts[q, k] * chances[k]
+            for k in range(levels):
+                # The variance of each level's own process, and its covariance with their mean.
+                share = counts.contrasts[p, k] * variances[p, q]
+                spreads[k] += share * counts.contrasts[q, k]
+                shared[k] += share * mean
     for k in range(levels):
-        own += chances[k] * variances[k, k]
-        for j in range(levels):
-            shared[k] += variances[k, j] * chances[j]
+        own += chances[k] * spreads[k]
         both += chances[k] * shared[k]
     for k in range(levels):
-        pulls[k, n] = rows * chances[k] * (variances[k, k] - own - 2.0 * shared[k] + 2.0 * both)
-        by_offsets[0] += work.slopes[k, n] * scale * counts.offsets[k]
-        by_offsets[1] += pulls[k, n] * scale * counts.offsets[k]
+        pull = rows * chances[k] * (spreads[k] - own - 2.0 * shared[k] + 2.0 * both)
+        for p in range(processes):
+            pulls[p, n] += counts.contrasts[p, k] * pull
+        by_offsets[0] += slopes[k] * scale * counts.offsets[k]
+        by_offsets[1] += pull * scale * counts.offsets[k]
 
 
 @fused

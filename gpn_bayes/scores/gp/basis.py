@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import cholesky, qr, solve_triangular
+from scipy.linalg import cholesky, helmert, qr, solve_triangular
 
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.types import Floats, Ints
@@ -370,7 +370,7 @@ class Basis:
         rows = self.row_functions(parents, first)
         observed = np.zeros((rows.functions.shape[1], len(offsets) + ordered))
         np.add.at(observed, (place.reshape(-1), levels), 1.0 if self.weights is None else self.weights)
-        return Counts(rows, observed, offsets, ordered)
+        return Counts(rows, observed, offsets, ordered, helmert(observed.shape[1]))
 
     def row_functions(self, parents: tuple[int, ...], rows: Ints) -> RowFunctions:
         """Return the functions of a node's parents at some rows."""

@@ -10,7 +10,7 @@ from gpn_bayes.kernels.gp_links import Counts
 from gpn_bayes.kernels.priors import Priors
 from gpn_bayes.scores.gp.low_rank import LowRankPosterior
 from gpn_bayes.scores.gp.modes import within_bounds
-from gpn_bayes.scores.gp.processes import Kernels, ProcessPosterior
+from gpn_bayes.scores.gp.processes import DrawnWeights, Kernels, ProcessPosterior
 
 # Without parents: values of sigma, and how often the likelihood at each is estimated.
 _SIGMAS, _ESTIMATES = 200, 8
@@ -81,7 +81,7 @@ class LatentPosterior(ProcessPosterior):
     ) -> None:
         self.counts = counts
         self._codes = codes
-        processes = 1 if counts.ordered else counts.counts.shape[1]
+        processes = 1 if counts.ordered else len(counts.contrasts)
         super().__init__(_KERNELS, counts, processes, priors, int(counts.counts.sum()), rng)
 
     def starts(self) -> Floats:
@@ -124,6 +124,15 @@ class LatentPosterior(ProcessPosterior):
         log_densities = self.log_densities(grid)
         chances = np.exp(log_densities - log_densities.max())
         return grid[rng.choice(len(grid), count, p=chances / chances.sum())]
+
+    def draw_processes(self, phi: Floats, count: int, rng: np.random.Generator) -> DrawnWeights:
+        """Draw the weights of the processes given hyperparameters: of one process, or of one per level, with mean zero."""
+        drawn = super().draw_processes(phi, count, rng)
+        if self.counts.ordered:
+            return drawn
+        contrasts = self.counts.contrasts
+        functions = [np.einsum("dpf,pk->dkf", own, contrasts) for own in drawn.functions]
+        return DrawnWeights(functions, drawn.intercept @ contrasts)
 
     def scale(self, phi: Floats) -> float:
         """Return s, the inverse of the noise in units of the link's own: what offsets are multiplied by too."""
