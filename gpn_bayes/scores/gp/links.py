@@ -126,7 +126,7 @@ class LatentPosterior(ProcessPosterior):
         return grid[rng.choice(len(grid), count, p=chances / chances.sum())]
 
     def draw_processes(self, phi: Floats, count: int, rng: np.random.Generator) -> DrawnWeights:
-        """Draw the weights of the processes given hyperparameters: of one process, or of one per level, with mean zero."""
+        """Draw the weights of processes given hyperparameters: of one, or of one for each level, with mean zero."""
         drawn = super().draw_processes(phi, count, rng)
         if self.counts.ordered:
             return drawn
