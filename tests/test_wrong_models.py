@@ -7,7 +7,7 @@ from scipy import stats
 
 from gpn_bayes.data import Dataset
 from gpn_bayes.scores import GP, BGe
-from tests.benchmarks.calibration import page
+from tests.benchmarks.calibration import other_programs, page
 from tests.benchmarks.calibration.claims import COLUMNS
 from tests.benchmarks.calibration.wrong_models import (
     FAMILIES,
@@ -22,6 +22,7 @@ from tests.benchmarks.calibration.wrong_models import (
     points,
     summary,
 )
+from tests.benchmarks.field import page as field
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +115,29 @@ def test_the_guide_has_the_figures_that_were_measured():
     assert set(results["family"]) == set(FAMILIES)
     assert set(results["score"]) <= set(SCORES)
     text = page.PAGE.read_text(encoding="utf-8")
-    assert page.with_tables(text, results) == text
-    for name, table in page.tables(results).items():
+    units = field.load([field.RESULTS])
+    assert page.with_tables(text, results, units) == text
+    for name, table in page.tables(results, units).items():
         assert f"<!-- {name} -->\n{table}\n<!-- end -->\n" in text
+
+
+def test_programs_of_the_field_by_what_they_stated():
+    """Four networks: 0.5 is stated of forty edges, of which half are true; of one program, all that it is sure of."""
+    shared = {"family": "gp", "n": 5, "rows": 60, "outcome": "ok", "edges": 10}
+    classes = "0:0:0;0:0:0;10:5:{};0:0:0;0:0:0;10:10:{}"
+    rows = [
+        shared | {"program": name, "seed": seed, "brier": brier, "reliability": classes.format(5 + (-1) ** seed, sure)}
+        for seed in range(1, 5)
+        for name, brier, sure in (("gpn-gp", 0.25, 10), ("gpn-bge", 0.125, 7), ("sumu", 0.2, 7), ("pc-fisherz", 0, 10))
+    ]
+    units = pd.DataFrame(rows)
+    ((title, found),) = other_programs.diagrams(units).items()
+    assert title == "gp, 5 variables, 60 rows"
+    assert list(found) == ["gpn_bayes, GP", "gpn_bayes, BGe", "sumu, Gadget and Beeps"]
+    # Of 0.5, shares of 0.4 and 0.6 by turns: a standard error of 0.1 sqrt(4 / 3) / sqrt(4).
+    np.testing.assert_allclose(found["gpn_bayes, GP"], [[0.5, 0.5, 0.1 / np.sqrt(3)], [1, 1, 0]], atol=1e-12)
+    np.testing.assert_allclose(found["gpn_bayes, BGe"][1], [1, 0.7, 0], atol=1e-12)
+    assert "| gp, 5 variables, 60 rows | 0.250 | 0.250 | **0.125** | 0.200 |" in other_programs.brier_scores(units)
+    # A program with fewer networks isn't compared, and then too few are left.
+    fewer = units[(units["program"] != "gpn-gp") | (units["seed"] > 1)]
+    assert other_programs.diagrams(fewer) == {}

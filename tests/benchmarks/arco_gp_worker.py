@@ -67,7 +67,7 @@ def answer(request):
     model.experiments.extend(model.env.observational_train_data)
     model.update_co_model()
     orders, _ = model.sample_mc_cos(set_data=True)
-    edges = model.compute_posterior_edge_probs(orders).numpy()
+    edges = model.compute_posterior_edge_probs(orders).cpu().numpy()
     return {"edges": edges.tolist(), "cpu_seconds": time.process_time() - began}
 
 

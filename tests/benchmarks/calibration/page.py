@@ -1,17 +1,20 @@
 """Put the measures of wrong models into the guide: ``python -m tests.benchmarks.calibration.page``.
 
-The tables of `calibration.md` and its picture are made from `wrong_models.csv`; the text around them is written there.
+The tables of `calibration.md` and its pictures are made from `wrong_models.csv`, and those of other programs from the
+measures of the field; the text around them is written there.
 """
 
 from pathlib import Path
 
 import pandas as pd
 
+from tests.benchmarks.calibration import other_programs
 from tests.benchmarks.calibration.pictures import draw_reliability
 from tests.benchmarks.calibration.wrong_models import FAMILIES, PRIOR, RESULTS, points
+from tests.benchmarks.field import page as field
 
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "guide"
-PAGE, PICTURE = GUIDE / "calibration.md", GUIDE / "wrong_models.png"
+PAGE, PICTURE, PICTURE_OF_PROGRAMS = (GUIDE / name for name in ("calibration.md", "wrong_models.png", "programs.png"))
 TITLES = {
     PRIOR: "the GP score's own prior, standardised",
     "linear": "linear",
@@ -48,18 +51,19 @@ def table(results: pd.DataFrame, measure: str, columns: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
-def tables(results: pd.DataFrame) -> dict[str, str]:
+def tables(results: pd.DataFrame, units: pd.DataFrame) -> dict[str, str]:
     """Return all tables of the page, by the names that its comments give them."""
     return {
         "log scores": table(results, "log", SHOWN),
         "Brier scores": table(results, "brier", SHOWN),
         "what was tried": table(results, "log", TRIED),
+        "other programs": other_programs.brier_scores(units),
     }
 
 
-def with_tables(text: str, results: pd.DataFrame) -> str:
-    """Return the text of the page with its tables made anew."""
-    for name, own in tables(results).items():
+def with_tables(text: str, results: pd.DataFrame, units: pd.DataFrame) -> str:
+    """Return the text of the page with its tables made anew from the measures of wrong models and of the field."""
+    for name, own in tables(results, units).items():
         before, _, rest = text.partition(f"<!-- {name} -->\n")
         _, _, after = rest.partition("<!-- end -->\n")
         text = f"{before}<!-- {name} -->\n{own}\n<!-- end -->\n{after}"
@@ -68,8 +72,8 @@ def with_tables(text: str, results: pd.DataFrame) -> str:
 
 def main() -> None:
     """Write tables and picture."""
-    results = pd.read_csv(RESULTS)
-    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
+    results, units = pd.read_csv(RESULTS), field.load([field.RESULTS])
+    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), results, units), encoding="utf-8")
     diagrams = {
         title: {
             SHOWN[row["score"]].strip("`"): points(row["reliability"])
@@ -79,6 +83,7 @@ def main() -> None:
         for family, title in TITLES.items()
     }
     draw_reliability(diagrams, PICTURE)
+    draw_reliability(other_programs.diagrams(units), PICTURE_OF_PROGRAMS)
 
 
 if __name__ == "__main__":

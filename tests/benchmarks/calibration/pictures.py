@@ -11,6 +11,7 @@ from tests.benchmarks.calibration.uniformity import RANK_BINS, reliability
 
 # Bands that hold all points of a calibrated posterior but one in a thousand.
 _WIDTH = float(stats.norm.isf(0.0005))
+_SHAPES = "so^vDP"
 
 
 def draw_claims(name: str, claims: pd.DataFrame, file: Path) -> None:
@@ -48,17 +49,21 @@ def draw_reliability(diagrams: Mapping[str, Mapping[str, np.ndarray]], file: Pat
     columns = 3
     figure = Figure(figsize=(9, 3 * -(-len(diagrams) // columns)), layout="constrained")
     axes = figure.subplots(-(-len(diagrams) // columns), columns, squeeze=False, sharex=True, sharey=True)
+    names = list(dict.fromkeys(name for scores in diagrams.values() for name in scores))
+    # The same colour and shape in all panels, whoever is there.
+    styles = {name: {"color": f"C{k}", "marker": _SHAPES[k]} for k, name in enumerate(names)}
+    lines = {}
     for ax, (title, scores) in zip(axes.ravel(), diagrams.items(), strict=True):
         ax.plot([0, 1], [0, 1], color="0.6", linewidth=0.8)
-        for (name, (stated, held, error)), shape in zip(
-            ((name, own.T) for name, own in scores.items()), "so^v", strict=False
-        ):
-            ax.fill_between(stated, held - 2 * error, held + 2 * error, alpha=0.15, linewidth=0)
-            ax.plot(stated, held, shape + "-", markersize=3.5, linewidth=1, label=name)
+        for name, (stated, held, error) in ((name, own.T) for name, own in scores.items()):
+            style = styles[name]
+            ax.fill_between(stated, held - 2 * error, held + 2 * error, color=style["color"], alpha=0.15, linewidth=0)
+            (lines[name],) = ax.plot(stated, held, "-", markersize=3.5, linewidth=1, **style)
         ax.set_title(title, fontsize=9)
         ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     figure.supxlabel("probability stated", fontsize=9)
     figure.supylabel("share true", fontsize=9)
-    lines, names = axes[0, 0].get_legend_handles_labels()
-    figure.legend(lines, names, loc="outside upper center", ncols=len(names), frameon=False)
+    figure.legend(
+        [lines[name] for name in names], names, loc="outside upper center", ncols=min(len(names), 3), frameon=False
+    )
     figure.savefig(file, dpi=110)

@@ -31,6 +31,7 @@ environment() { # variable, folder, Python, packages…
 environment SUMU_PYTHON sumu python3 sumu==0.1.2
 environment CAUSAL_LEARN_PYTHON causal_learn python3 causal-learn==0.1.4.8
 environment PGMPY_PYTHON pgmpy python3 pgmpy==1.1.2
+environment GCASTLE_PYTHON gcastle python3.11 gcastle==1.0.4 torch==2.1.0 numpy==1.26.4
 environment DIBS_PYTHON dibs python3.11 dibs-lib==1.3.3
 if [ -n "${ARCO_GP_SOURCE:-}" ]; then
     environment ARCO_GP_PYTHON arco_gp python3.9 torch==2.1.0 numpy==1.24.3 scipy==1.10.1 networkx==3.1 gpytorch==1.11 \

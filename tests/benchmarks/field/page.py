@@ -45,8 +45,12 @@ def load(paths: Sequence[Path]) -> pd.DataFrame:
 
 def pooled_calibration(texts: Sequence[str]) -> float:
     """Return the calibration error over the edges of several networks."""
-    tables = [[[float(part) for part in own.split(":")] for own in text.split(";")] for text in texts]
-    return calibration_error(np.sum(tables, axis=0))
+    return calibration_error(np.sum([classes_of(text) for text in texts], axis=0))
+
+
+def classes_of(text: str) -> np.ndarray:
+    """Return what `reliability` told of a network, from the text that the file has."""
+    return np.array([own.split(":") for own in text.split(";")], dtype=float)
 
 
 def of_one_machine(units: pd.DataFrame) -> pd.DataFrame:

@@ -112,7 +112,8 @@ PROGRAMS = {
     "dibs-bge": _dibs("DiBS, BGe", "bge", "20 particles, 1,000 steps, weighted (DiBS+), uniform prior"),
     "dibs-nn": _dibs(
         "DiBS, neural networks", "nonlinear",
-        "20 particles, 1,000 steps, weighted (DiBS+), prior of two edges per variable, its default noise",
+        "20 particles, 1,000 steps, weighted (DiBS+), prior of two edges per variable, its default noise; it has no answer"
+        " where none of its particles is acyclic",
     ),
     "arco-gp": Program(
         "ARCO-GP", "ARCO_GP_PYTHON", "arco_gp_worker.py", lambda n, linear: {"max_parents": 2}, _edges,
@@ -121,6 +122,10 @@ PROGRAMS = {
     "pc-fisherz": _causal_learn("causal-learn, PC, Fisher z", "pc-fisherz", "level 0.05"),
     "pc-kci": _causal_learn("causal-learn, PC, kernel test", "pc-kci", "level 0.05"),
     "ges-bic": _causal_learn("causal-learn, GES, BIC", "ges-bic", "its defaults"),
+    "notears-mlp": Program(
+        "gCastle, NOTEARS-MLP", "GCASTLE_PYTHON", "notears_mlp_worker.py", lambda n, linear: {}, _edges,
+        "its defaults: ten hidden units, penalties of 0.01, threshold 0.3",
+    ),
     "pgmpy-hc": Program(
         "pgmpy, hill climbing, BIC", "PGMPY_PYTHON", "pgmpy_search_worker.py", lambda n, linear: {}, _graph,
         "Gaussian BIC, its defaults; the DAG is taken as its equivalence class",
