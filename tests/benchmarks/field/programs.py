@@ -112,8 +112,8 @@ PROGRAMS = {
     "dibs-bge": _dibs("DiBS, BGe", "bge", "20 particles, 1,000 steps, weighted (DiBS+), uniform prior"),
     "dibs-nn": _dibs(
         "DiBS, neural networks", "nonlinear",
-        "20 particles, 1,000 steps, weighted (DiBS+), prior of two edges per variable, its default noise; it has no answer"
-        " where none of its particles is acyclic",
+        "20 particles, 1,000 steps, weighted (DiBS+), prior of two edges per variable, its default noise; without"
+        " an answer where none of its particles is acyclic",
     ),
     "arco-gp": Program(
         "ARCO-GP", "ARCO_GP_PYTHON", "arco_gp_worker.py", lambda n, linear: {"max_parents": 2}, _edges,
