@@ -1,9 +1,10 @@
 # Edge probabilities by BiDAG's partition MCMC, as a JSON-in, JSON-out worker process.
 #
 # Run it with an Rscript that has BiDAG and jsonlite. The request on stdin: "data" (path of a comma-separated table with
-# a header row) and "seed". All is as BiDAG has it by default: the BGe score, a search space by PC and iterative order
-# MCMC, and one chain of partition MCMC over it, from the best DAG of that search. The reply: the share of the DAGs with
-# each directed edge after a burn-in of a fifth, how many DAGs there are, and the CPU seconds.
+# a header row) and "seed". The score is BGe with a uniform prior over DAGs, and all else as BiDAG has it by default: a
+# search space by PC and iterative order MCMC, and one chain of partition MCMC over it, from the best DAG of that
+# search. The reply: the share of the DAGs with each directed edge after a burn-in of a fifth, how many DAGs were kept of
+# how many steps, and the CPU seconds.
 suppressMessages(library(BiDAG))
 request <- jsonlite::fromJSON(file("stdin"))
 table <- read.csv(request$data)

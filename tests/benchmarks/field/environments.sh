@@ -7,10 +7,10 @@
 # Python 3.11 and 3.9 must be on the path, for programs that need older ones, as python3.11 and python3.9. ARCO-GP has no
 # package: where ARCO_GP_SOURCE names a checkout of chritoth/bci-arco-gp (a254884 was measured), it takes part. bnlearn
 # takes part where there is an Rscript; BNLEARN_SOURCE may name a folder of its sources, for versions of R that the
-# newest bnlearn doesn't take (4.9 was measured, on R 4.2). So does BiDAG (2.1.4 was measured), which needs pcalg and
-# Bioconductor's graph, RBGL and Rgraphviz: RGRAPHVIZ_SOURCE, PCALG_SOURCE and BIDAG_SOURCE may name folders of sources
-# (2.42.0, 2.7-12 and 2.1.4 were measured); their own dependencies must be there then. Where BiDAG can't be installed, it
-# is left out. An environment that is there isn't made again.
+# newest bnlearn doesn't take (4.9 was measured, on R 4.2). So does BiDAG, unless it can't be installed. It needs pcalg,
+# and graph, RBGL and Rgraphviz of Bioconductor; RGRAPHVIZ_SOURCE, PCALG_SOURCE and BIDAG_SOURCE may name folders of
+# their sources (2.42.0, 2.7-12 and 2.1.4 were measured), whose other dependencies R must have then. An environment that
+# is there isn't made again.
 set -euo pipefail
 folder=$(mkdir -p "${1:?give a folder}" && cd "$1" && pwd)
 variables="$folder/variables.sh"
