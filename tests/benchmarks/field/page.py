@@ -85,7 +85,7 @@ def markdown(units: pd.DataFrame, measure: str) -> str:
     present = units["program"].unique()
     # A program that never answered is shown where others are compared, not where it doesn't take part.
     rows = [name for name in PROGRAMS if name in (present if measure == "eshd" else values.index)]
-    families = [family for family in units["family"].unique() if family in values.columns]
+    families = [family for family in FAMILIES if family in values.columns]
     lines = ["| | " + " | ".join(families) + " |", "|---" * (len(families) + 1) + "|"]
     values = values.reindex(rows)
     rounded = values.round(decimals)
