@@ -19,10 +19,10 @@ from tests.benchmarks.calibration.wrong_models import (
     amplitudes,
     linear_or_curved,
     network,
-    points,
     summary,
 )
 from tests.benchmarks.field import page as field
+from tests.benchmarks.field.measures import as_table
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_scores_of_probabilities():
 
 def test_a_reliability_diagram_as_text():
     claims = pd.DataFrame({"network": range(400), "kind": "edge", "stated": 0.5, "held": [0.0, 1.0, 1.0, 1.0] * 100})
-    np.testing.assert_allclose(points(summary(claims)["reliability"]), [[0.5, 0.75, 0.025]])
+    np.testing.assert_allclose(as_table(summary(claims)["reliability"]), [[0.5, 0.75, 0.025]])
 
 
 def test_the_guide_has_the_figures_that_were_measured():

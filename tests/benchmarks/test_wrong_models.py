@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from tests.benchmarks.calibration.running import claims_of_variant
-from tests.benchmarks.calibration.wrong_models import FAMILIES, RESULTS, SCORES, WrongModel, points, summary
+from tests.benchmarks.calibration.wrong_models import FAMILIES, RESULTS, SCORES, WrongModel, summary
+from tests.benchmarks.field.measures import as_table
 from tests.benchmarks.paper import show
 from tests.benchmarks.test_calibration import folder_of
 
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.slow
 def test_probabilities_say_more_than_the_base_rate(family: str, score: str) -> None:
     folder = folder_of("CALIBRATION")
     found = summary(claims_of_variant(f"{family}, {score}", WrongModel(family, score), folder))
-    diagram = pd.DataFrame(points(found["reliability"]), columns=["stated", "held", "error"])
+    diagram = pd.DataFrame(as_table(found["reliability"]), columns=["stated", "held", "error"])
     show(f"{family}, {score}: {found}", diagram, 3)
     if folder is not None:
         file = folder / RESULTS.name

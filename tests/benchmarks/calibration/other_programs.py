@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from tests.benchmarks.field.page import classes_of
+from tests.benchmarks.field.measures import as_table
 from tests.benchmarks.field.programs import PROGRAMS
 from tests.benchmarks.field.run import OK
 
@@ -36,7 +36,7 @@ def reliability(answers: pd.DataFrame) -> np.ndarray:
 
     Edges of one network hang together, so that the error is that of a ratio of sums over networks.
     """
-    table = np.array([classes_of(text) for text in answers["reliability"]])
+    table = np.array([as_table(text) for text in answers["reliability"]])
     networks = len(table)
     counts, sums, true = table.sum(axis=0).T
     shown = counts >= _FEWEST

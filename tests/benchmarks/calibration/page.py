@@ -10,8 +10,9 @@ import pandas as pd
 
 from tests.benchmarks.calibration import other_programs
 from tests.benchmarks.calibration.pictures import draw_reliability
-from tests.benchmarks.calibration.wrong_models import FAMILIES, PRIOR, RESULTS, points
+from tests.benchmarks.calibration.wrong_models import FAMILIES, PRIOR, RESULTS
 from tests.benchmarks.field import page as field
+from tests.benchmarks.field.measures import as_table
 
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "guide"
 PAGE, PICTURE, PICTURE_OF_PROGRAMS = (GUIDE / name for name in ("calibration.md", "wrong_models.png", "programs.png"))
@@ -76,7 +77,7 @@ def main() -> None:
     PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), results, units), encoding="utf-8")
     diagrams = {
         title: {
-            SHOWN[row["score"]].strip("`"): points(row["reliability"])
+            SHOWN[row["score"]].strip("`"): as_table(row["reliability"])
             for _, row in results[results["family"] == family].iterrows()
             if row["score"] in SHOWN
         }

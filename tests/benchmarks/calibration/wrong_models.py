@@ -165,8 +165,3 @@ def summary(claims: pd.DataFrame) -> dict[str, Any]:
         "nats_error": lacking.error,
         "reliability": ";".join(":".join(f"{value:.3f}" for value in point) for point in diagram),
     }
-
-
-def points(text: str) -> np.ndarray:
-    """Return a reliability diagram: rows of what was stated, how often it held, and the standard error of that."""
-    return np.array([point.split(":") for point in text.split(";")], dtype=float)

@@ -39,6 +39,11 @@ def reliability(chances: np.ndarray, truth: np.ndarray) -> np.ndarray:
     return np.array([np.bincount(place, weights, len(BINS)) for weights in (None, values, true)], dtype=float).T
 
 
+def as_table(text: str) -> np.ndarray:
+    """Return a table that a file keeps as text: semicolons end its rows, colons separate the numbers of a row."""
+    return np.array([row.split(":") for row in text.split(";")], dtype=float)
+
+
 def calibration_error(table: np.ndarray) -> float:
     """Return the mean distance of probabilities from frequencies over classes, weighted by the edges in each."""
     count, expected, true = np.asarray(table, dtype=float).T

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from tests.benchmarks.field.data import FAMILIES
-from tests.benchmarks.field.measures import calibration_error
+from tests.benchmarks.field.measures import as_table, calibration_error
 from tests.benchmarks.field.programs import PROGRAMS
 from tests.benchmarks.field.run import COLUMNS, HERE, OK, RESULTS, STOPPED, UNIT
 
@@ -45,12 +45,7 @@ def load(paths: Sequence[Path]) -> pd.DataFrame:
 
 def pooled_calibration(texts: Sequence[str]) -> float:
     """Return the calibration error over the edges of several networks."""
-    return calibration_error(np.sum([classes_of(text) for text in texts], axis=0))
-
-
-def classes_of(text: str) -> np.ndarray:
-    """Return what `reliability` told of a network, from the text that the file has."""
-    return np.array([own.split(":") for own in text.split(";")], dtype=float)
+    return calibration_error(np.sum([as_table(text) for text in texts], axis=0))
 
 
 def of_one_machine(units: pd.DataFrame) -> pd.DataFrame:
