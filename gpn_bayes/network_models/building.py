@@ -137,6 +137,8 @@ def _adder(scorer: Scorer, table: Dataset, functions: str) -> _Adder:
         )
     if isinstance(scorer, GPScorer) and scorer.score.noise == "student":
         raise ValueError("PyMC networks need noise='normal'; received GP(noise='student')")
+    if isinstance(scorer, GPScorer) and scorer.score.equations != "curved":
+        raise ValueError(f"PyMC networks need equations='curved'; received GP(equations={scorer.score.equations!r})")
     if isinstance(scorer, GPScorer) and functions == "drawn" and scorer.score.kernel != "additive":
         raise ValueError('the interaction kernel needs functions="marginal"; received functions="drawn"')
     from gpn_bayes.network_models.columns import Column

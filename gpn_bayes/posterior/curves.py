@@ -30,6 +30,8 @@ _BISECTIONS = 50
 _NEGLIGIBLE = 1e-3
 _LINES = ("node", "parent", "edge_probability", "x", "mean", "sd", "lower", "upper")
 _POINTS = ("node", "parent", "x", "y", "adjusted")
+# What the settings of Gaussian processes must be for their functions to be drawn as curves.
+_NEEDED = {"noise": "normal", "equations": "curved"}
 # Preparing the rows takes longer than a variable's curves: done once for a posterior, where they or the score are
 # given by hand.
 _scorers: WeakKeyDictionary[DrawnPosterior, Scorer] = WeakKeyDictionary()
@@ -133,11 +135,12 @@ def fitted_curves(
     check_count("points", points, 2)
     table = _table_of(post, data)
     gp = _gp_of(post, score)
-    if gp.noise == "student":
-        raise ValueError(
-            "curves need noise='normal'; received GP(noise='student'): give score=GP(), or see "
-            "post.effect(cause, outcome).plot()"
-        )
+    for setting, needed in _NEEDED.items():
+        if (received := getattr(gp, setting)) != needed:
+            raise ValueError(
+                f"curves need {setting}={needed!r}; received GP({setting}={received!r}): give score=GP(), or see "
+                "post.effect(cause, outcome).plot()"
+            )
     target = graphs.node_index(node, post.names)
     chosen = _parents_of(post, target, parents, threshold)
     categories = _scorer_of(post, gp, table).categories
@@ -193,7 +196,7 @@ def has_curves(post: DrawnPosterior, node: int, data: Any = None) -> bool:
     (True, False)
     """
     table, gp = _table_of(post, data), _gp_of(post, None)
-    return gp.noise == "normal" and not _scorer_of(post, gp, table).categories[node]
+    return all(getattr(gp, setting) == needed for setting, needed in _NEEDED.items()) and not _scorer_of(post, gp, table).categories[node]
 
 
 def _joined(tables: list[pd.DataFrame], columns: tuple[str, ...]) -> pd.DataFrame:

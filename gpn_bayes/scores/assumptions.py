@@ -25,6 +25,7 @@ SMOOTH_STUDENT = (
     "Every variable is a smooth function of its parents plus noise of Student's t distribution with {:g} degrees of "
     "freedom: its tails are heavy, and outliers are expected."
 )
+LINEAR_OR_SMOOTH = "Every variable is a linear or a smooth function of its parents plus normal noise."
 BEHIND_LEVELS = (
     "Behind every category are smooth functions of its parents: logistic noise is added to one of them, which is cut "
     "into levels that are ordered or two; where there are more without order, that level occurs whose function plus "

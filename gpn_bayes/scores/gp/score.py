@@ -1,6 +1,6 @@
 """The Gaussian-process score: a node is an unknown smooth function of its parents, plus noise."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.checks import check_choice, check_flag, finite_number
 from gpn_bayes._util.extras import installed_by
 from gpn_bayes._util.types import Floats
-from gpn_bayes.data import Data, Dataset, SufficientStatistics, UnknownTargets, refuse_weights
+from gpn_bayes.data import Data, Dataset, RowMoments, SufficientStatistics, UnknownTargets, refuse_weights
 from gpn_bayes.data.interventions import Group
 from gpn_bayes.kernels.gp import LOWEST_THETA
 from gpn_bayes.kernels.gp_modes import LOWEST_LOG_THETA
@@ -21,11 +21,14 @@ from gpn_bayes.scores.assumptions import (
     BEHIND_LEVELS,
     CURVED,
     EVEN_NOISE,
+    LINEAR_OR_SMOOTH,
     PAIRWISE,
     SMOOTH,
     SMOOTH_STUDENT,
+    linear_residuals,
 )
 from gpn_bayes.scores.base import GroupedScorer, Score, ScoreBatch, Scorer
+from gpn_bayes.scores.bge import BGe, BGeScorer
 from gpn_bayes.scores.categories import levels_of
 from gpn_bayes.scores.equations import Equation, LevelsEquation
 from gpn_bayes.scores.gp.basis import MANY_ROWS, Basis, PartOfBasis
@@ -36,6 +39,7 @@ from gpn_bayes.scores.gp.curve_equation import CurveEquation, LevelEquation
 from gpn_bayes.scores.gp.dense import LARGEST_DENSE, DensePosterior
 from gpn_bayes.scores.gp.importance import importance_estimate
 from gpn_bayes.scores.gp.laplace import laplace_estimate
+from gpn_bayes.scores.gp.linear_or_curved import LinearOrCurvedEquation, linear_or_curved
 from gpn_bayes.scores.gp.links import LatentPosterior, offsets_of
 from gpn_bayes.scores.gp.low_rank import LowRankPosterior
 from gpn_bayes.scores.gp.modes import HyperPosterior, Modes
@@ -56,6 +60,7 @@ ESTIMATORS = ("importance", "bridge", "laplace")
 POSTERIORS = ("independence", "nuts")
 LENGTH_SCALES = ("own", "shared")
 NOISES = ("normal", "student")
+EQUATIONS = ("curved", "linear or curved")
 # A mode this close to the shortest length scale of the low-rank form, in e-folds, was stopped by it; one this many nats
 # below the best is negligible.
 _EDGE, _NEGLIGIBLE = 0.02, 15.0
@@ -121,6 +126,10 @@ class GP(Score):
         shared length scales aren't available. Categories keep their noise.
     degrees : float, default 4
         The degrees of freedom of Student t noise, more than 2; the fewer, the heavier its tails.
+    equations : {"curved", "linear or curved"}
+        Whether a variable's equation is curved, or linear with the same probability in advance: then it has the prior
+        of `BGe`. Where some relations are straight lines, their directions are then as open as the data leave them. It
+        needs numbers, normal noise, and length scales of their own.
 
     Examples
     --------
@@ -150,6 +159,7 @@ class GP(Score):
         length_scales: str = "own",
         noise: str = "normal",
         degrees: float = 4.0,
+        equations: str = "curved",
     ) -> None:
         for setting, value, allowed in (
             ("kernel", kernel, KERNELS),
@@ -157,6 +167,7 @@ class GP(Score):
             ("posterior", posterior, POSTERIORS),
             ("length_scales", length_scales, LENGTH_SCALES),
             ("noise", noise, NOISES),
+            ("equations", equations, EQUATIONS),
         ):
             check_choice(setting, value, allowed)
         if not target_error > 0:
@@ -175,8 +186,11 @@ class GP(Score):
         self.degrees = finite_number(degrees, rule)
         if not self.degrees > _LEAST_DEGREES:
             raise ValueError(f"{rule}; received {degrees}")
+        self.equations = equations
         if noise == "student":
             self._refuse_for_student()
+        if equations != "curved" and length_scales == "shared":
+            raise ValueError(f"length_scales='shared' needs equations='curved'; received equations={equations!r}")
 
     def _refuse_for_student(self) -> None:
         """Refuse settings that Student t noise can't be scored with."""
@@ -186,6 +200,7 @@ class GP(Score):
             "a prior of very short length scales": _asks_for_dense(self.priors),
             "posterior='nuts'": self.estimator == "bridge" and self.posterior == "nuts",
             "length_scales='shared'": self.length_scales == "shared",
+            f"equations={self.equations!r}": self.equations != "curved",
         }
         chosen = [setting for setting, given in named.items() if given]
         if chosen:
@@ -214,6 +229,8 @@ class GP(Score):
             settings["length_scales"] = self.length_scales
         if self.noise != "normal":
             settings |= {"noise": self.noise, "degrees": self.degrees}
+        if self.equations != "curved":
+            settings["equations"] = self.equations
         return settings
 
     def noise_from_normal(self, normal: Floats) -> Floats:
@@ -305,6 +322,8 @@ class GP(Score):
 
         if self.noise == "student":
             raise ValueError("a PyMC model needs noise='normal'; received noise='student'")
+        if self.equations != "curved":
+            raise ValueError(f"a PyMC model needs equations='curved'; received equations={self.equations!r}")
         table = Dataset.read(data)
         refuse_weights(table, "a PyMC model")
         values = table.standardised(PURPOSE) if self.standardise else table.numeric(PURPOSE)
@@ -349,6 +368,10 @@ class GPScorer(Scorer):
         self._part = part
         self.only_dense = score.dense or score.kernel == "interaction" or _asks_for_dense(score.priors)
         self._refuse_for_categories()
+        self._lines: BGeScorer | None = None
+        if score.equations != "curved":
+            moments = RowMoments.of(self.values, data.names, data.fingerprint, data.weights)
+            self._lines = BGe(standardise=False)._bind(moments)
         if self.only_dense:
             self._refuse_many_rows("interactions, dense=True and priors of very short length scales take")
         self._share_basis()
@@ -390,6 +413,8 @@ class GPScorer(Scorer):
         """What the score assumes."""
         behind = (BEHIND_LEVELS,) if self.columns_of_levels else ()
         smooth = SMOOTH if self.score.noise == "normal" else SMOOTH_STUDENT.format(self.score.degrees)
+        if self._lines is not None:
+            smooth = LINEAR_OR_SMOOTH
         return (smooth, *behind, PAIRWISE if self.score.kernel == "interaction" else ADDITIVE, EVEN_NOISE, CURVED)
 
     @one_blas_thread
@@ -405,7 +430,12 @@ class GPScorer(Scorer):
         if not parents:
             return scale * (self.values[:, node] - np.average(self.values[:, node], weights=self.weights))
         _, modes = self.hyper_posterior(node, parents)
-        return scale * noise(self, node, parents, modes.points[modes.heights.argmax()])
+        curved = noise(self, node, parents, modes.points[modes.heights.argmax()])
+        if self._lines is None:
+            return scale * curved
+        straight = self._straight(node, parents)
+        line = linear_residuals(self.values, node, parents, self.weights)
+        return scale * (straight * line + (1 - straight) * curved)
 
     def cost(self, size: int) -> float:
         """Return roughly how long a score of this many parents takes, relative to one of a single parent."""
@@ -413,7 +443,15 @@ class GPScorer(Scorer):
 
     def score_sets(self, node: int, parent_sets: Sequence[tuple[int, ...]]) -> ScoreBatch:
         """Score several parent sets of one node, given by index."""
-        return _batch([self._score(node, tuple(sorted(parents))) for parents in parent_sets])
+        sets = [tuple(sorted(parents)) for parents in parent_sets]
+        curves = _batch([self._score(node, parents) for parents in sets])
+        return curves if self._lines is None else linear_or_curved(self._lines.score_sets(node, sets).values, curves)
+
+    def _straight(self, node: int, parents: tuple[int, ...]) -> float:
+        """Return the probability that an equation is linear, where it may be."""
+        assert self._lines is not None
+        line = self._lines.score_sets(node, [parents]).values[0]
+        return float(np.exp(line - np.logaddexp(line, self._score(node, parents)[0])))
 
     def hyper_posterior(self, node: int, parents: tuple[int, ...]) -> tuple[HyperPosterior, Modes]:
         """Return the posterior of the hyperparameters of a node given its parents, and its modes."""
@@ -491,6 +529,15 @@ class GPScorer(Scorer):
                 return StudentLevelEquation(grid, degrees)
             assert isinstance(self.basis, Basis)  # parts of tables have normal noise
             return StudentEquation(self.student_posterior(node, parents), self.basis, parents, inside)
+        curve = self._curve(node, parents, inside)
+        if self._lines is None:
+            return curve
+        return LinearOrCurvedEquation(self._lines.equation(node, parents), curve, self._straight(node, parents))
+
+    def _curve(
+        self, node: int, parents: tuple[int, ...], inside: Mapping[int, Floats]
+    ) -> CurveEquation | LevelEquation:
+        """Return the posterior of a number's functions and normal noise, given its parents."""
         if not parents:
             return LevelEquation(self.values[:, node], self.score.priors, self.weights)
         if self.score.kernel == "interaction":
@@ -527,6 +574,7 @@ class GPScorer(Scorer):
             "a prior of very short length scales": self.only_dense,
             "a prior of sigma above 1": self.score.priors.probability_below("sigma", 1.0) < _LARGEST_LOSS,
             "posterior='nuts'": self.score.estimator == "bridge" and self.score.posterior == "nuts",
+            f"equations={self.score.equations!r}": self.score.equations != "curved",
         }
         chosen = [setting for setting, given in named.items() if given]
         if self.columns_of_levels and chosen:
