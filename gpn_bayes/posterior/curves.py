@@ -196,7 +196,10 @@ def has_curves(post: DrawnPosterior, node: int, data: Any = None) -> bool:
     (True, False)
     """
     table, gp = _table_of(post, data), _gp_of(post, None)
-    return all(getattr(gp, setting) == needed for setting, needed in _NEEDED.items()) and not _scorer_of(post, gp, table).categories[node]
+    return (
+        all(getattr(gp, setting) == needed for setting, needed in _NEEDED.items())
+        and not _scorer_of(post, gp, table).categories[node]
+    )
 
 
 def _joined(tables: list[pd.DataFrame], columns: tuple[str, ...]) -> pd.DataFrame:
