@@ -1,6 +1,6 @@
 """Networks drawn from the priors that posteriors assume: uniform DAGs, and equations of BGe, BDeu and GP."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import networkx as nx
@@ -53,6 +53,19 @@ class CurvedEquation(NamedTuple):
         return own
 
 
+class StraightEquation(NamedTuple):
+    """Weights of parents, and the mean and the noise of a node."""
+
+    weights: np.ndarray
+    mean: float
+    sigma: float
+
+    def values(self, parents: Sequence[np.ndarray], noise: np.ndarray) -> np.ndarray:
+        """Return the node's values for those of its parents, with noise in units of `sigma`."""
+        own = self.mean + self.sigma * noise
+        return own + sum(weight * column for weight, column in zip(self.weights, parents, strict=True))
+
+
 def curved_equation(parents: int, noise_prior: tuple[float, float], rng: np.random.Generator) -> CurvedEquation:
     """Return an equation drawn from the prior of the GP score, in which only that of the noise isn't the default."""
     theta = invgamma(2, scale=2).rvs(size=(parents, 1), random_state=rng)
@@ -64,7 +77,10 @@ def curved_equation(parents: int, noise_prior: tuple[float, float], rng: np.rand
 
 
 def curved_values(
-    dag: nx.DiGraph, equations: dict[str, CurvedEquation], noise: np.ndarray, setting: dict[str, float]
+    dag: nx.DiGraph,
+    equations: Mapping[str, CurvedEquation | StraightEquation],
+    noise: np.ndarray,
+    setting: dict[str, float],
 ) -> dict[str, np.ndarray]:
     """Return the values of all variables, one of them set; noise has a row for each variable."""
     values: dict[str, np.ndarray] = {}

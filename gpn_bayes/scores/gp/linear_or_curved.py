@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpn_bayes._util.types import Floats
+from gpn_bayes._util.types import Bools, Floats
 from gpn_bayes.scores.base import ScoreBatch
-from gpn_bayes.scores.equations import DrawnLine, Equation, LeftOut, LinearEquation, log_mean
-from gpn_bayes.scores.gp.curve_equation import CurveEquation, DrawnCurves, LevelEquation, without_own_row
+from gpn_bayes.scores.equations import DrawnEquation, Equation, LeftOut, LinearEquation, log_mean
+from gpn_bayes.scores.gp.curve_equation import CurveEquation, LevelEquation, without_own_row
 
 
 def linear_or_curved(lines: Floats, curves: ScoreBatch) -> ScoreBatch:
@@ -31,6 +31,32 @@ def linear_or_curved(lines: Floats, curves: ScoreBatch) -> ScoreBatch:
     return curves._replace(values=total - np.log(2), errors=np.exp(curves.values - total) * curves.errors)
 
 
+class DrawnLinesOrCurves(DrawnEquation):
+    """Draws of an equation, of which some are lines and the others curves.
+
+    Attributes
+    ----------
+    straight : ndarray of shape (draws,)
+        Which draws are lines.
+    lines, curves : DrawnEquation
+        Those that are lines, and the others.
+    """
+
+    def __init__(self, straight: Bools, lines: DrawnEquation, curves: DrawnEquation) -> None:
+        self.straight = straight
+        self.lines = lines
+        self.curves = curves
+        # Where each draw stands among those of its own kind.
+        self._place = np.where(straight, straight.cumsum(), (~straight).cumsum()) - 1
+        self.sigma = np.empty(len(straight))
+        self.sigma[straight], self.sigma[~straight] = lines.sigma, curves.sigma
+
+    def expected(self, draw: int, parents: Floats) -> Floats:
+        """Return the line or the curve of one draw."""
+        own = self.lines if self.straight[draw] else self.curves
+        return own.expected(int(self._place[draw]), parents)
+
+
 @dataclass(frozen=True, eq=False)
 class LinearOrCurvedEquation(Equation):
     """The posterior of an equation that is linear or curved.
@@ -49,21 +75,11 @@ class LinearOrCurvedEquation(Equation):
     curve: CurveEquation | LevelEquation
     straight: float
 
-    def draw(self, count: int, rng: np.random.Generator) -> DrawnCurves:
-        """Draw whether the equation is linear, and its parameters; lines are tabulated as curves are."""
+    def draw(self, count: int, rng: np.random.Generator) -> DrawnLinesOrCurves:
+        """Draw whether the equation is linear, and its parameters."""
         straight = rng.random(count) < self.straight
-        # Their grids are wanted even where no curve is drawn.
-        curves = self.curve.draw(max(int((~straight).sum()), 1), rng)
-        lines = self.line.draw(int(straight.sum()), rng)
-        values = np.empty((count, *curves.values.shape[1:]))
-        intercept, sigma = np.empty(count), np.empty(count)
-        for own, drawn, tables in (
-            (straight, lines, _tabulated(lines, curves.grids)),
-            (~straight, curves, curves.values),
-        ):
-            kept = int(own.sum())
-            values[own], intercept[own], sigma[own] = tables[:kept], drawn.intercept[:kept], drawn.sigma[:kept]
-        return DrawnCurves(curves.grids, values, intercept, sigma)
+        lines = int(straight.sum())
+        return DrawnLinesOrCurves(straight, self.line.draw(lines, rng), self.curve.draw(count - lines, rng))
 
     def log_predictive(self, values: Floats, parents: Floats) -> Floats:
         """Return the log density of new values, averaged over both."""
@@ -80,9 +96,3 @@ class LinearOrCurvedEquation(Equation):
         with np.errstate(divide="ignore"):  # either can be out of the question
             shares: Floats = np.log([[self.straight], [1 - self.straight]])
         return shares
-
-
-def _tabulated(lines: DrawnLine, grids: Floats) -> Floats:
-    """Return lines at the points at which functions are tabulated, (draw, parent, point)."""
-    tables: Floats = lines.coefficients[:, :, None] * grids
-    return tables

@@ -20,6 +20,7 @@ from gpn_bayes.posterior.effect import Effect
 from gpn_bayes.scores.base import Score
 from tests.benchmarks.prior_networks import (
     CurvedEquation,
+    StraightEquation,
     average_slopes,
     curved_equation,
     curved_values,
@@ -152,23 +153,22 @@ class Linear(Model):
     def begin(self, rng: np.random.Generator) -> None:
         pass
 
-    def equation(self, node: int, parents: Sequence[int], rng: np.random.Generator) -> tuple[np.ndarray, float, float]:
+    def equation(self, node: int, parents: Sequence[int], rng: np.random.Generator) -> StraightEquation:
         weights, sd = linear_equation(self.n, len(parents), rng)
         # The means of all variables have their covariance, as alpha_mu is 1; so that of a node given its parents' has
         # the variance of its noise.
-        return weights, sd, sd * float(rng.standard_normal())
+        return StraightEquation(weights, sd * float(rng.standard_normal()), sd)
 
     def values(self, equation: Any, parents: Sequence[np.ndarray], rows: int, rng: np.random.Generator) -> np.ndarray:
-        weights, sd, level = equation
-        return level + sum((w * x for w, x in zip(weights, parents, strict=True)), sd * rng.standard_normal(rows))
+        return equation.values(parents, rng.standard_normal(rows))
 
     def outside(self, node: int, rows: int, rng: np.random.Generator) -> np.ndarray:
         return 2.0 * rng.standard_normal(rows)
 
     def effect(self, network: Network, cause: int, outcome: int, rng: np.random.Generator) -> float:
         weights = np.zeros((self.n, self.n))
-        for node, (own, *_) in enumerate(network.equations):
-            weights[network.dag[:, node] != 0, node] = own
+        for node, own in enumerate(network.equations):
+            weights[network.dag[:, node] != 0, node] = own.weights
         return float(np.linalg.inv(np.eye(self.n) - weights)[cause, outcome])
 
     def asked(self, post: gpn.GraphPosterior, cause: int, outcome: int, draws: int) -> Answer:
@@ -283,3 +283,20 @@ class Curved(Model):
         curve = post.effect(cause, outcome, points=_POINTS, draws=draws, progressbar=False)
         assert curve.slope is not None
         return Answer(curve.slope)
+
+
+class LinearOrCurved(Curved):
+    """Equations of which each is linear or curved, both as probable, with the priors of BGe and of the GP score."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__(n)
+        self._lines = Linear(n)
+
+    def score(self) -> Score:
+        return gpn.scores.GP(standardise=False, sigma=self.noise_prior, equations="linear or curved")
+
+    def equation(
+        self, node: int, parents: Sequence[int], rng: np.random.Generator
+    ) -> CurvedEquation | StraightEquation:
+        kind = self._lines if rng.random() < 0.5 else super()
+        return kind.equation(node, parents, rng)

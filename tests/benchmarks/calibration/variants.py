@@ -16,7 +16,7 @@ from gpn_bayes.data import Data, RowMoments
 from gpn_bayes.scores.base import Score
 from gpn_bayes.scores.bge import BGe, BGeScorer
 from tests.benchmarks.calibration.claims import claims_of
-from tests.benchmarks.calibration.models import SET, UNCHANGED, Curved, Discrete, Linear, Model
+from tests.benchmarks.calibration.models import SET, UNCHANGED, Curved, Discrete, Linear, LinearOrCurved, Model
 from tests.benchmarks.paper import draw
 from tests.benchmarks.prior_networks import uniform_dag
 
@@ -202,6 +202,7 @@ VARIANTS = {
         _curved(4), 60, 200, score=_gp(estimator="bridge"), settings={"reweight": None}
     ),
     "GP, Laplace alone, n = 4": Variant(_curved(4), 60, 200, score=_gp(estimator="laplace")),
+    "GP, linear or curved, n = 4": Variant(lambda: LinearOrCurved(4), 60, 200),
     "BGe with a wrong constant, n = 4": Variant(
         _linear(4), 30, 1000, score=lambda model: WrongConstant(0.5), wrong=True
     ),
@@ -214,4 +215,5 @@ VARIANTS = {
         wrong=True,
     ),
     "GP with a wrong prior, n = 4": Variant(_curved(4), 60, 200, score=_gp(theta=(2.0, 8.0)), wrong=True),
+    "GP, curved though half are linear, n = 4": Variant(lambda: LinearOrCurved(4), 60, 200, score=_gp(), wrong=True),
 }  # fmt: skip
