@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from gpn_bayes.data import Dataset
-from gpn_bayes.scores import GP, BGe
+from gpn_bayes.scores import GP
 from tests.benchmarks.calibration import other_programs, page
 from tests.benchmarks.calibration.claims import COLUMNS
 from tests.benchmarks.calibration.wrong_models import (
@@ -17,7 +16,6 @@ from tests.benchmarks.calibration.wrong_models import (
     N,
     WrongModel,
     amplitudes,
-    linear_or_curved,
     network,
     summary,
 )
@@ -65,14 +63,6 @@ def test_an_average_over_amplitudes_lies_between_them(rows):
     single = [amplitudes([a]).bind(rows).local(1, [0]) for a in (0.5, 2.0)]
     both = amplitudes([0.5, 2.0]).bind(rows)
     assert both.local(1, [0]) == pytest.approx(np.logaddexp(*single) - np.log(2), abs=1e-9)
-
-
-def test_an_equation_is_linear_or_curved(rows):
-    both = linear_or_curved().bind(rows).local(1, [0])
-    # The rows as the average takes them, to the last digit.
-    values = Dataset.read(rows).standardised("the test")
-    single = [score(standardise=False).bind(values).local(1, [0]) for score in (BGe, GP)]
-    assert both == pytest.approx(np.logaddexp(*single) - np.log(2), abs=1e-9)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

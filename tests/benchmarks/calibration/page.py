@@ -32,7 +32,7 @@ TRIED = {
     "GP": "`gp`",
     "GP, light-tailed noise prior": "lighter-tailed noise prior",
     "GP, amplitudes": "any amplitude",
-    "linear or curved": "linear or curved",
+    "linear or curved": '`equations="linear or curved"`',
 }
 # What a reader may compare: name, columns of the score and of the base rate, decimals, whether less is better.
 MEASURES = {"log": ("log_score", "log_score_base", 2, False), "brier": ("brier", "brier_base", 3, True)}

@@ -90,20 +90,13 @@ def amplitudes(values: Sequence[float] = (0.25, 0.5, 1.0, 2.0)) -> Averaged:
     )
 
 
-def linear_or_curved() -> Averaged:
-    """Return a score by which an equation is linear, with BGe's prior, or curved, with that of Gaussian processes."""
-    return Averaged(
-        {"linear": (gpn.scores.BGe(standardise=False), 1.0), "curved": (gpn.scores.GP(standardise=False), 1.0)}
-    )
-
-
 SCORES: dict[str, Callable[[], Score]] = {
     "GP": gpn.scores.GP,
     "GP, light-tailed noise prior": lambda: gpn.scores.GP(sigma=(3.0, 1.0)),
     "GP, amplitudes": amplitudes,
     "GP, Student noise": lambda: gpn.scores.GP(noise="student"),
     "BGe": gpn.scores.BGe,
-    "linear or curved": linear_or_curved,
+    "linear or curved": lambda: gpn.scores.GP(equations="linear or curved"),
 }
 
 

@@ -65,11 +65,13 @@ def _particles(reply: Mapping[str, Any]) -> Any:
     return run["mixture"]
 
 
-def _ours(title: str, note: str, predictive_draws: int | None, **settings: Any) -> Program:
+def _ours(
+    title: str, note: str, predictive_draws: int | None, gp: Mapping[str, Any] | None = None, **settings: Any
+) -> Program:
     def request(n: int, linear: bool) -> dict[str, Any]:
         # Effects under Gaussian processes are curves: their slopes are another question than the total effect.
         effects = linear and settings["score"] == "bge"
-        return {"settings": settings, "effects": effects, "predictive_draws": predictive_draws}
+        return {"settings": settings, "gp": gp, "effects": effects, "predictive_draws": predictive_draws}
 
     return Program(title, OURS, "gpn_worker.py", request, _edges, note)
 
@@ -99,6 +101,10 @@ PROGRAMS = {
     "gpn-gp": _ours(
         "gpn_bayes, GP", '`prior="fair"`, all else as it comes; densities of held-out rows average over 50 DAGs', 50,
         score="gp", prior="fair",
+    ),
+    "gpn-gp-either": _ours(
+        "gpn_bayes, GP, linear or curved", 'the same with `GP(equations="linear or curved")`', 50,
+        {"equations": "linear or curved"}, score="gp", prior="fair",
     ),
     "gpn-pc-boot": Program(
         "gpn_bayes, bootstrapped PC", OURS, "gpn_worker.py", lambda n, linear: {"resamples": 200}, _edges,
