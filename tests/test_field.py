@@ -16,7 +16,7 @@ import gpn_bayes as gpn
 from gpn_bayes import graphs, metrics
 from tests.benchmarks.field import page, programs, run
 from tests.benchmarks.field.data import problem
-from tests.benchmarks.field.measures import as_chances, calibration_error, expected_shd, measured, reliability
+from tests.benchmarks.field.measures import as_chances, calibration_error, counts_by_class, expected_shd, measured
 from tests.running import ROOT
 
 # 0 -> 1 <- 2, and 3 apart.
@@ -73,9 +73,9 @@ def test_calibration_of_probabilities_that_are_frequencies():
     chances = rng.uniform(0, 1, (200, 200))
     drawn = rng.random((200, 200)) < chances
     # The error of a class is about sqrt(p (1 - p) / count), of six classes together below 0.01.
-    assert calibration_error(reliability(chances, drawn)) < 0.01
-    assert calibration_error(reliability(np.sqrt(chances), drawn)) > 0.1
-    assert reliability(chances, drawn)[:, 0].sum() == 200 * 199
+    assert calibration_error(counts_by_class(chances, drawn)) < 0.01
+    assert calibration_error(counts_by_class(np.sqrt(chances), drawn)) > 0.1
+    assert counts_by_class(chances, drawn)[:, 0].sum() == 200 * 199
 
 
 def test_effects_and_scales_of_linear_data():

@@ -31,7 +31,7 @@ def settings(units: pd.DataFrame) -> Iterator[tuple[Size, str, pd.DataFrame]]:
                 yield size, family, compared
 
 
-def reliability(answers: pd.DataFrame) -> np.ndarray:
+def pooled_diagram(answers: pd.DataFrame) -> np.ndarray:
     """Return a reliability diagram over networks: rows of what was stated, how often it held, and its standard error.
 
     Edges of one network hang together, so that the error is that of a ratio of sums over networks.
@@ -51,7 +51,7 @@ def diagrams(units: pd.DataFrame) -> dict[str, dict[str, np.ndarray]]:
     """Return reliability diagrams by setting and program."""
     return {
         f"{family}, {n} variables, {rows:,} rows": {
-            PROGRAMS[name].title: reliability(own[own["program"] == name])
+            PROGRAMS[name].title: pooled_diagram(own[own["program"] == name])
             for name in STATING
             if (own["program"] == name).any()
         }

@@ -31,7 +31,7 @@ def expected_shd(chances: np.ndarray, truth: np.ndarray) -> float:
     return float(np.sum(chances[~joined]) + np.sum(1 - chances[true]))
 
 
-def reliability(chances: np.ndarray, truth: np.ndarray) -> np.ndarray:
+def counts_by_class(chances: np.ndarray, truth: np.ndarray) -> np.ndarray:
     """Return, for each class of probabilities, how many edges are in it, their sum, and how many are true."""
     pairs = ~np.eye(len(truth), dtype=bool)
     values, true = chances[pairs], truth[pairs] != 0

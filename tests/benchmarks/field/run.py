@@ -29,7 +29,7 @@ import numpy as np
 
 from tests.benchmarks.asking import ONE_THREAD
 from tests.benchmarks.field.data import FAMILIES, Problem, problem, simulator
-from tests.benchmarks.field.measures import measured, reliability
+from tests.benchmarks.field.measures import counts_by_class, measured
 from tests.benchmarks.field.programs import PROGRAMS, WORKERS, Program, interpreter
 
 HERE = Path(__file__).parent
@@ -116,7 +116,7 @@ def measure(unit: Unit, program: Program, limit: int) -> dict[str, Any]:
     row |= measured(chances, data.truth) | {"learning_cpu": float(reply["cpu_seconds"]), "outcome": OK}
     row["version"] = reply.get("version", "")
     row["reliability"] = ";".join(
-        f"{int(count)}:{expected:.4g}:{int(true)}" for count, expected, true in reliability(chances, data.truth)
+        f"{int(count)}:{expected:.4g}:{int(true)}" for count, expected, true in counts_by_class(chances, data.truth)
     )
     if "log_predictive" in reply:
         row["log_predictive"] = reply["log_predictive"]
