@@ -3,7 +3,7 @@
 DAGs, parameters and rows are drawn from the very model that a score assumes; `gpn.sample` draws from the posterior
 given the rows; and what it says is compared with the truth. Probabilities of edges, directed paths and adjacent pairs
 must come true as often as they say; the truth must have a uniform rank among the draws; intervals must hold as many
-true effects as they say. `calibration/variants.py` lists scores, samplers and kinds of rows. In four of them the score
+true effects as they say. `calibration/variants.py` lists scores, samplers and kinds of rows. In five of them the score
 is wrong on purpose, which the tests must notice.
 
 The score `cg` and categories under `gp` aren't among them: their priors take the units of the columns from the data, so
