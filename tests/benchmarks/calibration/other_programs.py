@@ -10,7 +10,7 @@ from tests.benchmarks.field.programs import PROGRAMS
 from tests.benchmarks.field.run import OK
 
 # Programs that state probabilities; the others answer with one graph.
-STATING = ("gpn-gp", "gpn-bge", "sumu", "bidag", "dibs-bge", "gpn-pc-boot")
+STATING = ("gpn-gp", "gpn-gp-either", "gpn-bge", "sumu", "bidag", "dibs-bge", "gpn-pc-boot")
 FAMILIES = ("linear", "fourier", "gp")
 # A setting is shown once this many of them have answered there.
 _FEWEST_PROGRAMS = 3

@@ -11,7 +11,7 @@ from tests.benchmarks.calibration.uniformity import RANK_BINS, reliability
 
 # Bands that hold all points of a calibrated posterior but one in a thousand.
 _WIDTH = float(stats.norm.isf(0.0005))
-_SHAPES = "so^vDP"
+_SHAPES = "so^vDPX"
 
 
 def draw_claims(name: str, claims: pd.DataFrame, file: Path) -> None:
