@@ -127,9 +127,9 @@ class GP(Score):
     degrees : float, default 4
         The degrees of freedom of Student t noise, more than 2; the fewer, the heavier its tails.
     equations : {"curved", "linear or curved"}
-        Whether a variable's equation is curved, or linear with the same probability in advance: then it has the prior
-        of `BGe`. Where some relations are straight lines, their directions are then as open as the data leave them. It
-        needs numbers, normal noise, and length scales of their own.
+        Whether every equation is a sum of smooth functions, or each is either that or linear, with the prior of `BGe`,
+        both as probable in advance. With the latter, the directions of straight lines stay as open as the data leave
+        them; it needs numbers, normal noise and, where experiments changed a mechanism, length scales of their own.
 
     Examples
     --------
