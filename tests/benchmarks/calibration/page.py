@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from tests.benchmarks.calibration import other_programs
-from tests.benchmarks.calibration.pictures import draw_reliability
+from tests.benchmarks.calibration.pictures import draw_apart, draw_together
 from tests.benchmarks.calibration.wrong_models import FAMILIES, PRIOR, RESULTS
 from tests.benchmarks.field import page as field
 from tests.benchmarks.field.measures import as_table
@@ -83,8 +83,8 @@ def main() -> None:
         }
         for family, title in TITLES.items()
     }
-    draw_reliability(diagrams, PICTURE)
-    draw_reliability(other_programs.diagrams(units), PICTURE_OF_PROGRAMS)
+    draw_together(diagrams, PICTURE)
+    draw_apart(other_programs.diagrams(units), PICTURE_OF_PROGRAMS)
 
 
 if __name__ == "__main__":

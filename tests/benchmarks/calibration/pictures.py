@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -9,9 +10,14 @@ from scipy import stats
 
 from tests.benchmarks.calibration.uniformity import RANK_BINS, reliability
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
 # Bands that hold all points of a calibrated posterior but one in a thousand.
 _WIDTH = float(stats.norm.isf(0.0005))
-_SHAPES = "so^vDPX"
+_SHAPES = "so^v"
 
 
 def draw_claims(name: str, claims: pd.DataFrame, file: Path) -> None:
@@ -42,28 +48,63 @@ def draw_claims(name: str, claims: pd.DataFrame, file: Path) -> None:
     figure.savefig(file, dpi=120)
 
 
-def draw_reliability(diagrams: Mapping[str, Mapping[str, np.ndarray]], file: Path) -> None:
+def draw_together(diagrams: Mapping[str, Mapping[str, np.ndarray]], file: Path) -> None:
     """Save a panel for each kind of network: what its scores stated, and how often it was true, with two errors."""
     from matplotlib.figure import Figure
 
     columns = 3
     figure = Figure(figsize=(9, 3 * -(-len(diagrams) // columns)), layout="constrained")
-    axes = figure.subplots(-(-len(diagrams) // columns), columns, squeeze=False, sharex=True, sharey=True)
+    axes = _panels(figure, -(-len(diagrams) // columns), columns)
     names = list(dict.fromkeys(name for scores in diagrams.values() for name in scores))
     # The same colour and shape in all panels, whoever is there.
     styles = {name: {"color": f"C{k}", "marker": _SHAPES[k]} for k, name in enumerate(names)}
     lines = {}
     for ax, (title, scores) in zip(axes.ravel(), diagrams.items(), strict=True):
-        ax.plot([0, 1], [0, 1], color="0.6", linewidth=0.8)
-        for name, (stated, held, error) in ((name, own.T) for name, own in scores.items()):
-            style = styles[name]
-            ax.fill_between(stated, held - 2 * error, held + 2 * error, color=style["color"], alpha=0.15, linewidth=0)
-            (lines[name],) = ax.plot(stated, held, "-", markersize=3.5, linewidth=1, **style)
+        for name, diagram in scores.items():
+            lines[name] = _draw_diagram(ax, diagram, **styles[name])
         ax.set_title(title, fontsize=9)
-        ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-    figure.supxlabel("probability stated", fontsize=9)
-    figure.supylabel("share true", fontsize=9)
     figure.legend(
         [lines[name] for name in names], names, loc="outside upper center", ncols=min(len(names), 3), frameon=False
     )
     figure.savefig(file, dpi=110)
+
+
+def draw_apart(diagrams: Mapping[str, Mapping[str, np.ndarray]], file: Path) -> None:
+    """Save a row of panels for each kind of network, with one for each program: many couldn't be told apart in one."""
+    from matplotlib.figure import Figure
+
+    names = list(dict.fromkeys(name for programs in diagrams.values() for name in programs))
+    figure = Figure(figsize=(1.45 * len(names) + 0.6, 1.5 * len(diagrams) + 0.6), layout="constrained")
+    axes = _panels(figure, len(diagrams), len(names))
+    for row, (title, programs) in zip(axes, diagrams.items(), strict=True):
+        for ax, name in zip(row, names, strict=True):
+            if name in programs:
+                _draw_diagram(ax, programs[name], color="C0", marker="o")
+            else:
+                ax.text(0.5, 0.5, "not run on all", color="0.6", fontsize=7, ha="center", backgroundcolor="white")
+        row[0].set_ylabel(title.replace(", ", "\n", 1), fontsize=8)
+    for ax, name in zip(axes[0], names, strict=True):
+        ax.set_title(name.replace(", ", ",\n"), fontsize=8)
+    for ax in axes.ravel():
+        ax.set(xticks=[0, 0.5, 1], yticks=[0, 0.5, 1])
+        ax.tick_params(labelsize=7)
+    figure.savefig(file, dpi=110)
+
+
+def _draw_diagram(ax: "Axes", diagram: np.ndarray, **style: Any) -> "Line2D":
+    """Draw what was stated and how often it was true, with two errors, and return the line."""
+    stated, held, error = diagram.T
+    ax.fill_between(stated, held - 2 * error, held + 2 * error, color=style["color"], alpha=0.15, linewidth=0)
+    (line,) = ax.plot(stated, held, "-", markersize=3.5, linewidth=1, **style)
+    return line
+
+
+def _panels(figure: "Figure", rows: int, columns: int) -> Any:
+    """Return panels for diagrams, with the diagonal, and the names of both axes beside them."""
+    figure.supxlabel("probability stated", fontsize=9)
+    figure.supylabel("share true", fontsize=9)
+    shared = {"xlim": (0, 1), "ylim": (0, 1), "aspect": "equal"}
+    axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True, subplot_kw=shared)
+    for ax in axes.ravel():
+        ax.plot([0, 1], [0, 1], color="0.6", linewidth=0.8)
+    return axes
