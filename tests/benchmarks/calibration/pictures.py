@@ -70,7 +70,7 @@ def draw_together(diagrams: Mapping[str, Mapping[str, np.ndarray]], file: Path) 
 
 
 def draw_apart(diagrams: Mapping[str, Mapping[str, np.ndarray]], file: Path) -> None:
-    """Save a row of panels for each kind of network, with one for each program: many couldn't be told apart in one."""
+    """Save a grid of panels, one row per kind of network and one column per program."""
     from matplotlib.figure import Figure
 
     names = list(dict.fromkeys(name for programs in diagrams.values() for name in programs))
