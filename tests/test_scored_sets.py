@@ -169,7 +169,7 @@ def test_all_samplers_give_the_posterior_over_all_sets(sampler, reweight, monkey
 def test_a_space_with_parents_from_outside_grows_with_its_sets(few_are_many):
     data = simulated(8)
     settings = {"score": SLOW, "prior": "fair", "random_seed": 1, "progressbar": False}
-    post = gpn.sample(data, candidates="greedy", sampler="partition", draws=1500, **settings)
+    post = gpn.sample(data, candidates="greedy", sampler="partition", draws=6000, **settings)
     assert post.settings["candidates"]["plus_one"]
     assert post.diagnostics().scored_sets < post.diagnostics().conceivable_sets == 8 * 2**7
     run, tabulator, growth = grown(data)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpn_bayes import graphs
+from gpn_bayes._util.types import Floats
 from gpn_bayes.candidates.costs import grown_up_to, most_candidates
 from gpn_bayes.candidates.growth import THRESHOLD, GrowthRule, Round
 from gpn_bayes.candidates.parent_space import ParentSpace
@@ -15,6 +16,7 @@ from gpn_bayes.sampling.prepared_run import PreparedRun
 from gpn_bayes.sampling.run_chains import run_chains
 from gpn_bayes.sampling.score_tables import Tabulator
 from gpn_bayes.sampling.scored_sets import drawn_contexts
+from gpn_bayes.scores.workers import ParentSet
 
 # Sets are settled when no more than this share of the nodes of a DAG have one that had no score a round before, and an
 # audit expects no more than the second number of the posterior of a node's parents in sets without a score.
@@ -25,10 +27,25 @@ _NEGLECTED = 0.005
 # variables, 300 rows), 0 to 11 % of the posterior was left out without this, and up to 0.1 % with it.
 _FLAT = 0.25
 _LOG_NEGLIGIBLE_FLAT = np.log(0.01)
-_INTERRUPTED = "interrupted before the search space was found"
+INTERRUPTED = "interrupted before the search space was found"
 # Rounds at most, and draws and tuning of each chain in a round, which needn't be precise.
 MAX_ROUNDS = 10
 DRAWS_OF_ROUND = 200
+
+
+class Scouted(NamedTuple):
+    """What chains under another score drew.
+
+    Attributes
+    ----------
+    sets : list of (int, tuple of int)
+        Nodes and parent sets that were drawn more than rarely.
+    probabilities : ndarray of shape (n, n)
+        Probabilities of edges, rows parents.
+    """
+
+    sets: list[tuple[int, ParentSet]]
+    probabilities: Floats
 
 
 class Growth(NamedTuple):
@@ -55,6 +72,7 @@ def grow(
     tabulator: Tabulator,
     checkpoints: CheckpointStore | None = None,
     progressbar: bool = True,
+    scouted: Scouted | None = None,
 ) -> Growth:
     """Return the space to draw from, after the rounds that let it grow.
 
@@ -70,6 +88,9 @@ def grow(
         Where rounds that were interrupted go on from.
     progressbar : bool
         Whether to show progress.
+    scouted : Scouted, optional
+        Where to look first: sets to score before the first round, if the space holds them when their parents have
+        become candidates as far as it may grow.
 
     Returns
     -------
@@ -88,15 +109,23 @@ def grow(
         return Growth(space, rounds, None)
     n = len(lists)
     rule = GrowthRule(run.expand or THRESHOLD, limit=most_candidates(n), most=grown_up_to(n, run.drawn_under))
-    plan = _short(run.plan)
+    plan = short(run.plan)
     audited = None
+    if scouted is not None:
+        if expands:
+            # Candidates stay, whatever their probability under the other score.
+            listed = [np.isin(np.arange(n), own) for own in space.lists]
+            lists, _ = rule.next_lists(space, np.where(np.transpose(listed), 1.0, scouted.probabilities))
+            space = run.parent_space(lists)
+        tabulator.scored.begin(space)
+        tabulator.scored.add((i, parents) for i, parents in scouted.sets if space.holds(i, set(parents)))
     counts = [0] * n
     while len(rounds) < MAX_ROUNDS:
         name = f"Round {len(rounds) + 1}"
         leaves_out = tabulator.leaves_out(space)
         drawn = run_chains(run, tabulator.tables(space), checkpoints, progressbar, plan, name)
         if drawn.interrupted:
-            raise KeyboardInterrupt(_INTERRUPTED)
+            raise KeyboardInterrupt(INTERRUPTED)
         done = Round(0, 0, 0)
         if expands:
             probabilities = graphs.edge_shares(drawn.parents, np.ones(drawn.parents.shape[:2])).mean(axis=0)
@@ -111,7 +140,7 @@ def grow(
             counts = tabulator.scored.counts
             flat = run_chains(run, tabulator.tables(space, _FLAT), checkpoints, progressbar, plan, f"{name}, flat")
             if flat.interrupted:
-                raise KeyboardInterrupt(_INTERRUPTED)
+                raise KeyboardInterrupt(INTERRUPTED)
             tabulator.scored.extend(space, drawn_contexts(flat.parents), _LOG_NEGLIGIBLE_FLAT)
             stable &= used + tabulator.scored.extend(space, contexts) <= _SETTLED * n
             if stable or len(rounds) == MAX_ROUNDS:
@@ -123,8 +152,8 @@ def grow(
     return Growth(space, rounds, audited)
 
 
-def _short(plan: Plan) -> Plan:
-    """Return the plan of a round."""
+def short(plan: Plan) -> Plan:
+    """Return the plan of a round, from that of a run."""
     return plan._replace(
         draws=min(plan.draws, DRAWS_OF_ROUND),
         tune=min(plan.tune, DRAWS_OF_ROUND),

@@ -29,6 +29,7 @@ from gpn_bayes.sampling.agreeing_chains import run_agreeing_chains
 from gpn_bayes.sampling.checkpoint import CheckpointStore
 from gpn_bayes.sampling.completed_tables import draw_completed
 from gpn_bayes.sampling.corrected_proposal import CorrectedProposal
+from gpn_bayes.sampling.linear_scouts import scout
 from gpn_bayes.sampling.options import DEFAULTS, RunOptions
 from gpn_bayes.sampling.order_bias import log_order_bias_weights
 from gpn_bayes.sampling.prepared_run import PreparedRun, prepare
@@ -290,9 +291,10 @@ def draw(
             candidates = find_candidates(
                 run.space, SpaceContext(run.complete_data, proposal_store, executor, progressbar)
             )
-        tabulator = Tabulator(proposal_store, run.prior, executor, progressbar)
+            tabulator = Tabulator(proposal_store, run.prior, executor, progressbar)
+            scouted = scout(run, candidates.lists, tabulator, checkpoints, progressbar)
         with stages.stage("Scores"):
-            space, rounds, audited = grow(run, candidates.lists, tabulator, checkpoints, progressbar)
+            space, rounds, audited = grow(run, candidates.lists, tabulator, checkpoints, progressbar, scouted)
             tables = tabulator.tables(space)
         with stages.stage("Sampling"):
             drawn = run_agreeing_chains(run, tables, checkpoints, progressbar)

@@ -1,0 +1,91 @@
+"""Where to look first when scores are slow and variables many: the parent sets that count if relations were linear.
+
+Forward selection adds one parent at a time, and candidates and scored sets then grow around the DAGs that chains draw.
+Both can miss parents that tell little one by one, and with them all DAGs that have them: of a linear network of 20
+variables and 100 rows, four chains agreed on DAGs 12 nats less probable than those that this finds. Under a closed form
+a second is enough for thousands of sets. What is drawn under it doesn't change the slow scores, only which of them are
+computed first.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from gpn_bayes import graphs
+from gpn_bayes.candidates.methods import SpaceContext
+from gpn_bayes.candidates.spaces import find_candidates, read_space
+from gpn_bayes.data import CATEGORICAL, Dataset
+from gpn_bayes.posterior.score_noise import drawn_sets
+from gpn_bayes.sampling.checkpoint import CheckpointStore
+from gpn_bayes.sampling.prepared_run import PreparedRun
+from gpn_bayes.sampling.rounds import INTERRUPTED, Scouted, grow, short
+from gpn_bayes.sampling.run_chains import run_chains
+from gpn_bayes.sampling.score_tables import Tabulator
+from gpn_bayes.scores.bge import BGe
+from gpn_bayes.scores.cache import ScoreCache
+from gpn_bayes.scores.workers import ParentSet
+
+# Sets with at least this share of the draws get a score.
+_LEAST_SHARE = 0.01
+_NAME = "Linear relations"
+
+
+def scout(
+    run: PreparedRun,
+    lists: list[list[int]],
+    tabulator: Tabulator,
+    checkpoints: CheckpointStore | None = None,
+    progressbar: bool = True,
+) -> Scouted | None:
+    """Draw DAGs of a run's table under BGe, by short chains; None where this can't be, or isn't needed.
+
+    Parameters
+    ----------
+    run : PreparedRun
+        The run. It isn't needed where all others are candidates, or were named, nor where all sets are scored; it can't
+        be for categories, nor while missing values are drawn along.
+    lists : list of list of int
+        The candidates of every node.
+    tabulator : Tabulator
+        Makes the tables of the run's own scores.
+    checkpoints : CheckpointStore, optional
+        Where chains that were interrupted go on from.
+    progressbar : bool
+        Whether to show progress.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C; what was drawn is in the checkpoints.
+    """
+    if not (
+        None in run.space.known and tabulator.leaves_out(run.parent_space(lists)) and _is_complete_and_numeric(run)
+    ):
+        return None
+    linear = ScoreCache(BGe().bind(run.data))
+    plan = short(run.plan)
+    steps = run.chains * (plan.draws + plan.tune) * plan.thin
+    space = read_space(None, run.prior, run.max_parents, run.data, linear.scorer, steps=steps)
+    scouts = replace(run, scorer=linear.scorer, proposal=None, space=space, plan=plan, key=f"{run.key}:linear")
+    found = find_candidates(space, SpaceContext(run.data, linear, progressbar=progressbar))
+    linear_tabulator = Tabulator(linear, run.prior, progressbar=progressbar)
+    growth = grow(scouts, found.lists, linear_tabulator, checkpoints, progressbar)
+    drawn = run_chains(scouts, linear_tabulator.tables(growth.space), checkpoints, progressbar, name=_NAME)
+    if drawn.interrupted:
+        raise KeyboardInterrupt(INTERRUPTED)
+    equal = np.ones(drawn.parents.shape[:2])
+    return Scouted(_not_rare(drawn.parents), graphs.edge_shares(drawn.parents, equal).mean(axis=0))
+
+
+def _is_complete_and_numeric(run: PreparedRun) -> bool:
+    if run.imputation is not None:
+        return False
+    return not isinstance(run.data, Dataset) or CATEGORICAL.isdisjoint(run.data.kinds)
+
+
+def _not_rare(parents: np.ndarray) -> list[tuple[int, ParentSet]]:
+    """Return nodes and those of their parent sets that have a share of the draws."""
+    sets = drawn_sets(parents)
+    counts = np.bincount(sets.places.ravel(), minlength=len(sets.keys))
+    least = _LEAST_SHARE * sets.places[..., 0].size
+    return [own for own, count in zip(sets.keys, counts, strict=True) if count >= least]
