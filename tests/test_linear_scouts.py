@@ -1,0 +1,139 @@
+"""Chains under BGe show which parent sets slow scores should look at first."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gpn_bayes as gpn
+from gpn_bayes.sampling import linear_scouts, sample, score_tables
+from gpn_bayes.sampling.linear_scouts import scout
+from gpn_bayes.sampling.options import RunOptions
+from gpn_bayes.sampling.prepared_run import prepare
+from gpn_bayes.sampling.rounds import Scouted, grow
+from gpn_bayes.sampling.score_tables import Tabulator
+from gpn_bayes.scores.cache import ScoreCache
+from tests.benchmarks.field.data import problem
+from tests.draws import assert_same_draws
+from tests.rough_scores import Noisy
+
+# BGe, by a scorer that has no closed form.
+SLOW = Noisy(rough=0)
+N = 8
+
+
+@pytest.fixture
+def few_are_many(monkeypatch):
+    """Score no table in full, however small."""
+    monkeypatch.setattr(score_tables, "MAX_ALL_SLOW", 0)
+
+
+def simulated():
+    dag = gpn.simulate.random_dag(N, edges_per_node=1.5, random_seed=1)
+    return gpn.simulate.linear(dag, n_rows=200, random_seed=1)
+
+
+def scouted(data, **settings):
+    """Return what scouts find for a run, if they are sent."""
+    run = prepare(data, RunOptions(**{"score": SLOW, "draws": 20, "tune": 20, "random_seed": 1} | settings))
+    tabulator = Tabulator(ScoreCache(run.scorer), run.prior, progressbar=False)
+    lists = [[j for j in range(len(run.scorer.names)) if j != i] for i in range(len(run.scorer.names))]
+    return scout(run, lists, tabulator, progressbar=False)
+
+
+def without_scouts(*arguments):
+    """Stand in for `scout`."""
+    return
+
+
+def by_both(table):
+    """Return the edge probabilities of a table under BGe, and under the same score as if it were slow."""
+    settings = {"prior": "fair", "max_parents": 5, "draws": 300, "tune": 300, "random_seed": 1, "progressbar": False}
+    return [gpn.sample(table, score=score, **settings).edge_probabilities().to_numpy() for score in ("bge", SLOW)]
+
+
+# Its v7 has five parents, three of which forward selection doesn't find.
+HARD = ("linear", 20, 100, 2)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_parents_that_tell_little_one_by_one_are_found():
+    closed_form, slow = by_both(problem(*HARD).table)
+    assert np.abs(closed_form - slow).max() < 0.2
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_without_scouts_they_are_missed(monkeypatch):
+    """Negative control."""
+    monkeypatch.setattr(sample, "scout", without_scouts)
+    closed_form, slow = by_both(problem(*HARD).table)
+    assert np.abs(closed_form - slow).max() > 0.9
+
+
+def test_scouts_find_the_edges_of_linear_relations(few_are_many):
+    data = simulated()
+    exact = gpn.sample(data, prior="fair", draws=10, random_seed=1, progressbar=False).edge_probabilities()
+    found = scouted(data, prior="fair", candidates="greedy", sampler="partition", draws=200, tune=200)
+    np.testing.assert_allclose(found.probabilities, exact, atol=0.1)
+    assert {node for node, _ in found.sets} == set(range(N))
+    likely = {(i, j) for i, j in np.argwhere(exact.to_numpy() > 0.5).tolist()}
+    assert likely <= {(parent, node) for node, parents in found.sets for parent in parents}
+
+
+def test_they_keep_to_what_is_known_about_edges(few_are_many):
+    data = simulated()
+    names = list(data.columns)
+    known = {"required": [(names[0], names[1])], "forbidden": [(names[2], names[3])], "max_parents": 2}
+    found = scouted(data, candidates="greedy", sampler="partition", **known)
+    assert found.probabilities[0, 1] == pytest.approx(1.0) and found.probabilities[2, 3] == 0.0
+    assert max(len(parents) for _, parents in found.sets) <= 2
+
+
+def test_they_are_sent_only_where_candidates_are_looked_for(few_are_many):
+    data = simulated()
+    names = list(data.columns)
+    partition = {"sampler": "partition"}
+    assert scouted(data, candidates="greedy", **partition) is not None
+    assert scouted(data) is None  # all others are candidates
+    assert scouted(data, candidates=dict.fromkeys(names, []) | {names[0]: [names[1]]}, **partition) is None
+    categories = data.assign(**{names[0]: pd.Categorical(data[names[0]] > 0)})
+    assert scouted(categories, score="gp", candidates="greedy", **partition) is None
+
+
+def test_where_all_sets_are_scored_they_are_not_needed():
+    data = simulated()[["v1", "v2", "v3"]]
+    assert scouted(data, candidates="greedy", sampler="partition") is None
+
+
+@pytest.mark.parametrize("expand", [True, False])
+def test_sets_are_scored_and_candidates_added_as_far_as_the_space_may_grow(few_are_many, expand):
+    data = simulated()
+    run = prepare(
+        data, RunOptions(SLOW, draws=20, tune=20, random_seed=1, candidates="greedy", sampler="partition",
+                         plus_one=True, expand=expand)
+    )  # fmt: skip
+    tabulator = Tabulator(ScoreCache(run.scorer), run.prior, progressbar=False)
+    probabilities = np.zeros((N, N))
+    probabilities[[3, 4, 5], 0] = 0.9
+    lists = [[1], *([] for _ in range(N - 1))]
+    growth = grow(run, lists, tabulator, progressbar=False, scouted=Scouted([(0, (3, 4, 5))], probabilities))
+    assert 1 in growth.space.lists[0]  # a candidate stays, although it has no probability there
+    assert ({3, 4, 5} <= set(growth.space.lists[0])) == expand
+    assert ((3, 4, 5) in tabulator.scored.nodes[0].places) == expand
+
+
+def test_ctrl_c_ends_a_run_that_then_goes_on(few_are_many, monkeypatch, tmp_path):
+    data = simulated()
+    settings = {
+        "score": SLOW, "candidates": "greedy", "sampler": "partition", "draws": 50, "tune": 50, "random_seed": 1,
+        "progressbar": False,
+    }  # fmt: skip
+    real = linear_scouts.run_chains
+    with monkeypatch.context() as interrupting:
+        interrupting.setattr(
+            linear_scouts, "run_chains", lambda *args, **kwargs: real(*args, **kwargs)._replace(interrupted=True)
+        )
+        with pytest.raises(KeyboardInterrupt, match="^interrupted before the search space was found$"):
+            gpn.sample(data, cache=tmp_path / "run.sqlite", **settings)
+    again = gpn.sample(data, cache=tmp_path / "run.sqlite", **settings)
+    assert_same_draws(again, gpn.sample(data, **settings))
