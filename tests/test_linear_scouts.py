@@ -35,9 +35,7 @@ def simulated():
 def scouted(data, **settings):
     """Return what scouts find for a run, if they are sent."""
     run = prepare(data, RunOptions(**{"score": SLOW, "draws": 20, "tune": 20, "random_seed": 1} | settings))
-    tabulator = Tabulator(ScoreCache(run.scorer), run.prior, progressbar=False)
-    lists = [[j for j in range(len(run.scorer.names)) if j != i] for i in range(len(run.scorer.names))]
-    return scout(run, lists, tabulator, progressbar=False)
+    return scout(run, progressbar=False)
 
 
 def without_scouts(*arguments):
@@ -70,7 +68,7 @@ def test_without_scouts_they_are_missed(monkeypatch):
     assert np.abs(closed_form - slow).max() > 0.9
 
 
-def test_scouts_find_the_edges_of_linear_relations(few_are_many):
+def test_scouts_find_the_edges_of_linear_relations():
     data = simulated()
     exact = gpn.sample(data, prior="fair", draws=10, random_seed=1, progressbar=False).edge_probabilities()
     found = scouted(data, prior="fair", candidates="greedy", sampler="partition", draws=200, tune=200)
@@ -80,7 +78,7 @@ def test_scouts_find_the_edges_of_linear_relations(few_are_many):
     assert likely <= {(parent, node) for node, parents in found.sets for parent in parents}
 
 
-def test_they_keep_to_what_is_known_about_edges(few_are_many):
+def test_they_keep_to_what_is_known_about_edges():
     data = simulated()
     names = list(data.columns)
     known = {"required": [(names[0], names[1])], "forbidden": [(names[2], names[3])], "max_parents": 2}
@@ -89,20 +87,24 @@ def test_they_keep_to_what_is_known_about_edges(few_are_many):
     assert max(len(parents) for _, parents in found.sets) <= 2
 
 
-def test_they_are_sent_only_where_candidates_are_looked_for(few_are_many):
+def test_they_are_sent_only_where_candidates_of_slow_scores_are_looked_for():
     data = simulated()
     names = list(data.columns)
-    partition = {"sampler": "partition"}
-    assert scouted(data, candidates="greedy", **partition) is not None
+    settings = {"sampler": "partition", "candidates": "greedy"}
+    assert scouted(data, **settings) is not None
+    assert scouted(data, **settings | {"score": "bge"}) is None
     assert scouted(data) is None  # all others are candidates
-    assert scouted(data, candidates=dict.fromkeys(names, []) | {names[0]: [names[1]]}, **partition) is None
+    assert scouted(data, **settings | {"candidates": dict.fromkeys(names, []) | {names[0]: [names[1]]}}) is None
     categories = data.assign(**{names[0]: pd.Categorical(data[names[0]] > 0)})
-    assert scouted(categories, score="gp", candidates="greedy", **partition) is None
+    assert scouted(categories, **settings | {"score": "gp"}) is None
 
 
-def test_where_all_sets_are_scored_they_are_not_needed():
-    data = simulated()[["v1", "v2", "v3"]]
-    assert scouted(data, candidates="greedy", sampler="partition") is None
+def test_few_sets_are_all_scored_even_so():
+    run = prepare(simulated(), RunOptions(SLOW, draws=20, tune=20, random_seed=1, candidates="greedy", plus_one=True))
+    tabulator = Tabulator(ScoreCache(run.scorer), run.prior, progressbar=False)
+    found = Scouted([(0, (3, 4, 5))], np.zeros((N, N)))
+    growth = grow(run, [[] for _ in range(N)], tabulator, progressbar=False, scouted=found)
+    assert growth.audit is None and not any(tabulator.scored.counts)
 
 
 @pytest.mark.parametrize("expand", [True, False])

@@ -30,24 +30,14 @@ _LEAST_SHARE = 0.01
 _NAME = "Linear relations"
 
 
-def scout(
-    run: PreparedRun,
-    lists: list[list[int]],
-    tabulator: Tabulator,
-    checkpoints: CheckpointStore | None = None,
-    progressbar: bool = True,
-) -> Scouted | None:
+def scout(run: PreparedRun, checkpoints: CheckpointStore | None = None, progressbar: bool = True) -> Scouted | None:
     """Draw DAGs of a run's table under BGe, by short chains; None where this can't be, or isn't needed.
 
     Parameters
     ----------
     run : PreparedRun
-        The run. It isn't needed where all others are candidates, or were named, nor where all sets are scored; it can't
-        be for categories, nor while missing values are drawn along.
-    lists : list of list of int
-        The candidates of every node.
-    tabulator : Tabulator
-        Makes the tables of the run's own scores.
+        The run. It isn't needed for closed forms, nor where all others are candidates or candidates were named. It
+        can't be for categories, nor while missing values are drawn along.
     checkpoints : CheckpointStore, optional
         Where chains that were interrupted go on from.
     progressbar : bool
@@ -58,9 +48,7 @@ def scout(
     KeyboardInterrupt
         After Ctrl-C; what was drawn is in the checkpoints.
     """
-    if not (
-        None in run.space.known and tabulator.leaves_out(run.parent_space(lists)) and _is_complete_and_numeric(run)
-    ):
+    if run.drawn_under.closed_form or None not in run.space.known or not _is_complete_and_numeric(run):
         return None
     linear = ScoreCache(BGe().bind(run.data))
     plan = short(run.plan)
@@ -68,9 +56,9 @@ def scout(
     space = read_space(None, run.prior, run.max_parents, run.data, linear.scorer, steps=steps)
     scouts = replace(run, scorer=linear.scorer, proposal=None, space=space, plan=plan, key=f"{run.key}:linear")
     found = find_candidates(space, SpaceContext(run.data, linear, progressbar=progressbar))
-    linear_tabulator = Tabulator(linear, run.prior, progressbar=progressbar)
-    growth = grow(scouts, found.lists, linear_tabulator, checkpoints, progressbar)
-    drawn = run_chains(scouts, linear_tabulator.tables(growth.space), checkpoints, progressbar, name=_NAME)
+    tabulator = Tabulator(linear, run.prior, progressbar=progressbar)
+    growth = grow(scouts, found.lists, tabulator, checkpoints, progressbar)
+    drawn = run_chains(scouts, tabulator.tables(growth.space), checkpoints, progressbar, name=_NAME)
     if drawn.interrupted:
         raise KeyboardInterrupt(INTERRUPTED)
     equal = np.ones(drawn.parents.shape[:2])

@@ -117,8 +117,9 @@ def grow(
             listed = [np.isin(np.arange(n), own) for own in space.lists]
             lists, _ = rule.next_lists(space, np.where(np.transpose(listed), 1.0, scouted.probabilities))
             space = run.parent_space(lists)
-        tabulator.scored.begin(space)
-        tabulator.scored.add((i, parents) for i, parents in scouted.sets if space.holds(i, set(parents)))
+        if tabulator.leaves_out(space):
+            tabulator.scored.begin(space)
+            tabulator.scored.add((i, parents) for i, parents in scouted.sets if space.holds(i, set(parents)))
     counts = [0] * n
     while len(rounds) < MAX_ROUNDS:
         name = f"Round {len(rounds) + 1}"

@@ -291,8 +291,8 @@ def draw(
             candidates = find_candidates(
                 run.space, SpaceContext(run.complete_data, proposal_store, executor, progressbar)
             )
-            tabulator = Tabulator(proposal_store, run.prior, executor, progressbar)
-            scouted = scout(run, candidates.lists, tabulator, checkpoints, progressbar)
+            scouted = scout(run, checkpoints, progressbar)
+        tabulator = Tabulator(proposal_store, run.prior, executor, progressbar)
         with stages.stage("Scores"):
             space, rounds, audited = grow(run, candidates.lists, tabulator, checkpoints, progressbar, scouted)
             tables = tabulator.tables(space)
