@@ -16,7 +16,15 @@ import gpn_bayes as gpn
 from gpn_bayes import graphs, metrics
 from tests.benchmarks.field import page, programs, run
 from tests.benchmarks.field.data import problem
-from tests.benchmarks.field.measures import as_chances, calibration_error, counts_by_class, expected_shd, measured
+from tests.benchmarks.field.measures import (
+    as_chances,
+    as_table,
+    as_text,
+    calibration_error,
+    counts_by_class,
+    expected_shd,
+    measured,
+)
 from tests.running import ROOT
 
 # 0 -> 1 <- 2, and 3 apart.
@@ -76,6 +84,12 @@ def test_calibration_of_probabilities_that_are_frequencies():
     assert calibration_error(counts_by_class(chances, drawn)) < 0.01
     assert calibration_error(counts_by_class(np.sqrt(chances), drawn)) > 0.1
     assert counts_by_class(chances, drawn)[:, 0].sum() == 200 * 199
+
+
+def test_counts_are_read_as_they_were_written():
+    counts = counts_by_class(as_chances(graph((0, 1), (1, 0), (2, 1))), TRUTH)
+    assert as_text(counts) == "9:0:0;;2:1:1;;;1:1:1"
+    np.testing.assert_array_equal(as_table(as_text(counts)), counts)
 
 
 def test_effects_and_scales_of_linear_data():
@@ -188,7 +202,7 @@ def test_a_run_with_ours_and_another_and_its_page(tmp_path, fake, capsys):
     for unit, row in rows.items():
         data = problem(unit.family, unit.n, unit.rows, unit.seed)
         assert row["outcome"] == "ok"
-        assert float(row["cpu"]) > 0
+        assert float(row["learning_cpu"]) > 0
         assert float(row["memory"]) > 5
         if unit.program == "fake":
             assert float(row["eshd"]) == data.truth.sum()

@@ -152,7 +152,8 @@ def sample(
         whose candidates are found by a method or an estimate.
     expand : bool, float or "auto"
         Whether to draw in rounds before: parents from outside whose probability reaches 0.05, or the number given,
-        become candidates, until a round finds no more. "auto" where `plus_one` is on.
+        become candidates, until a round finds no more. "auto" where `plus_one` is on. Under "gp" a short run under
+        "bge" comes first, on tables of numbers.
     reweight : {"auto", None}
         "auto" draws DAGs under a quicker, rougher score where `score` offers one ("gp" offers Laplace's approximation),
         computes `score` itself only for the parent sets that were drawn, and weights the draws by the ratio of the two.

@@ -68,7 +68,8 @@ def brier_scores(units: pd.DataFrame) -> str:
     ]
     for (n, rows), family, own in settings(units):
         values = own.groupby("program")["brier"].mean().reindex(names).round(3)
-        edges = own.drop_duplicates("seed")["edges"].mean() / (n * (n - 1))
+        first = own.drop_duplicates("seed")["reliability"]
+        edges = np.mean([as_table(text)[:, 2].sum() for text in first]) / (n * (n - 1))
         cells = ["–" if pd.isna(v) else f"**{v:.3f}**" if v == values.min() else f"{v:.3f}" for v in values]
         lines.append(f"| {family}, {n} variables, {rows:,} rows | {edges * (1 - edges):.3f} | {' | '.join(cells)} |")
     return "\n".join(lines)

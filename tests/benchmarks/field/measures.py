@@ -39,9 +39,14 @@ def counts_by_class(chances: np.ndarray, truth: np.ndarray) -> np.ndarray:
     return np.array([np.bincount(place, weights, len(BINS)) for weights in (None, values, true)], dtype=float).T
 
 
+def as_text(table: np.ndarray) -> str:
+    """Return such counts as a file keeps them: semicolons between classes, colons within; nothing for empty ones."""
+    return ";".join(f"{int(count)}:{total:.4g}:{int(true)}" if count else "" for count, total, true in table)
+
+
 def as_table(text: str) -> np.ndarray:
-    """Return a table that a file keeps as text: semicolons end its rows, colons separate the numbers of a row."""
-    return np.array([row.split(":") for row in text.split(";")], dtype=float)
+    """Return a table of numbers that a file keeps like that."""
+    return np.array([(row or "0:0:0").split(":") for row in text.split(";")], dtype=float)
 
 
 def calibration_error(table: np.ndarray) -> float:

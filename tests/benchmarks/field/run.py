@@ -29,15 +29,15 @@ import numpy as np
 
 from tests.benchmarks.asking import ONE_THREAD
 from tests.benchmarks.field.data import FAMILIES, Problem, problem, simulator
-from tests.benchmarks.field.measures import counts_by_class, measured
+from tests.benchmarks.field.measures import as_text, counts_by_class, measured
 from tests.benchmarks.field.programs import PROGRAMS, WORKERS, Program, interpreter
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "field.csv"
 UNIT = ("program", "family", "n", "rows", "seed")
 COLUMNS = (
-    *UNIT, "outcome", "eshd", "auroc", "auprc", "brier", "effect_error", "log_predictive", "learning_cpu", "cpu",
-    "memory", "machine", "edges", "version", "reliability",
+    *UNIT, "outcome", "eshd", "auroc", "auprc", "brier", "effect_error", "log_predictive", "learning_cpu", "memory",
+    "machine", "version", "reliability",
 )  # fmt: skip
 OK, STOPPED, FAILED = "ok", "time limit", "failed"
 # Once this many units of one program, family and size have hit the limit, the remaining ones are skipped.
@@ -78,11 +78,11 @@ def read(path: Path) -> dict[Unit, dict[str, str]]:
 
 
 def append(path: Path, row: Mapping[str, Any]) -> None:
-    """Append a row, whole; the header first where there is no file."""
+    """Append what the file keeps of a row, at once; the header first where there is no file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = not path.exists()
     with path.open("a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n", extrasaction="ignore")
         if new:
             writer.writeheader()
         writer.writerow({name: _text(value) for name, value in row.items()})
@@ -101,7 +101,7 @@ def left_out(unit: Unit, known: Mapping[Unit, Mapping[str, str]]) -> bool:
 def measure(unit: Unit, program: Program, limit: int) -> dict[str, Any]:
     """Run a unit, and return its row."""
     data = problem(unit.family, unit.n, unit.rows, unit.seed)
-    row: dict[str, Any] = unit._asdict() | {"edges": int(data.truth.sum())}
+    row: dict[str, Any] = unit._asdict()
     reply, usage = _asked(program, data, limit)
     row |= {"cpu": usage["cpu"], "memory": round(usage["memory"]), "machine": platform.machine()}
     if usage["stopped"]:
@@ -115,9 +115,7 @@ def measure(unit: Unit, program: Program, limit: int) -> dict[str, Any]:
         return row | {"outcome": FAILED}
     row |= measured(chances, data.truth) | {"learning_cpu": float(reply["cpu_seconds"]), "outcome": OK}
     row["version"] = reply.get("version", "")
-    row["reliability"] = ";".join(
-        f"{int(count)}:{expected:.4g}:{int(true)}" for count, expected, true in counts_by_class(chances, data.truth)
-    )
+    row["reliability"] = as_text(counts_by_class(chances, data.truth))
     if "log_predictive" in reply:
         row["log_predictive"] = reply["log_predictive"]
     if data.effects is not None and "effects" in reply:
