@@ -11,14 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpn_bayes import graphs
 from gpn_bayes.candidates.methods import SpaceContext
 from gpn_bayes.candidates.spaces import find_candidates, read_space
 from gpn_bayes.data import CATEGORICAL, Dataset
 from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.sampling.checkpoint import CheckpointStore
 from gpn_bayes.sampling.prepared_run import PreparedRun
-from gpn_bayes.sampling.rounds import INTERRUPTED, Scouted, grow, short
+from gpn_bayes.sampling.rounds import INTERRUPTED, Scouted, edge_frequencies, grow, short
 from gpn_bayes.sampling.run_chains import run_chains
 from gpn_bayes.sampling.score_tables import Tabulator
 from gpn_bayes.scores.bge import BGe
@@ -61,8 +60,7 @@ def scout(run: PreparedRun, checkpoints: CheckpointStore | None = None, progress
     drawn = run_chains(scouts, tabulator.tables(growth.space), checkpoints, progressbar, name=_NAME)
     if drawn.interrupted:
         raise KeyboardInterrupt(INTERRUPTED)
-    equal = np.ones(drawn.parents.shape[:2])
-    return Scouted(_not_rare(drawn.parents), graphs.edge_shares(drawn.parents, equal).mean(axis=0))
+    return Scouted(_not_rare(drawn.parents), edge_frequencies(drawn))
 
 
 def _is_complete_and_numeric(run: PreparedRun) -> bool:

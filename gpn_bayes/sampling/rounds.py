@@ -13,7 +13,7 @@ from gpn_bayes.sampling.chain import Plan
 from gpn_bayes.sampling.checkpoint import CheckpointStore
 from gpn_bayes.sampling.neglected_mass import Audit, audit
 from gpn_bayes.sampling.prepared_run import PreparedRun
-from gpn_bayes.sampling.run_chains import run_chains
+from gpn_bayes.sampling.run_chains import Draws, run_chains
 from gpn_bayes.sampling.score_tables import Tabulator
 from gpn_bayes.sampling.scored_sets import drawn_contexts
 from gpn_bayes.scores.workers import ParentSet
@@ -129,8 +129,7 @@ def grow(
             raise KeyboardInterrupt(INTERRUPTED)
         done = Round(0, 0, 0)
         if expands:
-            probabilities = graphs.edge_shares(drawn.parents, np.ones(drawn.parents.shape[:2])).mean(axis=0)
-            lists, done = rule.next_lists(space, np.where(run.prior.required, 1.0, probabilities))
+            lists, done = rule.next_lists(space, np.where(run.prior.required, 1.0, edge_frequencies(drawn)))
         rounds.append(done)
         if done.added > 0:
             space = run.parent_space(lists)
@@ -151,6 +150,12 @@ def grow(
         if stable:
             break
     return Growth(space, rounds, audited)
+
+
+def edge_frequencies(drawn: Draws) -> Floats:
+    """Return how often DAGs drawn by all chains together have each edge, rows parents."""
+    shares: Floats = graphs.edge_shares(drawn.parents, np.ones(drawn.parents.shape[:2])).mean(axis=0)
+    return shares
 
 
 def short(plan: Plan) -> Plan:
