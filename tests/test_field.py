@@ -283,10 +283,36 @@ def test_a_page_from_a_small_csv(tmp_path):
     # |0.2 - 0| + |2 - 1| of 12 edges, in every network alike.
     assert "| gpn_bayes, BGe | **0.100** | **0.100** (9) |" in text
     assert "Root mean squared error" not in text
-    # Times are those of one kind of machine.
+    # Times of another kind of machine than that of most are marked, and don't compete.
     assert text.split("### CPU seconds of learning")[1].split("##")[0].split() == (
-        "| | linear | |---|---| | gpn_bayes, BGe | 7.0 |".split()
+        "| | linear | |---|---| | gpn_bayes, BGe | **7.0** | | causal-learn, PC, Fisher z | 3.0 † |".split()
     )
+
+
+def test_the_overview_compares_on_the_networks_that_ours_ran_on(tmp_path):
+    path = tmp_path / "field.csv"
+    auroc = {"gpn-gp": 0.9, "gpn-bge": 0.7, "bidag": 0.8, "ges-bic": 0.95}
+    for seed in (1, 2, 3):
+        eshd = {"gpn-gp": 3.0, "gpn-bge": 6.0, "bidag": 1.0 + 2 * seed, "ges-bic": 5.0}
+        # GP lacks the third network, and GES the second.
+        for name in ("gpn-gp", "gpn-bge", "bidag", "ges-bic"):
+            if (name, seed) not in {("gpn-gp", 3), ("ges-bic", 2)}:
+                unit = {"program": name, "family": "gp", "n": 20, "rows": 100, "seed": seed, "outcome": "ok"}
+                run.append(path, unit | {"eshd": eshd[name], "auroc": auroc[name]})
+    run.append(path, {"program": "gpn-bge", "family": "linear", "n": 20, "rows": 100, "seed": 1, "outcome": "ok"})
+    lines = page.overview(page.load([path])).splitlines()
+    rival = "BiDAG, partition MCMC"
+    assert lines[2:] == [
+        f"| gp, 20 variables, 100 rows | 2 | **3.0** | 6.0 | 4.0 {rival} | **0.90** | 0.70 | 0.80 {rival} |"
+    ]
+
+
+def test_a_picture_where_programs_ran_on_some_networks(tmp_path):
+    units = page.load([run.RESULTS])
+    page.draw(units, tmp_path / "field.png")
+    assert (tmp_path / "field.png").read_bytes().startswith(b"\x89PNG")
+    page.draw(units[units["seed"] < 3], tmp_path / "few.png")
+    assert not (tmp_path / "few.png").exists()
 
 
 def test_programs_without_an_interpreter_are_left_out(tmp_path, monkeypatch, capsys):

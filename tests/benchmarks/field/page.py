@@ -1,8 +1,8 @@
 """Turn the measures into the guide's page: ``python -m tests.benchmarks.field.page``.
 
 Every table gives medians over networks, and says over how many where they are fewer than ten. The best figure of a
-column is in bold among the programs that ran on all of its networks. The text around them is
-`field_text.md`; where it says ``{tables}``, the tables go.
+column is in bold among the programs that ran on all of its networks. The text around them is `field_text.md`; where it
+says ``{overview}`` and ``{tables}``, these go. The picture beside the page is made with it.
 """
 
 import argparse
@@ -15,13 +15,17 @@ import pandas as pd
 
 from tests.benchmarks.field.data import FAMILIES
 from tests.benchmarks.field.measures import as_table, calibration_error
+from tests.benchmarks.field.picture import draw
 from tests.benchmarks.field.programs import PROGRAMS
 from tests.benchmarks.field.run import COLUMNS, HERE, OK, RESULTS, STOPPED, UNIT
 
 PAGE = HERE.parents[2] / "docs" / "guide" / "field.md"
+PICTURE = "field.png"
 TEXT = HERE / "field_text.md"
 NETWORKS = 10
 OURS = "gpn-"
+# What the overview compares with the best of the others: our scores as they come.
+SHOWN = ("gpn-gp", "gpn-bge")
 # Title, decimals, and whether less is better, by column.
 MEASURES = {
     "eshd": ("Expected SHD", 1, True),
@@ -35,6 +39,7 @@ MEASURES = {
     "memory": ("Peak memory of the process, MiB", 0, True),
 }
 COSTS = ("learning_cpu", "memory")
+ELSEWHERE = " †"
 
 
 def load(paths: Sequence[Path]) -> pd.DataFrame:
@@ -49,8 +54,10 @@ def pooled_calibration(texts: Sequence[str]) -> float:
 
 
 def of_one_machine(units: pd.DataFrame) -> pd.DataFrame:
-    """Return the units that ran on the kind of machine that most of them ran on: only their times can be compared."""
-    return units[units["machine"] == units["machine"].mode()[0]]
+    """Return the units of each program and family that ran on the kind of machine that most of them ran on."""
+    units = units.dropna(subset="machine")
+    kinds = units.groupby(["program", "family"])["machine"].transform(lambda own: own.mode()[0])
+    return units[units["machine"] == kinds]
 
 
 def medians(units: pd.DataFrame, measure: str) -> pd.DataFrame:
@@ -61,13 +68,13 @@ def medians(units: pd.DataFrame, measure: str) -> pd.DataFrame:
     return done.groupby(["program", "family"])[measure].median().unstack()
 
 
-def cell(value: float, units: pd.DataFrame, decimals: int, best: bool) -> str:
+def cell(value: float, units: pd.DataFrame, decimals: int, best: bool, elsewhere: bool = False) -> str:
     """Return the text of a cell: a figure, in how many networks if not all, or why there is none."""
     done, stopped = (units["outcome"] == OK).sum(), (units["outcome"] == STOPPED).sum()
     if math.isnan(value):
         return "over the limit" if stopped else "failed" if len(units) and not done else "–"
     text = f"{value:.{decimals}f}"
-    text = f"**{text}**" if best else text
+    text = (f"**{text}**" if best else text) + (ELSEWHERE if elsewhere else "")
     return text if done >= NETWORKS else f"{text} ({done})"
 
 
@@ -87,6 +94,10 @@ def markdown(units: pd.DataFrame, measure: str) -> str:
     # What ran on fewer networks than others doesn't compete: they may be the easier ones.
     counts = units[units["outcome"] == OK].groupby(["program", "family"]).size().unstack().reindex(rows)[families]
     rounded = rounded[families].where(counts == counts.max())
+    # Nor do costs on a kind of machine that isn't that of most.
+    machines = units.groupby(["program", "family"])["machine"].first().unstack().reindex(rows)[families]
+    elsewhere = machines.notna() & (machines != units["machine"].mode()[0]) & (measure in COSTS)
+    rounded = rounded.mask(elsewhere)
     best = rounded.min() if less else rounded.max()
     for name in rows:
         cells = [
@@ -95,6 +106,7 @@ def markdown(units: pd.DataFrame, measure: str) -> str:
                 units[(units["program"] == name) & (units["family"] == family)],
                 decimals,
                 len(rows) > 1 and rounded.loc[name, family] == best[family],
+                elsewhere.loc[name, family],
             )
             for family in families
         ]
@@ -102,10 +114,49 @@ def markdown(units: pd.DataFrame, measure: str) -> str:
     return "\n".join(lines)
 
 
-def by_network(units: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the expected SHD of each family: networks by programs."""
+def by_network(units: pd.DataFrame, measure: str = "eshd") -> dict[str, pd.DataFrame]:
+    """Return a measure of each family: networks by programs."""
     done = units[units["outcome"] == OK]
-    return {family: own.pivot(index="seed", columns="program", values="eshd") for family, own in done.groupby("family")}
+    return {
+        family: own.pivot(index="seed", columns="program", values=measure)
+        for family in FAMILIES
+        if len(own := done[done["family"] == family])
+    }
+
+
+def overview(units: pd.DataFrame) -> str:
+    """Return a row for each setting, in Markdown: our GP, our BGe and the best of the others.
+
+    All figures of a row are of the same networks: those that GP ran on, or BGe where GP didn't run at all.
+    """
+    lines = [
+        "| | networks | E-SHD: GP | BGe | best of the others | AUROC: GP | BGe | best of the others |",
+        "|---" * 8 + "|",
+    ]
+    for (n, rows), own in units.groupby(["n", "rows"]):
+        for family, values in by_network(own).items():
+            ours = next((values[name] for name in SHOWN if name in values), pd.Series(dtype=float)).dropna()
+            cells = [
+                beside_others(by_network(own, measure)[family].loc[ours.index], measure)
+                for measure in ("eshd", "auroc")
+            ]
+            if all(cells):
+                lines.append(f"| {family}, {n} variables, {rows:,} rows | {len(ours)} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def beside_others(values: pd.DataFrame, measure: str) -> str:
+    """Return cells with the medians of our scores and of the best other program that ran on all of these networks."""
+    _, decimals, less = MEASURES[measure]
+    medians = values.dropna(axis=1).median().round(decimals)
+    others = medians[[name for name in PROGRAMS if name in medians and not name.startswith(OURS)]].dropna()
+    if others.empty:
+        return ""
+    leader = others.idxmin() if less else others.idxmax()
+    shown = medians.reindex([*SHOWN, leader])
+    best = shown.min() if less else shown.max()
+    cells = ["–" if math.isnan(v) else f"**{v:.{decimals}f}**" if v == best else f"{v:.{decimals}f}" for v in shown]
+    return f"{' | '.join(cells)} {PROGRAMS[leader].title}"
 
 
 def winners(units: pd.DataFrame) -> list[str]:
@@ -192,8 +243,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--results", nargs="+", type=Path, default=sorted(RESULTS.parent.glob("*.csv")))
     parser.add_argument("--page", type=Path, default=PAGE)
     given = parser.parse_args(arguments)
-    text = TEXT.read_text(encoding="utf-8").replace("{tables}", tables(load(given.results)))
+    units = load(given.results)
+    text = TEXT.read_text(encoding="utf-8").replace("{overview}", overview(units)).replace("{tables}", tables(units))
     given.page.write_text(text, encoding="utf-8")
+    draw(units, given.page.with_name(PICTURE))
 
 
 if __name__ == "__main__":
