@@ -122,6 +122,13 @@ def test_sachs_is_a_subset_of_the_cells():
         problem("sachs", 11, 900, 1)
 
 
+def test_sizes_that_a_family_lacks_are_refused_in_one_line(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        run.main(["--families", "linear", "sachs", "--sizes", "10", "--results", str(tmp_path / "field.csv")])
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.endswith("the Sachs data have 11 variables and 853 rows; received 10, 100")
+
+
 def usage(folder, limit, code):
     """Return what the launcher says of a small program."""
     file = folder / "usage.json"

@@ -52,8 +52,17 @@ def simulator(family: str) -> str:
     return OTHERS_SIMULATORS[family][0] if family in OTHERS_SIMULATORS else OURS
 
 
+def check_size(family: str, n: int, rows: int) -> None:
+    """Refuse sizes that a family doesn't have."""
+    if family == "sachs":
+        most, variables = gpn.datasets.sachs().shape
+        if n != variables or rows > most:
+            raise ValueError(f"the Sachs data have {variables} variables and {most} rows; received {n}, {rows}")
+
+
 def problem(family: str, n: int, rows: int, seed: int) -> Problem:
     """Return the data of a family; the same arguments give the same data."""
+    check_size(family, n, rows)
     if family in OTHERS_SIMULATORS:
         return _scaled(*_by_others(family, n, rows, seed), rows)
     if family == "sachs":
@@ -156,8 +165,6 @@ def _by_others(family: str, n: int, rows: int, seed: int) -> tuple[pd.DataFrame,
 
 def _sachs(n: int, rows: int, seed: int) -> Problem:
     cells = gpn.datasets.sachs(transform="log2")
-    if n != cells.shape[1] or rows > len(cells):
-        raise ValueError(f"the Sachs data have {cells.shape[1]} variables and {len(cells)} rows; received {n}, {rows}")
     order = np.random.default_rng([n, seed]).permutation(len(cells))
     truth = graphs.as_adjacency(gpn.datasets.sachs_consensus(17), list(cells))
     return _scaled(cells.iloc[order[: rows + HELD_OUT]].reset_index(drop=True), truth, None, rows)

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tests.benchmarks.asking import ONE_THREAD
-from tests.benchmarks.field.data import FAMILIES, Problem, problem, simulator
+from tests.benchmarks.field.data import FAMILIES, Problem, check_size, problem, simulator
 from tests.benchmarks.field.measures import as_text, counts_by_class, measured
 from tests.benchmarks.field.programs import PROGRAMS, WORKERS, Program, interpreter
 
@@ -208,6 +208,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--retry", action="store_true", help="run units again that failed")
     given = parser.parse_args(arguments)
+    try:
+        for size in product(given.families, given.sizes, given.rows):
+            check_size(*size)
+    except ValueError as trouble:
+        parser.error(str(trouble))
     families = [family for family in given.families if interpreter(simulator(family))]
     variables = {PROGRAMS[name].variable for name in given.programs} | {simulator(family) for family in given.families}
     missing = sorted(variable for variable in variables if not interpreter(variable))
