@@ -240,8 +240,10 @@ def test_a_run_with_ours_and_another_and_its_page(tmp_path, fake, capsys):
     assert "{tables}" not in text
 
 
-@pytest.mark.parametrize("edges", [[[0, 2], [0, 0]], [[0, float("nan")], [0, 0]], [[0, 1]]])
+@pytest.mark.parametrize("edges", [[[0, 1.01], [0, 0]], [[0, float("nan")], [0, 0]], [[0, 1]]])
 def test_replies_are_checked(edges):
+    rounded = run.probabilities(programs.PROGRAMS["gpn-bge"], {"edges": [[0, 1.0002], [-0.0002, 0]]}, 2)
+    np.testing.assert_array_equal(rounded, [[0, 1], [0, 0]])
     with pytest.raises(run.Failure, match="a probability for each of 2 x 2 edges"):
         run.probabilities(programs.PROGRAMS["gpn-bge"], {"edges": edges}, 2)
     no_dag = {"runs": [{"mixture": None}]}
