@@ -167,12 +167,19 @@ def test_equations_are_those_of_repeated_rows(score, kind, kept):
     places = rng.integers(0, ROWS, 5)
     new = table.drop(columns="n").iloc[places]
     found = []
-    for data in (Dataset.read(table, weights="n"), Dataset.read(_repeated(table))):
+    for data in (
+        Dataset.read(table, weights="n"),
+        Dataset.read(_repeated(table)),
+        Dataset.read(table.drop(columns="n")),
+    ):
         scorer = score.bind(data)
         rows = scores.densities.values_of(scores.densities.read_rows(new, data.names), scorer)
         found.append(scores.densities.log_densities(scorer, data, [(0, ()), (2, (0,)), (2, (0, 1))], rows))
-    # Under Gaussian processes hyperparameters are drawn, by modes that are found to some tolerance.
-    np.testing.assert_allclose(*found, atol=2e-3 if isinstance(score, scores.GP) else 1e-8, rtol=0)
+    # Under Gaussian processes 32 hyperparameters are resampled, around modes that are found to some tolerance: rounding
+    # can put a neighbour in the place of one of them.
+    np.testing.assert_allclose(*found[:2], atol=0.01 if isinstance(score, scores.GP) else 1e-8, rtol=0)
+    # Rows without weights are other data.
+    assert np.abs(found[0] - found[2]).max() > 0.1
 
 
 def test_curves_and_residuals_are_those_of_repeated_rows(kept):
