@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # Families of data that most programs ran on, at all sizes.
 FAMILIES = {"linear": "linear", "fourier": "sums of Fourier series", "gp": "functions of a Gaussian process"}
 ROWS = 100
-# A program is shown in a panel where it ran on at least so many networks.
+# A program needs at least this many networks to be shown in a panel.
 FEWEST = 3
 
 
