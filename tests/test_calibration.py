@@ -9,12 +9,13 @@ from scipy import stats
 
 from gpn_bayes import graphs
 from gpn_bayes.scores import BGe
-from tests.benchmarks.calibration import running
+from tests.benchmarks.calibration import page, running
 from tests.benchmarks.calibration.claims import COLUMNS, rank
 from tests.benchmarks.calibration.models import SET, UNCHANGED, Curved, Discrete, Linear
 from tests.benchmarks.calibration.pictures import draw_claims
 from tests.benchmarks.calibration.uniformity import nats_per_edge, p_values
 from tests.benchmarks.calibration.variants import Variant, WrongConstant
+from tests.benchmarks.calibration.what_held import WhatHeld
 from tests.benchmarks.prior_networks import curved_equation, linear_equation, uniform_dag
 
 CHAIN = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]], dtype=np.int8)
@@ -48,6 +49,30 @@ def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     pd.testing.assert_frame_equal(both, fresh)
     draw_claims("small", both, tmp_path / "small.png")
     assert (tmp_path / "small.png").stat().st_size > 10_000
+
+
+def test_what_held_is_kept_and_shown(tmp_path):
+    rng = np.random.default_rng(4)
+    chances = rng.beta(1, 1, 4000)
+    right = pd.DataFrame({"network": np.arange(4000) // 10, "kind": "edge", "stated": chances})
+    right["held"] = (rng.random(4000) < chances).astype(float)
+    names = ["BGe, exact, n = 4", "BGe, exact, n = 5", "BGe with a wrong constant, n = 4"]
+    wrong = right.assign(stated=np.sqrt(chances))
+    found = WhatHeld.of(dict(zip(names, [right, right, wrong], strict=True)))
+    # Two variants have the same claims of different networks, and what is wrong isn't among them.
+    assert found.edges["claims"].sum() == 8000
+    assert np.abs((found.edges["held"] - found.edges["stated"]) / found.edges["error"]).max() < 4
+    found.write(tmp_path)
+    kept = WhatHeld.read(tmp_path)
+    for table, own in zip(kept, found, strict=True):
+        pd.testing.assert_frame_equal(table, own, rtol=1e-3)
+    assert page.variants_table(kept, wrong=False).count("| 400 |") == 2
+    shown = page.variants_table(kept, wrong=True).splitlines()[2:]
+    assert len(shown) == 1
+    assert shown[0].startswith("| BGe with half a nat too many for each parent | 400 | ")
+    smallest, lacking = (cell.strip() for cell in shown[0].split("|")[3:5])
+    assert float(smallest) < 1e-6
+    assert float(lacking.split()[0]) < -4 * float(lacking.split()[-1])
 
 
 @pytest.mark.parametrize("count", [0, 3, 50])

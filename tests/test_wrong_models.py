@@ -8,9 +8,9 @@ from scipy import stats
 from gpn_bayes.scores import GP
 from tests.benchmarks.calibration import other_programs, page
 from tests.benchmarks.calibration.claims import COLUMNS
+from tests.benchmarks.calibration.variants import VARIANTS
 from tests.benchmarks.calibration.wrong_models import (
     FAMILIES,
-    RESULTS,
     ROWS,
     SCORES,
     N,
@@ -19,7 +19,6 @@ from tests.benchmarks.calibration.wrong_models import (
     network,
     summary,
 )
-from tests.benchmarks.field import page as field
 from tests.benchmarks.field.measures import as_table
 
 
@@ -101,13 +100,13 @@ def test_a_reliability_diagram_as_text():
 
 
 def test_the_guide_has_the_figures_that_were_measured():
-    results = pd.read_csv(RESULTS)
-    assert set(results["family"]) == set(FAMILIES)
-    assert set(results["score"]) <= set(SCORES)
+    measured = page.Measured.read()
+    assert set(measured.wrong_models["family"]) == set(FAMILIES)
+    assert set(measured.wrong_models["score"]) <= set(SCORES)
+    assert list(measured.held.variants["variant"]) == list(VARIANTS) == list(page.VARIANT_TITLES)
     text = page.PAGE.read_text(encoding="utf-8")
-    units = field.load([field.RESULTS])
-    assert page.with_tables(text, results, units) == text
-    for name, table in page.tables(results, units).items():
+    assert page.with_tables(text, measured) == text
+    for name, table in page.tables(measured).items():
         assert f"<!-- {name} -->\n{table}\n<!-- end -->\n" in text
 
 

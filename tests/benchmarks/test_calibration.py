@@ -11,8 +11,8 @@ that no prior generates both.
 
 Run with ``pytest -m slow -n 0 -s tests/benchmarks/test_calibration.py``, or a part of it, such as ``-k K2``; all of it
 takes about an hour on one core. With ``CALIBRATION=folder`` claims are kept there as they come, so that a run that was
-stopped goes on, and p-values are in ``p_values.csv``; with ``CALIBRATION_PICTURES=folder`` each variant has a picture
-there.
+stopped goes on, and ``python -m tests.benchmarks.calibration.what_held folder`` keeps what they show for the guide.
+With ``CALIBRATION_PICTURES=folder`` each variant has a picture there.
 """
 
 import os
@@ -45,19 +45,11 @@ def folder_of(variable: str) -> Path | None:
 @pytest.mark.parametrize("name", VARIANTS)
 def test_answers_are_calibrated(name: str) -> None:
     variant = VARIANTS[name]
-    folder = folder_of("CALIBRATION")
-    claims = claims_of_variant(name, variant, folder)
+    claims = claims_of_variant(name, variant, folder_of("CALIBRATION"))
     found = p_values(claims)
     wide = found.pivot(index="kind", columns="test", values="p_value").loc[found["kind"].unique()]
     title = f"{name}: p-values of {variant.networks} networks; nats that edges lack: {nats_per_edge(claims)}"
     show(title, wide.map(lambda p: "" if pd.isna(p) else f"{p:.2g}"))
-    if folder is not None:
-        file = folder / "p_values.csv"
-        found.insert(0, "variant", name)
-        others = pd.read_csv(file).query("variant != @name") if file.exists() else None
-        table = pd.concat([others, found]).set_index("variant")
-        table = table.loc[[own for own in VARIANTS if own in table.index]]
-        table.to_csv(file, float_format="%.4g")
     pictures = folder_of("CALIBRATION_PICTURES")
     if pictures is not None:
         draw_claims(name, claims, pictures / f"{name}.png")

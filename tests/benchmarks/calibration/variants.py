@@ -196,7 +196,7 @@ VARIANTS = {
     "BDeu, soft interventions, n = 4": Variant(_bdeu(4), 80, 400, experiments="soft"),
     "BDeu, imputed, n = 4": Variant(_bdeu(4), 60, 300, missing=True, settings=_IMPUTED),
     "K2, exact, n = 4": Variant(lambda: Discrete(4, None), 60, 400),
-    "GP, reweighted, n = 4": Variant(_curved(4), 60, 200),
+    "GP, reweighted, n = 4": Variant(_curved(4), 60, 600),
     "GP, importance alone, n = 4": Variant(_curved(4), 60, 200, settings={"reweight": None}),
     "GP, bridge alone, n = 4": Variant(
         _curved(4), 60, 200, score=_gp(estimator="bridge"), settings={"reweight": None}
