@@ -8,10 +8,10 @@ import pytest
 from scipy import stats
 
 from gpn_bayes import graphs
-from gpn_bayes.scores import BGe
+from gpn_bayes.scores import GP, BGe
 from tests.benchmarks.calibration import page, running
 from tests.benchmarks.calibration.claims import COLUMNS, rank
-from tests.benchmarks.calibration.models import SET, UNCHANGED, Curved, Discrete, Linear
+from tests.benchmarks.calibration.models import SET, UNCHANGED, Curved, Discrete, Linear, LinearOrCurved
 from tests.benchmarks.calibration.pictures import draw_claims
 from tests.benchmarks.calibration.uniformity import nats_per_edge, p_values
 from tests.benchmarks.calibration.variants import Variant, WrongConstant
@@ -51,6 +51,18 @@ def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     assert (tmp_path / "small.png").stat().st_size > 10_000
 
 
+def test_slow_scores_are_shared_by_variants_of_the_same_networks_alone(tmp_path):
+    laplace = Variant(
+        lambda: Curved(3), 20, 1, score=lambda model: GP(estimator="laplace", standardise=False), settings={"draws": 50}
+    )
+    running.claims_of_variant("curved", laplace, tmp_path)
+    running.claims_of_variant("curved again", laplace, tmp_path)
+    assert len(list((tmp_path / "scores").glob("*.sqlite"))) == 1
+    # The same score, whose fingerprint doesn't tell the networks apart.
+    running.claims_of_variant("half linear", replace(laplace, model=lambda: LinearOrCurved(3)), tmp_path)
+    assert len(list((tmp_path / "scores").glob("*.sqlite"))) == 2
+
+
 def test_what_held_is_kept_and_shown(tmp_path):
     rng = np.random.default_rng(4)
     chances = rng.beta(1, 1, 4000)
@@ -62,6 +74,9 @@ def test_what_held_is_kept_and_shown(tmp_path):
     # Two variants have the same claims of different networks, and what is wrong isn't among them.
     assert found.edges["claims"].sum() == 8000
     assert np.abs((found.edges["held"] - found.edges["stated"]) / found.edges["error"]).max() < 4
+    # Of the same networks, the second variant tells nothing new.
+    same = WhatHeld.of({"BGe, exact, n = 5": right, "BGe, partition, n = 5": right})
+    np.testing.assert_allclose(same.edges["error"], np.sqrt(2) * found.edges["error"])
     found.write(tmp_path)
     kept = WhatHeld.read(tmp_path)
     for table, own in zip(kept, found, strict=True):

@@ -64,6 +64,12 @@ class Variant:
     settings: dict[str, Any] = field(default_factory=dict)
     wrong: bool = False
 
+    @property
+    def source(self) -> tuple[str, int]:
+        """What networks are drawn from, and their size: variants of one source and prior have the same networks."""
+        model = self.model()
+        return f"{model.stream}{self.experiments}", model.n
+
     def claims(self, seed: int, scores: Path | None = None) -> pd.DataFrame:
         """Return the claims of a posterior about one network, the same for all variants of a model and its rows.
 
@@ -72,10 +78,11 @@ class Variant:
         seed : int
             The number of the network.
         scores : path, optional
-            A folder for slow scores, which variants of the same score share.
+            A folder for slow scores, which variants of the same score and networks share.
         """
         model = self.model()
-        rng = np.random.default_rng([seed, crc32(f"{model.stream}{self.experiments}".encode()), model.n])
+        source, n = self.source
+        rng = np.random.default_rng([seed, crc32(source.encode()), n])
         dag = _drawn_dag(model.n, self.prior, rng)
         versions, reading = np.full((self.rows, model.n), UNCHANGED), {}
         known: dict[str, Any] = {}
@@ -88,7 +95,8 @@ class Variant:
         score = self.score(model)
         settings = {"random_seed": seed, "draws": 500, "cores": 1, "prior": self.prior} | reading | self.settings
         if scores is not None and isinstance(model, Curved):
-            settings["cache"] = scores / f"{crc32(score.fingerprint.encode()):08x}_{seed}.sqlite"
+            kind = crc32(repr((self.source, self.rows, score.fingerprint)).encode())
+            settings["cache"] = scores / f"{kind:08x}_{seed}.sqlite"
         post, _ = draw(network.data, score, **settings)
         # The true DAG has a score of its own in each completed table, and the prior is no part of any.
         scored = not self.missing and self.prior == "uniform"

@@ -32,9 +32,9 @@ class WhatHeld(NamedTuple):
         """Return what the claims of variants show; `claims` has the tables by the names of the variants."""
         tests = pd.concat({name: p_values(own) for name, own in claims.items()}, names=["variant", None])
         lack = [(name, own["network"].nunique(), *nats_per_edge(own)) for name, own in claims.items()]
-        # Networks of different variants are different ones, though numbered alike.
+        # Claims of several variants about the same network go astray together, so that they count as one network's.
         right = [
-            own.assign(network=name + own["network"].astype(str))
+            own.assign(network=f"{VARIANTS[name].source} " + own["network"].astype(str))
             for name, own in claims.items()
             if not VARIANTS[name].wrong
         ]
