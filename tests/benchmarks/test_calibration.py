@@ -10,9 +10,9 @@ The score `cg` and categories under `gp` aren't among them: their priors take th
 that no prior generates both.
 
 Run with ``pytest -m slow -n 0 -s tests/benchmarks/test_calibration.py``, or a part of it, such as ``-k K2``; all of it
-takes about an hour on one core. With ``CALIBRATION=folder`` claims are kept there as they come, so that a run that was
-stopped goes on, and ``python -m tests.benchmarks.calibration.what_held folder`` keeps what they show for the guide.
-With ``CALIBRATION_PICTURES=folder`` each variant has a picture there.
+takes about an hour and a half on one core. With ``CALIBRATION=folder`` claims are kept there as they come, so that a
+run that was stopped goes on, and ``python -m tests.benchmarks.calibration.what_held folder`` keeps what they show for
+the guide. With ``CALIBRATION_PICTURES=folder`` each variant has a picture there.
 """
 
 import os
@@ -29,7 +29,7 @@ from tests.benchmarks.paper import show
 
 pytestmark = pytest.mark.slow
 
-# Of some 400 tests, each has p-values below this by chance once in a thousand times.
+# Of some 500 tests, each has p-values below this by chance once in a thousand times.
 LEAST_P, CAUGHT = 0.001, 1e-6
 
 

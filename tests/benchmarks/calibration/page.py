@@ -65,6 +65,7 @@ TRIED = {
     "GP, amplitudes": "any amplitude",
     "linear or curved": '`equations="linear or curved"`',
 }
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 # What a reader may compare: name, columns of the score and of the base rate, decimals, whether less is better.
 MEASURES = {"log": ("log_score", "log_score_base", 2, False), "brier": ("brier", "brier_base", 3, True)}
 
@@ -89,12 +90,17 @@ def variants_table(held: WhatHeld, wrong: bool) -> str:
     for row in held.variants.itertuples():
         if VARIANTS[row.variant].wrong == wrong:
             own = p_values.get_group(row.variant)
-            smallest = f"{own.min():.0e}" if wrong else f"{own.min():.3f} of {len(own)}"
+            smallest = _power_of_ten(own.min()) if wrong else f"{own.min():.3f} of {len(own)}"
             title = VARIANT_TITLES[row.variant]
             # Rounding may leave a zero with a sign.
             lack = f"{row.nats:.2f}".replace("-0.00", "0.00")
             lines.append(f"| {title} | {row.networks} | {smallest} | {lack} ± {row.error:.2f} |")
     return "\n".join(lines)
+
+
+def _power_of_ten(value: float) -> str:
+    digit, exponent = f"{value:.0e}".split("e")
+    return f"{digit} · 10{str(int(exponent)).translate(_RAISED)}"
 
 
 def edges_table(edges: pd.DataFrame) -> str:
