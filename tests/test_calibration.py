@@ -10,7 +10,7 @@ from scipy import stats
 
 from gpn_bayes import graphs
 from gpn_bayes.scores import GP, BGe
-from tests.benchmarks.calibration import page, running
+from tests.benchmarks.calibration import page, running, what_held
 from tests.benchmarks.calibration.claims import COLUMNS, rank
 from tests.benchmarks.calibration.models import SET, UNCHANGED, Curved, Discrete, Linear, LinearOrCurved
 from tests.benchmarks.calibration.pictures import draw_claims
@@ -62,6 +62,20 @@ def test_slow_scores_are_shared_by_variants_of_the_same_networks_alone(tmp_path)
     # The same score, whose fingerprint doesn't tell the networks apart.
     running.claims_of_variant("half linear", replace(laplace, model=lambda: LinearOrCurved(3)), tmp_path)
     assert len(list((tmp_path / "scores").glob("*.sqlite"))) == 2
+
+
+def test_what_an_unfinished_run_held_is_not_kept(tmp_path, monkeypatch, capsys):
+    for networks, name in ((3, "done"), (2, "stopped"), (0, "barely begun")):
+        table = pd.DataFrame({"network": range(networks), "kind": "edge", "stated": 0.5, "held": 1.0})
+        table[COLUMNS].to_csv(tmp_path / f"{name}.csv", index=False)
+    of_three = dict.fromkeys(["done", "stopped", "barely begun", "not begun"], replace(SMALL, networks=3))
+    monkeypatch.setattr(what_held, "VARIANTS", of_three)
+    monkeypatch.setattr(WhatHeld, "write", lambda self: pytest.fail("written"))
+    monkeypatch.setattr("sys.argv", ["what_held", str(tmp_path)])
+    with pytest.raises(SystemExit):
+        what_held.main()
+    message = "but has of stopped: 2 of 3; of barely begun: 0 of 3; of not begun: 0 of 3"
+    assert message in capsys.readouterr().err
 
 
 def test_what_held_is_kept_and_shown(tmp_path):

@@ -21,9 +21,9 @@ GUIDE = Path(__file__).resolve().parents[3] / "docs" / "guide"
 PAGE, PICTURE, PICTURE_OF_PROGRAMS = (GUIDE / name for name in ("calibration.md", "wrong_models.png", "programs.png"))
 VARIANT_TITLES = {
     "BGe, exact, n = 4": "BGe, exact sampler, 4 variables",
-    "BGe, exact, n = 5": "5 variables",
-    "BGe, exact, n = 6": "6 variables",
-    "BGe, exact, fair prior, n = 4": '4 variables, `prior="fair"`',
+    "BGe, exact, n = 5": "BGe, exact sampler, 5 variables",
+    "BGe, exact, n = 6": "BGe, exact sampler, 6 variables",
+    "BGe, exact, fair prior, n = 4": 'BGe, exact sampler, `prior="fair"`, 4 variables',
     "BGe, partition, n = 5": "BGe, partition sampler, 5 variables",
     "BGe, order, corrected, n = 5": 'BGe, order sampler, `order_bias="correct"`, 5 variables',
     "BGe, perfect interventions, n = 4": "BGe, perfect interventions, 4 variables",
@@ -31,7 +31,7 @@ VARIANT_TITLES = {
     "BGe, unknown targets, n = 4": "BGe, unknown targets",
     "BGe, imputed, n = 4": "BGe, 15% of values missing, imputed",
     "BDeu, exact, n = 4": "BDeu, exact sampler, 4 variables",
-    "BDeu, exact, n = 5": "5 variables",
+    "BDeu, exact, n = 5": "BDeu, exact sampler, 5 variables",
     "BDeu, partition, n = 5": "BDeu, partition sampler, 5 variables",
     "BDeu, soft interventions, n = 4": "BDeu, soft interventions, 4 variables",
     "BDeu, imputed, n = 4": "BDeu, 15% of values missing, imputed",

@@ -34,5 +34,11 @@ def claims_of_variant(name: str, variant: Variant, folder: Path | None = None) -
             text = variant.claims(seed, scores).to_csv(index=False, header=False)
             with file.open("a") as kept:
                 kept.write(text)
-    found = pd.read_csv(file)
+    return kept_claims(name, variant, folder)
+
+
+def kept_claims(name: str, variant: Variant, folder: Path) -> pd.DataFrame:
+    """Return the claims that a folder has about networks of a variant, or an empty table where it has none."""
+    file = folder / f"{name}.csv"
+    found = pd.read_csv(file) if file.exists() else pd.DataFrame(columns=COLUMNS)
     return found[found["network"] < variant.networks]

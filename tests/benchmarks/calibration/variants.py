@@ -66,7 +66,7 @@ class Variant:
 
     @property
     def source(self) -> tuple[str, int]:
-        """What networks are drawn from, and their size: variants of one source and prior have the same networks."""
+        """What networks are drawn from, and their size: with the same prior and rows, they are the same networks."""
         model = self.model()
         return f"{model.stream}{self.experiments}", model.n
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from tests.benchmarks.calibration.running import kept_claims
 from tests.benchmarks.calibration.uniformity import nats_per_edge, p_values, reliability
 from tests.benchmarks.calibration.variants import VARIANTS
 
@@ -60,10 +61,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Keep what the claims of a run of the benchmark of calibration show.")
     parser.add_argument("folder", type=Path, help="where the claims are, a file for each variant")
     folder = parser.parse_args().folder
-    files = {name: folder / f"{name}.csv" for name in VARIANTS}
-    if missing := [name for name, file in files.items() if not file.exists()]:
-        parser.error(f"the folder must have the claims of all variants, but lacks: {'; '.join(missing)}")
-    WhatHeld.of({name: pd.read_csv(file) for name, file in files.items()}).write()
+    claims = {name: kept_claims(name, variant, folder) for name, variant in VARIANTS.items()}
+    lacking = [
+        f"{name}: {count} of {VARIANTS[name].networks}"
+        for name, own in claims.items()
+        if (count := own["network"].nunique()) < VARIANTS[name].networks
+    ]
+    if lacking:
+        parser.error(f"the folder must have the claims of all networks, but has of {'; of '.join(lacking)}")
+    WhatHeld.of(claims).write()
 
 
 if __name__ == "__main__":
