@@ -3,8 +3,10 @@
 import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats, Ints
-from gpn_bayes.kernels.bge import bge_from_minors, bge_table, family, log_minor
-from gpn_bayes.kernels.compiled import compiled
+from gpn_bayes.kernels.bge import bge_from_minors, family, log_minor, log_minors
+from gpn_bayes.kernels.compiled import compiled, inner
+from gpn_bayes.kernels.subsets import popcount
+from gpn_bayes.kernels.triangles import cholesky, solve_transposed
 
 
 @compiled
@@ -42,33 +44,133 @@ def group_moments(values: Floats, groups: Ints, count: int, weights: Floats) -> 
     return sizes, means, scatters
 
 
+# What `sums_over_groups` has of every parent set, each summed over the groups of rows.
+EACH, LOG_MINORS, SQUARES, LOG_SQUARES = range(4)
+
+
+@inner
+def _add_group(
+    sums: Floats, place: int, with_node: float, without: float, size: int, constants: Floats, half_df: float
+) -> None:
+    """Add what a group says of a parent set, from log |R_PX| and log |R_P|; their ratio is the sum of squares left."""
+    sums[EACH, place] += bge_from_minors(with_node, without, size, constants, half_df)
+    sums[LOG_MINORS, place] += without
+    sums[SQUARES, place] += np.exp(with_node - without)
+    sums[LOG_SQUARES, place] += (2 * half_df + 1) * (with_node - without)
+
+
 @compiled
-def bge_table_of_groups(matrices: Floats, chosen: Ints, constants: Floats, half_dfs: Floats, largest: int) -> Floats:
-    """Return the scores of the last of the chosen variables for all subsets of the others, summed over groups."""
+def table_over_groups(matrices: Floats, chosen: Ints, constants: Floats, half_dfs: Floats, largest: int) -> Floats:
+    """Return the sums of `sums_over_groups` for the last of the chosen variables and all subsets of the others."""
     k = len(chosen)
-    table = np.zeros(1 << (k - 1))
+    top = 1 << (k - 1)
+    sums = np.zeros((4, top))
     own = np.empty((k, k))
     for group in range(len(half_dfs)):
         for a in range(k):
             for b in range(k):
                 own[a, b] = matrices[group, chosen[a], chosen[b]]
-        table += bge_table(own, constants[group], half_dfs[group], largest)
-    return table
+        minors = log_minors(own, largest + 1)
+        for mask in range(top):
+            size = popcount(mask)
+            if size <= largest:
+                _add_group(sums, mask, minors[mask | top], minors[mask], size, constants[group], half_dfs[group])
+    return sums
 
 
 @compiled
-def bge_sets_of_groups(
+def sums_over_groups(
     matrices: Floats, node: int, parents: Ints, sizes: Ints, constants: Floats, half_dfs: Floats
 ) -> Floats:
-    """Return the scores of a node for several parent sets (rows of `parents`, padded), summed over groups."""
-    values = np.zeros(len(sizes))
-    for row in range(len(sizes)):
-        size = sizes[row]
-        indices = family(parents[row], size, node)
+    """Return what groups of rows say of a node given several parent sets (rows of `parents`, padded).
+
+    Parameters
+    ----------
+    matrices : ndarray of shape (groups, m, m)
+        Squares and products, prior included.
+    node : int
+        The variable.
+    parents : ndarray of int, shape (sets, largest set)
+        Its parent sets, padded.
+    sizes : ndarray of int, shape (sets,)
+        How many parents each has.
+    constants, half_dfs : ndarray of shape (groups, sizes), (groups,)
+        As for `bge_sets`, by group; twice half_df is one less than the rows of the group, imagined ones included.
+
+    Returns
+    -------
+    ndarray of shape (4, sets)
+        BGe scores; log |R_P|; the squares that the regressions leave; the logs of these times the rows.
+    """
+    sums = np.zeros((4, len(sizes)))
+    for place in range(len(sizes)):
+        size = sizes[place]
+        indices = family(parents[place], size, node)
         for group in range(len(half_dfs)):
             with_node, without = log_minor(matrices[group], indices), log_minor(matrices[group], indices[:size])
-            values[row] += bge_from_minors(with_node, without, size, constants[group], half_dfs[group])
-    return values
+            _add_group(sums, place, with_node, without, size, constants[group], half_dfs[group])
+    return sums
+
+
+@compiled
+def excess_kurtosis(
+    values: Floats,
+    groups: Ints,
+    weights: Floats,
+    levels: Floats,
+    matrices: Floats,
+    node: int,
+    parents: Ints,
+    sizes: Ints,
+) -> Floats:
+    """Return the excess kurtosis of the residuals of a node in groups of rows, given several parent sets.
+
+    It is N sum r^4 / (sum r^2)^2 - 3, r being the residuals of every group's own line, all groups taken together
+    (Layard 1973).
+
+    Parameters
+    ----------
+    values : ndarray of shape (rows, m)
+        The numbers.
+    groups : ndarray of int, shape (rows,)
+        The group of each row.
+    weights : ndarray of shape (rows,)
+        How many rows each row stands for.
+    levels : ndarray of shape (groups, m)
+        The level of each number in each group.
+    matrices : ndarray of shape (groups, m, m)
+        Squares and products about these, prior included.
+    node, parents, sizes
+        As for `sums_over_groups`.
+    """
+    found = np.zeros(len(sizes))
+    count, most, total = len(matrices), parents.shape[1] + 1, weights.sum()
+    root, lines = np.empty((most, most)), np.empty((count, most))  # coefficients, and at last the intercept
+    for place in range(len(sizes)):
+        size = sizes[place]
+        indices = family(parents[place], size, node)
+        for group in range(count):
+            for a in range(size + 1):
+                for b in range(a + 1):
+                    root[a, b] = matrices[group, indices[a], indices[b]]
+            cholesky(root, size + 1)
+            lines[group, :size] = root[size, :size]
+            solve_transposed(root, lines[group], size)
+            lines[group, size] = levels[group, node]
+            for a in range(size):
+                lines[group, size] -= lines[group, a] * levels[group, indices[a]]
+        second, fourth = 0.0, 0.0
+        for row in range(len(values)):
+            line = lines[groups[row]]
+            residual = values[row, node] - line[size]
+            for a in range(size):
+                residual -= line[a] * values[row, indices[a]]
+            square = residual * residual
+            second += weights[row] * square
+            fourth += weights[row] * square * square
+        if second > 0:
+            found[place] = total * fourth / second**2 - 3.0
+    return found
 
 
 @compiled

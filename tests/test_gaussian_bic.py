@@ -43,6 +43,21 @@ def test_scores_are_those_of_least_squares(frame):
             assert table[mask] == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.parametrize("parents", [(), (0,), (0, 1, 4)])
+def test_equations_are_those_of_least_squares(frame, parents):
+    """Under flat priors: the t distributions have the estimates, their standard errors and rows less coefficients."""
+    x = ((frame - frame.mean()) / frame.std(ddof=1)).to_numpy()
+    design = np.column_stack([np.ones(60), x[:, list(parents)]])
+    coefficients = np.linalg.lstsq(design, x[:, 2])[0]
+    squares = ((x[:, 2] - design @ coefficients) ** 2).sum()
+    equation = BIC().bind(frame).equation(2, parents)
+    df = 60 - 1 - len(parents)
+    assert equation.df == df and equation.residual == pytest.approx(squares)
+    errors = np.sqrt(squares / df * np.diag(np.linalg.inv(design.T @ design)))
+    np.testing.assert_allclose(equation.mean, coefficients[1:])
+    np.testing.assert_allclose(equation.scale, errors[1:])
+
+
 def test_statistics_are_enough(frame):
     statistics = SufficientStatistics.of(Dataset.read(frame))
     assert BIC().bind(statistics).local("c", ["a", "b"]) == BIC().bind(frame).local("c", ["a", "b"])

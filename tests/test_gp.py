@@ -14,6 +14,7 @@ from gpn_bayes.kernels.gp_modes import LOWEST_LOG_THETA, hessian_at
 from gpn_bayes.sampling.options import RunOptions
 from gpn_bayes.sampling.prepared_run import prepare
 from gpn_bayes.scores import GP
+from gpn_bayes.scores.gp.curve_equation import LevelEquation
 from gpn_bayes.scores.gp.dense import LARGEST_DENSE, DensePosterior
 from gpn_bayes.scores.gp.laplace import laplace_estimate
 from gpn_bayes.scores.gp.modes import Modes
@@ -225,3 +226,32 @@ def test_without_a_mode_inside_the_bounds_laplace_makes_way():
     accurate = GP(theta=priors, seed=1).bind(wavy).score_sets(1, [(0,)])
     assert batch.statuses == ["no mode: importance"]
     assert batch.values[0] == pytest.approx(accurate.values[0], abs=4 * np.hypot(batch.errors[0], accurate.errors[0]))
+
+
+# Equations
+
+
+@pytest.mark.parametrize("weights", [None, np.array([1.0, 2.0, 0.5])])
+def test_a_node_without_parents_is_that_of_integrals_over_mean_and_noise(weights):
+    """With so few rows the prior of the mean counts as much as they do."""
+    y, counts = np.array([0.9, -0.5, 1.4]), np.ones(3) if weights is None else weights
+    equation = LevelEquation(y, HyperPriors(mu=(-0.5, 0.4)), weights)
+    mu, log_sigma = np.meshgrid(np.linspace(-3, 3, 1201), np.linspace(-5, 6, 1101), indexing="ij")
+    sigma = np.exp(log_sigma)
+    # sigma ~ IG(1, 1), with the Jacobian.
+    log_density = -0.5 * ((mu + 0.5) / 0.4) ** 2 - log_sigma - 1 / sigma
+    for value, count in zip(y, counts, strict=True):
+        log_density = log_density + count * (-0.5 * ((value - mu) / sigma) ** 2 - log_sigma)
+    density = np.exp(log_density - log_density.max())
+    density /= density.sum()
+    drawn = equation.draw(40_000, np.random.default_rng(1))
+    for draws, values in ((drawn.intercept, mu), (np.log(drawn.sigma), log_sigma)):
+        mean = (density * values).sum()
+        sd = np.sqrt((density * (values - mean) ** 2).sum())
+        # Four standard errors; those of a standard deviation for tails no heavier than those of exponentials.
+        assert draws.mean() == pytest.approx(mean, abs=4 * sd / 200)
+        assert draws.std() == pytest.approx(sd, rel=4 * np.sqrt(2) / 200)
+    new = np.array([-1.0, 0.2, 2.5])
+    each = np.exp(-0.5 * ((new[:, None, None] - mu) / sigma) ** 2) / sigma / np.sqrt(2 * np.pi)
+    found = equation.log_predictive(new, np.empty((0, 3)))
+    np.testing.assert_allclose(found, np.log((each * density).sum(axis=(1, 2))), atol=1e-3)

@@ -240,6 +240,10 @@ def test_predictions_are_ratios_of_evidences(cardinality, ordered):
     fewer = few.counts.copy()
     fewer[few.parent[row], few.levels[row]] -= 1
     assert np.exp(left_out.log_density[row]) == pytest.approx(np.exp(whole - few.log_evidence(fewer)), abs=0.02)
+    # Levels before the first have none, and those before the last what it leaves.
+    first, last = few.levels == 0, few.levels == cardinality - 1
+    np.testing.assert_allclose(left_out.below[first], 0, atol=1e-9)
+    np.testing.assert_allclose(left_out.below[last], 1 - np.exp(left_out.log_density[last]), atol=1e-6)
     # A row's own level was less probable without it.
     with_it = equation.log_predictive(few.levels, few.parent[None].astype(float))
     assert (left_out.log_density < with_it).all()

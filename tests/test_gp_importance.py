@@ -194,6 +194,23 @@ def test_control_variates_take_out_what_the_components_explain():
     assert controlled_mean(1.1 * exact, densities, mixture.shares, components)[0] == pytest.approx(1.1, abs=1e-6)
 
 
+def test_the_error_is_that_of_draws_predicted_from_the_others():
+    """Each draw's term is what a regression on all others leaves of it: with few draws, more than its own residual."""
+    mixture, count = a_mixture(), 30
+    points, components = gp_importance.draw_points(mixture, PRIORS, count, np.random.default_rng(4))
+    densities = gp_importance.component_densities(points, mixture, PRIORS)
+    weights = np.exp(-(points**2).sum(axis=1)) / densities.sum(axis=1)
+    ratios = densities[:, :2] / mixture.shares / densities.sum(axis=1, keepdims=True) - 1
+    design = np.column_stack([np.ones(count), ratios])
+    mapped = np.linalg.pinv(design)[0]
+    refits = [np.linalg.lstsq(np.delete(design, i, 0), np.delete(weights, i), rcond=None)[0] for i in range(count)]
+    left = np.array([weights[i] - design[i] @ refits[i] for i in range(count)])
+    _, error = controlled_mean(weights, densities, mixture.shares, components)
+    assert error == pytest.approx(np.sqrt(variance_of_sum(mapped * left, components)), rel=1e-5)
+    own = weights - design @ np.linalg.lstsq(design, weights, rcond=None)[0]
+    assert error > 1.05 * np.sqrt(variance_of_sum(mapped * own, components))
+
+
 def test_the_controlled_mean_is_that_of_least_squares():
     mixture = a_mixture()
     points, components = gp_importance.draw_points(mixture, PRIORS, 300, np.random.default_rng(1))

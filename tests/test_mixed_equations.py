@@ -22,6 +22,8 @@ from gpn_bayes.scores.equations import DrawnLevels, LevelsEquation, LinearEquati
 from tests.test_mixed_scores import mixed_table
 
 QUIET = {"random_seed": 1, "progressbar": False}
+# The posterior that `Plain` writes out.
+EACH = CG(variances="each")
 NAMES = ("s", "x", "t", "y")
 CATEGORIES, NUMBERS = (0, 2), (1, 3)
 FAMILIES = [(1, ()), (1, (0,)), (3, (1,)), (3, (0, 1)), (3, (0, 1, 2)), (0, (2,)), (2, ())]
@@ -132,7 +134,7 @@ def in_units_of(scorer, other):
     return scorer
 
 
-def one_dag(table, edges=EDGES, score="cg", **settings):
+def one_dag(table, edges=EDGES, score=EACH, **settings):
     """Return the posterior of a single DAG."""
     others = [(a, b) for a in table for b in table if a != b and (a, b) not in edges]
     return gpn.sample(table, score=score, required=edges, forbidden=others, draws=50, **QUIET, **settings)
@@ -144,7 +146,7 @@ def one_dag(table, edges=EDGES, score="cg", **settings):
 @pytest.mark.parametrize(("s", "t"), [(0, 1), (1, 2), (1, 0)])
 def test_drawn_parameters_are_those_of_the_prior_written_out(s, t):
     table = mixed_table()
-    equation = CG(ess=2.0, scale=0.8).bind(table).equation(3, (0, 1, 2))
+    equation = CG(ess=2.0, scale=0.8, variances="each").bind(table).equation(3, (0, 1, 2))
     drawn = equation.draw(3000, np.random.default_rng(1))
     at = np.array([[s, s], [0.0, 1.0], [t, t]])
     lines = np.array([drawn.expected(k, at) for k in range(3000)])
@@ -159,9 +161,61 @@ def test_drawn_parameters_are_those_of_the_prior_written_out(s, t):
     assert stats.ks_2samp(found[:, 1], wrong[:, 1]).pvalue < 1e-8
 
 
+def test_one_variance_is_that_of_a_regression_with_levels_and_slopes_of_each_stratum():
+    """Drawn noise and coefficients are those of one conjugate regression on dummies and their products with x."""
+    table = mixed_table()
+    score = CG(ess=2.0, scale=0.8, variances="one")
+    drawn = score.bind(table).equation(3, (0, 1)).draw(3000, np.random.default_rng(1))
+    plain = Plain(table)
+    own = np.eye(2)[plain.codes[0]]
+    design = np.column_stack([own, own * plain.z[1][:, None]])
+    precision = design.T @ design + np.diag([1.0, 1.0, 0.8, 0.8])  # ess / 2, and scale * ess / 2
+    mean = np.linalg.solve(precision, design.T @ plain.z[3])
+    df, squares = 2.0 + 1 + len(table), 1.6 + (plain.z[3] ** 2).sum() - mean @ precision @ mean
+    at = np.array([[0.0, 0.0, 1.0, 1.0], [0.0, 1.0, 0.0, 1.0]])
+    lines = np.array([drawn.expected(k, at) for k in range(3000)])
+    sigma = np.array([drawn.noise(k, at) for k in range(3000)])
+    assert (sigma == sigma[:, :1]).all()
+    assert stats.kstest(squares / sigma[:, 0] ** 2, stats.chi2(df).cdf).pvalue > 1e-4
+    spread = np.sqrt(squares / df * np.diag(np.linalg.inv(precision)))
+    found = np.column_stack([lines[:, 0], lines[:, 2], lines[:, 1] - lines[:, 0], lines[:, 3] - lines[:, 2]])
+    for draws, location, scale in zip(found.T, mean, spread, strict=True):
+        assert stats.kstest(draws, stats.t(df, location, scale).cdf).pvalue > 1e-4
+    # A negative control: with a variance for each stratum it isn't the same.
+    each = EACH.bind(table).equation(3, (0, 1)).draw(1, np.random.default_rng(1)).noise(0, at)
+    assert each[0] != each[2]
+
+
+def test_one_variance_or_each_is_an_average_of_both():
+    """By how probable each is; draws, densities and rows left out alike."""
+    table = mixed_table(60)
+    node, parents = 3, (0, 1)
+    both, one, each = (CG(variances=own).bind(table) for own in ("one or each", "one", "each"))
+    share = np.exp(one.local("y", ["s", "x"]) - np.log(2) - both.local("y", ["s", "x"]))
+    assert 0.1 < share < 0.9
+    rows = rows_of(Dataset.read(table), both)
+    centre, scale = both.units(None)
+    rows = (rows - centre) / scale
+    values, given = rows[:, 3], rows[:, [0, 1]].T
+    equations = [scorer.equation(node, parents) for scorer in (both, one, each)]
+    densities = [np.exp(own.log_predictive(values, given)) for own in equations]
+    np.testing.assert_allclose(densities[0], share * densities[1] + (1 - share) * densities[2], rtol=1e-9)
+    left = [own.leave_one_out(values, given) for own in equations]
+    # Without a row, either is as probable as the others make it.
+    shares = np.array([share / np.exp(left[1].log_density), (1 - share) / np.exp(left[2].log_density)])
+    shares /= shares.sum(axis=0)
+    np.testing.assert_allclose(
+        np.exp(left[0].log_density), (shares * np.exp([left[1].log_density, left[2].log_density])).sum(axis=0)
+    )
+    np.testing.assert_allclose(left[0].below, (shares * [left[1].below, left[2].below]).sum(axis=0))
+    drawn = equations[0].draw(4000, np.random.default_rng(1))
+    same = np.ptp(drawn.sigma, axis=1) == 0
+    assert abs(same.mean() - share) < 4 * np.sqrt(share * (1 - share) / 4000)
+
+
 def test_strata_without_rows_have_the_prior():
     table = mixed_table().query("s == 'f' or t != 'low'")
-    scorer = CG(ess=12.0).bind(table)
+    scorer = CG(ess=12.0, variances="each").bind(table)
     x_given_both, y_given_all = scorer.equation(1, (0, 2)), scorer.equation(3, (0, 1, 2))
     empty = Parameters(np.empty((0, 1)), 12.0, 0.5, 6)
     new = np.array([0.3]), np.array([[1.0], [1.0]])
@@ -173,7 +227,7 @@ def test_strata_without_rows_have_the_prior():
     known = Parameters(np.empty((0, 2)), 12.0, 0.5, 6).draws(3000, np.random.default_rng(2))
     assert stats.ks_2samp(slopes, known[:, 1]).pvalue > 1e-4
     # With a sixth of an imagined row, parameters have no mean: the noise is known, and all else is drawn given it.
-    loose = CG().bind(table).equation(1, (0, 2)).draw(2000, np.random.default_rng(1))
+    loose = EACH.bind(table).equation(1, (0, 2)).draw(2000, np.random.default_rng(1))
     at = np.array([[1.0], [1.0]])
     means, sigma = (np.array([own(k, at)[0] for k in range(2000)]) for own in (loose.expected, loose.noise))
     np.testing.assert_allclose(sigma, 0.5**0.5, rtol=1e-4)
@@ -224,13 +278,13 @@ def test_without_numbers_effects_and_densities_are_those_of_bdeu():
 # Effects
 
 
-@pytest.fixture(scope="module", params=["cg", "bic"])
+@pytest.fixture(scope="module", params=[EACH, BIC()], ids=["cg", "bic"])
 def known(request):
     """Return a posterior, and a function of two variables and a setting that averages over all DAGs."""
     table = mixed_table()
     post = gpn.sample(table, score=request.param, draws=1000, **QUIET)
     plain, (dags, probabilities) = Plain(table), weighed(post.scorer.scorer)
-    imagined = None if request.param == "cg" else lambda node, parents: 1.0
+    imagined = None if request.param is EACH else lambda node, parents: 1.0
 
     def averaged(cause, value, outcome, weights=probabilities):
         if cause in NUMBERS:
@@ -259,6 +313,8 @@ def test_effects_are_averages_over_all_dags(known):
     assert contrast.mean == pytest.approx(15 * slope.mean) and contrast.slope.mean == slope.mean
     means = post.effect("s", "y", draws=1200)
     assert means.quantity == "means" and means.mean["cause"].to_numpy().tolist() == ["f", "m"]
+    numbers = [f"{means.mean[k]:.3f} ± {means.mcse[k]:.3f} at {level}" for k, level in enumerate("fm")]
+    assert str(means).startswith(f"y if s is set: {numbers[0]}, {numbers[1]}; any effect with probability ")
     for code in (0, 1):
         assert abs(float(means.mean[code]) - averaged(0, code, 3)) < 4 * float(means.mcse[code])
     change = post.effect("s", "y", to="m", versus="f", draws=1200)
@@ -278,6 +334,13 @@ def test_effects_on_categories_are_changes_of_probabilities(known):
     change = post.effect("s", "t", to="m", versus="f", draws=1200)
     assert change.quantity == "change"
     np.testing.assert_allclose(change.mean, table.mean[1] - table.mean[0])
+    levels = (("high", 0), ("low", 1), ("mid", 2))
+    parts = [
+        ", ".join(f"{level} {table.mean[k][j]:.3f} ± {table.mcse[k][j]:.3f}" for level, j in levels) + f" at {cause}"
+        for k, cause in enumerate("fm")
+    ]
+    assert str(table).startswith(f"t if s is set: {parts[0]}; {parts[1]}; any effect with probability ")
+    assert f"from f to m: high {change.mean[0]:.3f} ± {change.mcse[0]:.3f}, low " in str(change)
     # A number is never a cause of a category.
     none = post.effect("x", "t", points=3)
     assert none.quantity == "curves" and none.probability == 0 and none.mean.shape == (3, 3)
@@ -338,7 +401,7 @@ def test_effects_of_one_dag_are_distributed_as_those_of_parameters_drawn_by_hand
     """Covariance matrices and probabilities are drawn, and categories summed over, in place of simulations."""
     table, rng, count = mixed_table(), np.random.default_rng(5), 1000
     post = gpn.sample(
-        table, score="cg", required=EDGES, forbidden=[(b, a) for a, b in EDGES] + [("t", "y"), ("y", "t")],
+        table, score=EACH, required=EDGES, forbidden=[(b, a) for a, b in EDGES] + [("t", "y"), ("y", "t")],
         draws=250, **QUIET,
     )  # fmt: skip
     plain = Plain(table)
@@ -393,12 +456,14 @@ def test_counterfactuals_run_the_noise_of_a_row_through_other_strata():
 # Densities
 
 
+@pytest.mark.parametrize("variances", ["one", "each"])
 @pytest.mark.parametrize("place", [0, 3, 50])
-def test_densities_of_new_rows_are_ratios_of_scores(place):
+def test_densities_of_new_rows_are_ratios_of_scores(place, variances):
     table, new = mixed_table().drop(index=place), mixed_table().iloc[[place]]
-    post = one_dag(table, score=CG(ess=2.0, scale=0.7))
+    score = CG(ess=2.0, scale=0.7, variances=variances)
+    post = one_dag(table, score=score)
     scorer = post.scorer.scorer
-    whole = in_units_of(CG(ess=2.0, scale=0.7).bind(mixed_table()), scorer)
+    whole = in_units_of(score.bind(mixed_table()), scorer)
     found = post.log_predictive(new)
     assert float(found.log_density[0]) == pytest.approx(whole.total(EDGES) - scorer.total(EDGES), abs=1e-8)
     for node in NAMES:
@@ -407,11 +472,12 @@ def test_densities_of_new_rows_are_ratios_of_scores(place):
         assert float(found.log_density_given_parents.sel(variable=node)[0]) == pytest.approx(ratio, abs=1e-8)
 
 
-def test_densities_of_new_strata_are_ratios_of_scores():
+@pytest.mark.parametrize("variances", ["one", "each"])
+def test_densities_of_new_strata_are_ratios_of_scores(variances):
     table = mixed_table().query("s == 'f' or t != 'low'").reset_index(drop=True)
     new = pd.DataFrame({"s": ["m"], "x": [70.0], "t": ["low"], "y": [0.5]})
-    post = one_dag(table, [*EDGES, ("t", "y")])
-    whole = in_units_of(CG().bind(pd.concat([table, new])), post.scorer.scorer)
+    post = one_dag(table, [*EDGES, ("t", "y")], CG(variances=variances))
+    whole = in_units_of(CG(variances=variances).bind(pd.concat([table, new])), post.scorer.scorer)
     edges = [*EDGES, ("t", "y")]
     ratio = whole.total(edges) - post.scorer.scorer.total(edges)
     assert float(post.log_predictive(new).log_density[0]) == pytest.approx(ratio, abs=1e-8)
@@ -419,12 +485,12 @@ def test_densities_of_new_strata_are_ratios_of_scores():
 
 def test_densities_average_over_dags():
     table, new = mixed_table()[4:], mixed_table()[:4]
-    post = gpn.sample(table, score="cg", draws=2000, **QUIET)
+    post = gpn.sample(table, score=EACH, draws=2000, **QUIET)
     scorer = post.scorer.scorer
     dags, probabilities = weighed(scorer)
     found = post.log_predictive(new)
     for i in range(4):
-        whole = in_units_of(CG().bind(pd.concat([table, new[i : i + 1]])), scorer)
+        whole = in_units_of(EACH.bind(pd.concat([table, new[i : i + 1]])), scorer)
         ratios = [whole.total(dag) - scorer.total(dag) for dag in dags]
         exact = logsumexp(ratios, b=probabilities)
         assert abs(float(found.log_density[i]) - exact) < 4 * float(found.mcse[i])
@@ -433,7 +499,7 @@ def test_densities_average_over_dags():
 
 def test_densities_are_integrals_over_the_parameters():
     table = mixed_table()
-    equation = CG().bind(table).equation(1, (0, 2))
+    equation = EACH.bind(table).equation(1, (0, 2))
     own = Plain(table).stratum(1, (0, 2), {0: 1, 2: 0})[1]
 
     def integrand(log_variance, z):
@@ -451,7 +517,7 @@ def test_densities_are_integrals_over_the_parameters():
     assert np.trapezoid(density, grid) == pytest.approx(1, abs=1e-3)
 
 
-@pytest.mark.parametrize("score", [CG(), CG(ess=4.0, scale=0.9), BIC()])
+@pytest.mark.parametrize("score", [EACH, CG(ess=4.0, scale=0.9, variances="one"), BIC()])
 @pytest.mark.parametrize(("node", "parents"), FAMILIES)
 def test_rows_left_out_are_those_of_refits(score, node, parents):
     table = mixed_table(60)
@@ -573,7 +639,7 @@ def test_zeros_and_ones_among_numbers_keep_their_values():
 
 def test_learners_score_new_rows_of_mixed_tables():
     table = mixed_table(300)
-    found = gpn.estimators.HillClimbing(score="cg").fit(table[:200])
+    found = gpn.estimators.HillClimbing(score=EACH).fit(table[:200])
     post = one_dag(table[:200], list(found.graph_.edges))
     assert found.score(table[200:]) == pytest.approx(float(post.log_predictive(table[200:]).log_density.mean()))
 

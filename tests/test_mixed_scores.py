@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from scipy.special import expit
 
 import gpn_bayes as gpn
 from gpn_bayes import graphs
@@ -75,7 +76,7 @@ def evidence(y, x, nu, variances):
 @pytest.mark.parametrize("parents", [(), ("x",), ("s",), ("s", "t"), ("s", "x"), ("s", "t", "x")])
 def test_numbers_have_a_regression_in_each_combination(parents):
     table = mixed_table(40)
-    scorer = CG(ess=3.0).bind(table)
+    scorer = CG(ess=3.0, variances="each").bind(table)
     numbers = [p for p in parents if p == "x"]
     categories = [p for p in parents if p != "x"]
     cells = np.prod([table[p].nunique() for p in categories], dtype=int)
@@ -89,6 +90,72 @@ def test_numbers_have_a_regression_in_each_combination(parents):
         for rows in groups
     )
     assert scorer.local("y", parents) == pytest.approx(expected, abs=1e-8)
+
+
+@pytest.mark.parametrize("parents", [(), ("x",), ("s",), ("s", "t"), ("s", "x"), ("s", "t", "x")])
+def test_all_combinations_may_have_the_same_variance(parents):
+    """The score is then that of one conjugate regression on dummies and their products: a multivariate t density."""
+    table = mixed_table(40)
+    z = (table[["x", "y"]] - table[["x", "y"]].mean()) / table[["x", "y"]].std(ddof=0)
+    categories = [p for p in parents if p != "x"]
+    cells = np.prod([table[p].nunique() for p in categories], dtype=int)
+    group = table.groupby(categories).ngroup() if categories else np.zeros(40)
+    own = np.eye(int(max(group)) + 1)[np.asarray(group, dtype=int)]
+    design, precision = own, np.full(own.shape[1], 3.0 / cells)
+    if "x" in parents:
+        design = np.hstack([own, own * z["x"].to_numpy()[:, None]])
+        precision = np.concatenate([precision, 0.5 * precision])
+    df, squares = 3.0 + ("x" in parents), 0.5 * 3.0
+    covariance = squares / df * (np.eye(40) + design @ np.diag(1 / precision) @ design.T)
+    expected = stats.multivariate_t(np.zeros(40), covariance, df).logpdf(z["y"]) - 40 * np.log(table["y"].std(ddof=0))
+    assert CG(ess=3.0, variances="one").bind(table).local("y", parents) == pytest.approx(expected, abs=1e-8)
+
+
+@pytest.mark.parametrize("parents", [("s",), ("s", "t"), ("s", "x"), ("s", "t", "x")])
+def test_differing_variances_count_less_where_noise_has_tails(parents):
+    """Their log likelihood ratio is divided by 1 + kappa / 2, kappa being the residuals' excess kurtosis."""
+    noise = np.random.default_rng(2).standard_t(3, 300)
+    table = mixed_table(300).assign(y=lambda own: own["y"] + np.where(own["s"] == "f", 1.0, 3.0) * noise)
+    ess = 0.01  # so that the prior adds hardly anything to squares and rows
+    both, one, each = (CG(ess, variances=own).bind(table).local("y", parents) for own in ("one or each", "one", "each"))
+    left, sizes = [], []
+    for _, rows in table.groupby([p for p in parents if p != "x"]):
+        design = np.column_stack([np.ones(len(rows)), *([rows["x"]] if "x" in parents else [])])
+        left.append(rows["y"] - design @ np.linalg.lstsq(design, rows["y"], rcond=None)[0])
+        sizes.append(len(rows))
+    pooled = np.concatenate(left)
+    factor = 1 + 0.5 * stats.kurtosis(pooled)
+    assert factor > 2
+    n = np.array(sizes)
+    squares = np.array([(own**2).sum() for own in left])
+    ratio = 0.5 * (n.sum() * np.log(squares.sum() / n.sum()) - (n * np.log(squares / n)).sum())
+    expected = np.logaddexp(one, each - ratio * (1 - 1 / factor)) - np.log(2)
+    assert both == pytest.approx(expected, abs=0.05)
+    # A negative control: uncorrected, it would be another score.
+    assert abs(np.logaddexp(one, each) - np.log(2) - expected) > 0.5
+
+
+def test_a_permuted_category_seldom_seems_to_act_on_a_skewed_number():
+    """The two networks of a category and a number are as probable as their scores say."""
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"y": np.exp(1.5 * rng.normal(size=250))})
+    stated = {"one or each": [], "each": []}
+    for _ in range(200):
+        table["trt"] = rng.permutation(np.repeat(["a", "b"], 125))
+        for variances, probabilities in stated.items():
+            scorer = CG(variances=variances).bind(table)
+            probabilities.append(expit(scorer.local("y", ["trt"]) - scorer.local("y")))
+    assert np.mean(np.array(stated["one or each"]) > 0.9) < 0.03
+    # A negative control: with a variance for each level for certain, it often does.
+    assert np.mean(np.array(stated["each"]) > 0.9) > 0.3
+
+
+def test_variances_that_differ_are_still_found():
+    rng = np.random.default_rng(1)
+    trt = np.repeat(["a", "b"], 100)
+    table = pd.DataFrame({"trt": trt, "y": np.where(trt == "a", 1.0, 2.0) * rng.normal(size=200)})
+    assert gpn.sample(table, "cg", draws=1, chains=1, **QUIET).edge_probability("trt", "y").value > 0.99
+    assert gpn.sample(table, CG(variances="one"), draws=1, chains=1, **QUIET).edge_probability("trt", "y").value < 0.5
 
 
 def test_numbers_alone_score_as_bge_and_categories_alone_as_bdeu():
@@ -140,13 +207,14 @@ def test_tables_hold_the_scores_of_sets(score, node):
     assert len(sets[1]) == 7
 
 
-@pytest.mark.parametrize("score", [CG(ess=5.0), CG(ess=1.0)])
+@pytest.mark.parametrize("score", [CG(ess=5.0, variances="each"), CG(variances="each"), CG()])
 def test_equivalent_networks_score_alike(score):
     """Of those that have scores at all: x and y may change places, s and t likewise, but not s and x."""
     scorer = score.bind(mixed_table())
     assert scorer.total([("x", "y")]) == pytest.approx(scorer.total([("y", "x")]), abs=1e-9)
     both = [("s", "x"), ("s", "y")]
-    assert scorer.total([*both, ("x", "y")]) == pytest.approx(scorer.total([*both, ("y", "x")]), abs=1e-9)
+    if score.variances == "each":
+        assert scorer.total([*both, ("x", "y")]) == pytest.approx(scorer.total([*both, ("y", "x")]), abs=1e-9)
     assert scorer.total([("s", "t"), ("s", "x")]) == pytest.approx(scorer.total([("t", "s"), ("s", "x")]), abs=1e-9)
     assert scorer.total([("x", "s")]) == -np.inf
 
@@ -302,3 +370,16 @@ def test_scores_of_numbers_name_the_scores_that_take_both():
 def test_settings_that_cannot_be(setting, value):
     with pytest.raises(ValueError, match=f"^{setting} must be positive and finite; received {re.escape(repr(value))}$"):
         CG(**{setting: value})
+
+
+@pytest.mark.parametrize("score", [CG(), BIC()], ids=["cg", "bic"])
+def test_residuals_of_small_and_large_groups_are_on_one_scale(score):
+    """Five coefficients are fitted in each group, which matters in one of 16 rows and hardly in one of 300."""
+    rng = np.random.default_rng(1)
+    numbers = pd.DataFrame(rng.normal(size=(316, 4)), columns=list("abcd"))
+    group = np.repeat([0, 1], [16, 300])
+    y = numbers.sum(axis=1) + np.array([9.0, 0.2])[group] * rng.normal(size=316)
+    data = Dataset.read(numbers.assign(s=np.array(["f", "m"])[group], y=y))
+    left = score.bind(data).residuals(data, 5, (0, 1, 2, 3, 4))
+    variances = [(left[group == k] ** 2).sum() / ((group == k).sum() - 5) for k in (0, 1)]
+    np.testing.assert_allclose(variances, y.var(ddof=0))

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 import gpn_bayes as gpn
 from gpn_bayes import graphs
-from gpn_bayes.posterior.score_noise import drawn_sets
+from gpn_bayes.posterior.score_noise import ScoreNoise, drawn_sets
 from tests.draws import DAGS, NULL, make, quick, sticky_picks, table
 from tests.rough_scores import Noisy, edge_probabilities
 
@@ -102,6 +102,20 @@ def test_large_tables_of_features_are_done_in_parts(monkeypatch):
     monkeypatch.setattr("gpn_bayes.posterior.score_noise._CHUNK", 1)
     again, *_ = noisy_posterior()
     pd.testing.assert_frame_equal(again.summary(), whole)
+
+
+def test_the_bound_is_what_a_rarely_drawn_dag_would_have():
+    """All but a share q of the draws have one DAG, the others one with other parents of every node."""
+    two = np.zeros((2, 3, 3), dtype=np.int8)
+    two[0, [0, 1], [1, 2]] = two[1, [1, 2], [0, 1]] = 1
+    errors = np.array([0.1, 0.2, 0.4])
+    q = 0.01
+    both = ScoreNoise(graphs.pack(two), np.array([1 - q, q]), np.array([errors, errors]))
+    one = ScoreNoise(graphs.pack(two[:1]), np.ones(1), errors[None])
+    drawn = both.errors_of(np.array([[0.0], [1.0]]))
+    # All three nodes have other parents there.
+    np.testing.assert_allclose(drawn, q * (1 - q) * np.sqrt(2 * (errors**2).sum()))
+    np.testing.assert_allclose(one.bound(np.array([q])) * (1 - q), drawn)
 
 
 def test_what_was_never_drawn_still_has_an_error():

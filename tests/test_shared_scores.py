@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.special import gammaln
 
 from gpn_bayes import estimators, scores
 from gpn_bayes.private import lookup
@@ -206,6 +207,16 @@ def test_the_papers_terms_are_its_formula():
         counts = rng.multinomial(200, rng.dirichlet(np.full(16, 0.2))).reshape(8, 2)
         found = terms.cells[counts].sum() + terms.margins[counts.sum(axis=1)].sum()
         assert abs(np.ldexp(float(found), -40) - g(counts)) <= error_bound(200, "paper", 8) + 1e-11
+
+
+def test_bounds_are_hardly_larger_than_the_largest_errors():
+    """Of all pairs of counts, some have three rounding errors of almost half a unit, of one sign."""
+    a0, a1 = np.array([(a0, a1) for a0 in range(61) for a1 in range(61)]).T
+    terms = plain_terms(120)
+    found = terms.cells[a0] + terms.cells[a1] + terms.margins[a0 + a1]
+    exact = gammaln(a0 + 1.0) + gammaln(a1 + 1.0) - gammaln(a0 + a1 + 2.0)
+    largest = np.abs(np.ldexp(found.astype(float), -PRECISIONS["exact"].fraction) - exact).max()
+    assert 0.8 * error_bound(120, "exact", 1) < largest <= error_bound(120, "exact", 1)
 
 
 def test_bounds_hold_at_ten_thousand_rows():

@@ -40,7 +40,7 @@ class BIC(Score):
         Number of levels of columns, where not all were observed. Whole numbers must then be codes 0, 1, …. The data
         are then discrete.
     kind : {"auto", "discrete", "gaussian", "mixed"}
-        "auto" takes a table as discrete if no column holds floats or more than 64 different whole numbers, and at
+        "auto" takes a table as discrete if no column holds fractions or more than 64 different whole numbers, and at
         least one column is text, categorical, or has at most 20 levels; as mixed if some columns can only be numbers
         and others only categories. It takes statistics, and all other tables of numbers, as continuous.
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpn_bayes._util.checks import shown
 from gpn_bayes.data import CATEGORICAL, MAX_INTEGER_LEVELS, Dataset, SufficientStatistics
 from gpn_bayes.data.levels import FEW_LEVELS
 from gpn_bayes.data.problems import argument, listed_names
@@ -27,7 +28,8 @@ def check_cardinalities(cardinalities: Any) -> dict[str, int] | None:
     for name, levels in cardinalities.items():
         if isinstance(levels, bool) or not isinstance(levels, int | np.integer) or not 2 <= levels <= MAX_LEVELS:
             raise ValueError(
-                f"a cardinality must be a whole number from 2 to {MAX_LEVELS}; received {levels!r} for {str(name)!r}"
+                f"a cardinality must be a whole number from 2 to {MAX_LEVELS}; received {shown(levels)} for "
+                f"{str(name)!r}"
             )
         checked[str(name)] = int(levels)
     return checked
@@ -53,7 +55,7 @@ def is_mixed(data: Dataset) -> bool:
 def is_discrete(data: Dataset) -> bool:
     """Tell whether a table is one of categories.
 
-    It is if no column is a measurement (floats, or whole numbers with more than 64 values), and at least one is
+    It is if no column is a measurement (with fractions, or whole numbers with more than 64 values), and at least one is
     text, categorical, or has at most 20 levels: a table whose columns all count further holds measurements too.
 
     Raises

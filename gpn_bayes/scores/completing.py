@@ -5,18 +5,25 @@ distribution. So whatever a score takes from the data to define its prior (the m
 numbers are standardised, the levels of categories) is taken from the observed values alone.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from gpn_bayes._util.types import Adjacency, Bools, Floats, Ints
 from gpn_bayes.data import Dataset, RowMoments
-from gpn_bayes.kernels.missing_entries import Variables, draw_entries, draw_parameters, parameter_starts
+from gpn_bayes.kernels.missing_entries import (
+    RowsAlike,
+    Variables,
+    complete_categories,
+    draw_entries,
+    draw_parameters,
+    parameter_starts,
+)
 from gpn_bayes.scores.base import Score, Scorer
 from gpn_bayes.scores.bge import BGe, BGeScorer
 from gpn_bayes.scores.categories import levels_of
-from gpn_bayes.scores.cg import CG
+from gpn_bayes.scores.cg import CG, CGScorer
 from gpn_bayes.scores.discrete import K2, BDeu, DiscreteScorer
 from gpn_bayes.scores.mixed import MixedScorer, categories_among
 
@@ -50,6 +57,8 @@ class Completion:
         Of each category, what the table holds for its levels; None of numbers.
     template : Scorer
         The score bound to some completed table.
+    alike : RowsAlike or None
+        Where all columns are categories, the rows with missing entries, those that observe the same put together.
 
     Examples
     --------
@@ -71,6 +80,7 @@ class Completion:
     scale: Floats
     codes: tuple[Floats | None, ...]
     template: Scorer
+    alike: RowsAlike | None = None
 
     def begin(self, rng: np.random.Generator) -> Floats:
         """Return a table whose missing entries are drawn from the observed values of their columns."""
@@ -91,11 +101,26 @@ class Completion:
         adjacency : ndarray of int8, shape (variables, variables)
             The DAG, rows parents.
         """
+        if self.alike is not None:
+            complete_categories(rng, values, self.missing, self.alike, self.variables, adjacency)
+            return
         starts = parameter_starts(adjacency, self.variables.levels)
         parameters = np.empty(starts[-1])
-        draw_parameters(rng, values, self.variables, adjacency, starts, parameters)
+        one_variance = self.one_variance(rng, values, adjacency)
+        draw_parameters(rng, values, self.variables, adjacency, one_variance, starts, parameters)
         rows = np.flatnonzero(self.missing.any(axis=1))
         draw_entries(rng, values, self.missing, rows, self.variables, adjacency, starts, parameters)
+
+    def one_variance(self, rng: np.random.Generator, values: Floats, adjacency: Adjacency) -> Bools:
+        """Draw which numbers have the same noise whatever the categories among their parents, by a table's scores."""
+        drawn = np.zeros(len(adjacency), dtype=bool)
+        if isinstance(self.template, CGScorer) and self.template.score.variances != "each":
+            scorer = self.template.with_rows(values)
+            categories = self.variables.levels > 0
+            for node in np.flatnonzero(~categories & (adjacency[categories] != 0).any(axis=0)):
+                parents = tuple(np.flatnonzero(adjacency[:, node]).tolist())
+                drawn[node] = rng.random() < scorer.one_variance(int(node), parents)
+        return drawn
 
     def scorer(self, values: Floats) -> Scorer:
         """Return the score bound to a completed table, under the prior that all of them share."""
@@ -206,7 +231,17 @@ def completion_of(score: Score, data: Dataset) -> Completion:
         numbers=_prior_of_numbers(score, n),
         table=-1.0 if isinstance(score, K2) else score.ess if isinstance(score, BDeu | CG) else 0.0,
     )
-    return Completion(data, data.missing, variables, centre, scale, tuple(levels), template)
+    completion = Completion(data, data.missing, variables, centre, scale, tuple(levels), template)
+    return replace(completion, alike=_rows_alike(completion)) if among.all() else completion
+
+
+def _rows_alike(completion: Completion) -> RowsAlike:
+    """Return the rows of a table of categories that have missing entries, grouped by what they observe."""
+    (rows,) = np.nonzero(completion.missing.any(axis=1))
+    observed = np.where(completion.missing, -1, completion.begin(np.random.default_rng(1)))[rows]
+    _, group, counts = np.unique(observed, axis=0, return_inverse=True, return_counts=True)
+    starts = np.append(0, np.cumsum(counts)).astype(np.int64)
+    return RowsAlike(starts, rows[np.argsort(group.ravel(), kind="stable")].astype(np.int64))
 
 
 def _prior_of_numbers(score: Score, n: int) -> Floats:

@@ -4,8 +4,9 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
+from functools import lru_cache
 from itertools import chain
-from math import comb
+from math import comb, prod
 from typing import Any, Self
 
 import numpy as np
@@ -26,6 +27,8 @@ from gpn_bayes.scores.equations import TableEquation
 # Values of a Dirichlet prior are kept for counts below this, and computed one by one from there on: there are few.
 _KEPT_COUNTS = 33
 _NO_PRIOR = np.zeros(4)
+# Rows that can be no more than this are counted by all that they could be.
+_FEW_CELLS = 1 << 14
 # What a set of parents takes for each distinct row, in seconds.
 _SECONDS_PER_ROW = 6e-9
 # Unasked, scores go through at most this number of rows.
@@ -63,8 +66,8 @@ class DiscreteScorer(Scorer):
     def with_codes(self, codes: NDArray[Any]) -> Self:
         """Return the scorer of other rows with the same levels, given by their codes: (variables, rows)."""
         made = copy(self)
-        distinct, weights = np.unique(codes.astype(np.uint16), axis=1, return_counts=True)
-        made.counted = Counted(np.ascontiguousarray(distinct), weights.astype(np.uint32), self.cardinalities)
+        distinct, weights = distinct_rows(codes, self.cardinalities)
+        made.counted = Counted(distinct.astype(np.uint16), weights.astype(np.uint32), self.cardinalities)
         return made
 
     @property
@@ -143,9 +146,51 @@ class DiscreteScorer(Scorer):
         return places, self.score_padded(node, _members(places, candidates))
 
 
+def distinct_rows(codes: NDArray[Any], cardinalities: Ints) -> tuple[Ints, Ints]:
+    """Return the distinct rows of a table of codes, in lexicographic order, and how often each occurs.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (variables, rows)
+        The table, a variable in each row.
+    cardinalities : ndarray of int64, shape (variables,)
+        Numbers of levels.
+
+    Examples
+    --------
+    >>> distinct, counts = distinct_rows(np.array([[1, 0, 1, 1], [2, 0, 2, 0]]), np.array([2, 3]))
+    >>> distinct.T.tolist(), counts.tolist()
+    ([[0, 0], [1, 0], [1, 2]], [1, 1, 2])
+    """
+    cells = prod(cardinalities.tolist())
+    if cells >= 2**62:
+        distinct, counts = np.unique(codes.astype(np.int64), axis=1, return_counts=True)
+        return np.ascontiguousarray(distinct), counts
+    # As whole numbers, rows are sorted quickly, or needn't be where there are few that they could be.
+    steps = np.append(np.cumprod(cardinalities[:0:-1])[::-1], 1).astype(np.int64)
+    keys = steps @ codes.astype(np.int64)
+    if cells <= _FEW_CELLS:
+        every = np.bincount(keys, minlength=cells)
+        (present,) = np.nonzero(every)
+        counts = every[present]
+    else:
+        present, counts = np.unique(keys, return_counts=True)
+    return present // steps[:, None] % cardinalities[:, None], counts
+
+
 def _subsets(candidates: int, largest: int) -> NDArray[np.int16]:
     """Return all sets of limited size of the candidates, as positions, then -1."""
-    return subsets_up_to(candidates, largest, sum(comb(candidates, size) for size in range(largest + 1)))
+    count = sum(comb(candidates, size) for size in range(largest + 1))
+    return (
+        _few_subsets(candidates, largest, count) if count <= _FEW_CELLS else subsets_up_to(candidates, largest, count)
+    )
+
+
+@lru_cache(maxsize=32)
+def _few_subsets(candidates: int, largest: int, count: int) -> NDArray[np.int16]:
+    """Remember the last ones: the same are asked for again and again, of one completed table after the other."""
+    # Not marked as read-only, for which kernels would be compiled anew; nobody writes to it.
+    return subsets_up_to(candidates, largest, count)
 
 
 def affordable_parents(n: int, distinct_rows: int) -> int | None:

@@ -40,6 +40,14 @@ class LeftOut(NamedTuple):
     below: Floats
 
 
+def without_own_row(given: LeftOut, log_weights: Floats | None = None) -> LeftOut:
+    """Return averages over parameters drawn given all rows, (draw, row), as if drawn without the row itself."""
+    log_shares = -given.log_density if log_weights is None else log_weights - given.log_density
+    shares = np.exp(log_shares - log_shares.max(axis=0))
+    below: Floats = (shares * given.below).sum(axis=0) / shares.sum(axis=0)
+    return LeftOut(-log_mean(-given.log_density, log_weights), below)
+
+
 class DrawnEquation(ABC):
     """Draws of the parameters of a node's equation, X = f(parents) + sigma times noise of unit variance.
 
@@ -336,7 +344,10 @@ class LinearEquations(NamedTuple):
         rng : numpy.random.Generator
             The source of all randomness.
         """
-        sigma = np.sqrt(self.residual[which] / rng.chisquare(self.df[which]))
+        return self.draw_given(np.sqrt(self.residual[which] / rng.chisquare(self.df[which])), which, rng)
+
+    def draw_given(self, sigma: Floats, which: Ints, rng: np.random.Generator) -> DrawnLine:
+        """Draw coefficients and intercepts given the standard deviations of the noise; see `draw`."""
         normal = rng.standard_normal((len(which), self.mean.shape[1]))
         roots = np.linalg.cholesky(self.spread)[which]
         coefficients = self.mean[which] + sigma[:, None] * np.einsum("kab,kb->ka", roots, normal)

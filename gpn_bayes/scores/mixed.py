@@ -15,7 +15,8 @@ import numpy as np
 
 from gpn_bayes._util.types import Bools, Floats, Ints
 from gpn_bayes.data import CATEGORICAL, Data, Dataset, SufficientStatistics
-from gpn_bayes.data.kinds import in_words
+from gpn_bayes.data.kinds import CATEGORY, NUMBER, in_words, listed_in_words
+from gpn_bayes.data.problems import argument
 from gpn_bayes.kernels.mixed import group_moments
 from gpn_bayes.kernels.subsets import members_of
 from gpn_bayes.scores.assumptions import CATEGORIES
@@ -23,16 +24,34 @@ from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, padded_sets
 from gpn_bayes.scores.categories import levels_of
 from gpn_bayes.scores.discrete import DiscreteScorer, affordable_parents
 from gpn_bayes.scores.equations import LevelsEquation, LinearEquation, LinearEquations
-from gpn_bayes.scores.strata import StrataEquation, conjugate_lines
+from gpn_bayes.scores.strata import SharedVariance, StrataEquation, conjugate_lines
 
 MIXED = (
-    "Every number is a linear function of those among its parents plus normal noise, with coefficients and variance of "
-    "its own for each combination of the categories among its parents.",
+    "Every number is a linear function of those among its parents plus normal noise, with coefficients of its own for "
+    "each combination of the categories among its parents.",
     "Categories have no numbers among their parents: between a number and a category, the direction is assumed.",
-    "Within a combination of categories the noise has constant variance: it doesn't depend on numbers.",
     CATEGORIES[0],
-    "Among numbers, and among categories, directions within an equivalence class are not identifiable from the data.",
 )
+ONE_VARIANCE = "The noise has constant variance: it depends on no parent."
+EACH_VARIANCE = (
+    "Within a combination of categories the noise has constant variance: each has its own, which doesn't depend on "
+    "numbers."
+)
+ONE_OR_EACH = (
+    "Within a combination of categories the noise has constant variance. All combinations have the same, or each has "
+    "its own: both are as probable in advance."
+)
+EQUIVALENT = (
+    "Among numbers, and among categories, directions within an equivalence class are not identifiable from the data."
+)
+NEARLY_EQUIVALENT = (
+    "Among numbers, and among categories, directions within an equivalence class are not identifiable from the data, "
+    "except where a category acts on both of two numbers: there the variances of their noise can say something."
+)
+# Scores that take numbers and categories, so that a column of whole numbers can be either.
+_TAKES_BOTH = ("cg", "gp", "bic")
+# With more values than this, whole numbers are hardly codes.
+_MOST_CODES = 10
 # Moments of groups of rows that are kept, in bytes.
 _MOST_BYTES = 200_000_000
 # Degrees of freedom of a combination's residuals, below which they say too little of its noise.
@@ -76,17 +95,61 @@ def kinds_in_words(scorer: Scorer, data: Dataset | SufficientStatistics) -> str:
     >>> kinds_in_words(CG().bind(table), table), kinds_in_words(BDeu().bind(table), table)
     ('1 number, 2 categories (sex, ill)', '')
     """
-    if not isinstance(data, Dataset) or scorer.discrete:
-        return ""
-    if CATEGORICAL.isdisjoint(data.kinds) and not isinstance(scorer, MixedScorer):
-        return ""  # numbers of two values are numbers then
-    among = categories_among(data)
-    if among.all() or not among.any():
+    among = scorer.categories
+    if not isinstance(data, Dataset) or among.all() or not among.any():
         return ""
     of: dict[str, list[str]] = {"numbers": [], "categories": [], "ordered": []}
     for name, kind, category in zip(data.names, data.kinds, among, strict=True):
         of["ordered" if kind == "ordered" else "categories" if category else "numbers"].append(name)
     return in_words(**of)
+
+
+def either_in_words(scorer: Scorer, data: Dataset | SufficientStatistics) -> str:
+    """Return which columns could as well be the other kind, where a score takes numbers and categories; else nothing.
+
+    Whole numbers of few values may be amounts or codes, and those of two values too; whoever has said which by
+    ``kinds=`` is not asked again.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        The score, bound to the data.
+    data : Dataset or SufficientStatistics
+        The data.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from gpn_bayes.scores import CG
+    >>> table = pd.DataFrame({"ill": [0, 1, 1, 0], "site": [1, 2, 3, 2], "bmi": [21.5, 30.0, 25.2, 27.1]})
+    >>> data = Dataset.read(table, kinds={"ill": "category"})
+    >>> either_in_words(CG().bind(data), data)
+    "whole numbers that could be either: site (here a number); Dataset.read(data, kinds={'site': 'category'}) says
+    otherwise"
+    """
+    if not isinstance(data, Dataset) or scorer.discrete or scorer.score.name not in _TAKES_BOTH:
+        return ""
+    if data.interventions is not None:
+        return ""  # of experiments the rows are numbers throughout, or categories
+    numbers, categories = [], []
+    for name, kind, levels, category in zip(data.names, data.kinds, data.levels, scorer.categories, strict=True):
+        if kind == "integer" and levels is not None and not isinstance(levels[0], bool):
+            if category:
+                categories.append(name)
+            elif len(levels) <= _MOST_CODES:
+                numbers.append(name)
+    if not numbers and not categories:
+        return ""
+    taken = [f"{listed_in_words(numbers)} (here {_one_or_more(numbers, 'a number', 'numbers')})"] if numbers else []
+    taken += [f"{listed_in_words(categories)} (here {_one_or_more(categories, 'a category', 'categories')})"] * bool(
+        categories
+    )
+    stated = {**dict.fromkeys(numbers[:1], CATEGORY), **dict.fromkeys(categories[:1], NUMBER)}
+    return f"whole numbers that could be either: {', '.join(taken)}; {argument('kinds', stated)} says otherwise"
+
+
+def _one_or_more(names: Sequence[str], one: str, several: str) -> str:
+    return one if len(names) == 1 else several
 
 
 class Groups(NamedTuple):
@@ -102,12 +165,20 @@ class Groups(NamedTuple):
         The means of all numbers, standardised over the whole table (ddof = 0).
     scatters : ndarray of shape (group, number, number)
         Their squares and products about these.
+    of_rows : ndarray of int, shape (row,)
+        The group of each row.
     """
 
     cells: int
     sizes: Floats
     means: Floats
     scatters: Floats
+    of_rows: Ints
+
+    @property
+    def nbytes(self) -> int:
+        """What is kept of them, in bytes, roughly."""
+        return self.scatters.nbytes + self.of_rows.nbytes
 
 
 class MixedScorer(Scorer):
@@ -122,7 +193,7 @@ class MixedScorer(Scorer):
     """
 
     closed_form = True
-    assumptions = MIXED
+    assumptions = (*MIXED, EACH_VARIANCE, EQUIVALENT)
     imagined_rows = 1.0
     imagined_scale = 0.5
 
@@ -201,13 +272,13 @@ class MixedScorer(Scorer):
                 # Numbered among those that occur: products of many levels would be too large for an integer.
                 cell = np.unique(cell * levels + self._codes[place], return_inverse=True)[1].reshape(-1)
             moments = group_moments(self._values, cell, int(cell.max()) + 1, self._weights)
-            found = Groups(int(np.prod(shape, dtype=object)), *moments)
+            found = Groups(int(np.prod(shape, dtype=object)), *moments, of_rows=cell)
             with self._lock:
                 if categories not in self._known:
                     self._known[categories] = found
-                    self._kept += found.scatters.nbytes
+                    self._kept += found.nbytes
                 while self._kept > _MOST_BYTES and len(self._known) > 1:
-                    self._kept -= self._known.popitem(last=False)[1].scatters.nbytes
+                    self._kept -= self._known.popitem(last=False)[1].nbytes
         return found
 
     def _shape(self, categories: tuple[int, ...]) -> tuple[int, ...]:
@@ -232,11 +303,17 @@ class MixedScorer(Scorer):
             assert isinstance(equation, LevelsEquation)
             return equation
         shape = self._shape(categories)
-        lines = self._lines(self.groups(categories), int(self._place[node]), numbers)
+        groups = self.groups(categories)
+        lines = self._lines(groups, int(self._place[node]), numbers)
         if not categories:
             return lines.one(0)
+        shared = self._shared_variance(groups, int(self._place[node]), numbers)
         observed = np.unique(np.ravel_multi_index(tuple(self._codes[list(categories)]), shape))
-        return StrataEquation.of_observed(lines, observed, shape, self._is_category[list(parents)])
+        return StrataEquation.of_observed(lines, observed, shape, self._is_category[list(parents)], shared)
+
+    def _shared_variance(self, groups: Groups, node: int, numbers: tuple[int, ...]) -> SharedVariance | None:
+        """Return what is known of the noise of a number if all groups have the same; None if each has its own."""
+        return None
 
     def _lines(self, groups: Groups, node: int, numbers: tuple[int, ...]) -> LinearEquations:
         """Return the regressions of each group, and of one without rows, which has the prior."""

@@ -12,7 +12,7 @@ import pandas as pd
 from scipy.special import gammaln
 
 from gpn_bayes import graphs
-from gpn_bayes._util.checks import check_count, did_you_mean
+from gpn_bayes._util.checks import check_count, did_you_mean, shown
 from gpn_bayes._util.types import Bools, Floats
 
 KINDS = ("uniform", "fair")
@@ -64,7 +64,7 @@ class GraphPrior:
         """Check the edges and turn them into matrices."""
         if self.kind not in KINDS:
             suggestion = did_you_mean(self.kind, KINDS)
-            raise ValueError(f"{_RULE}; received {self.kind!r}{suggestion}")
+            raise ValueError(f"{_RULE}; received {shown(self.kind)}{suggestion}")
         if not np.isfinite(self.edge_penalty):
             raise ValueError(f"edge_penalty must be finite; received {self.edge_penalty}")
         names = tuple(self.names)
@@ -231,7 +231,7 @@ class GraphPrior:
 
 def _edge_matrix(edges: Any, names: tuple[str, ...], role: str) -> Bools:
     if isinstance(edges, str):
-        raise ValueError(f"{role} edges must be pairs (parent, child); received {edges!r}")
+        raise ValueError(f"{role} edges must be pairs (parent, child); received {shown(edges)}")
     try:
         # A set of forbidden edges may well hold cycles; required ones are checked later, with their names.
         return graphs.as_adjacency(edges, names, acyclic=False).astype(bool)
@@ -275,11 +275,11 @@ def _tier_pairs(tiers: Any) -> Iterator[tuple[Any, Any]]:
     if isinstance(tiers, Mapping):
         for name, tier in tiers.items():
             if not isinstance(tier, Real):
-                raise ValueError(f"{rule}; received {tier!r} for {name!r}")
+                raise ValueError(f"{rule}; received {shown(tier)} for {name!r}")
             yield name, tier
         return
     if isinstance(tiers, str) or not isinstance(tiers, Iterable):
-        raise ValueError(f"{rule}; received {tiers!r}")
+        raise ValueError(f"{rule}; received {shown(tiers)}")
     for tier, group in enumerate(tiers, start=1):
         if not isinstance(group, Iterable):
             raise ValueError(f"{rule}; received the group {group!r}")

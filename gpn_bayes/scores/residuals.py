@@ -7,11 +7,12 @@ import numpy as np
 from gpn_bayes import graphs
 from gpn_bayes._util.types import Adjacency, Floats
 from gpn_bayes.data import CATEGORICAL, Dataset
-from gpn_bayes.data.flags import Flag, grouped
+from gpn_bayes.data.flagging import Flag, grouped
 from gpn_bayes.scores.assumptions import LINEAR
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.leftover import Grouping, Leftover, leftover_of_one, leftover_of_two
-from gpn_bayes.scores.mixed import MIXED
+from gpn_bayes.scores.mixed import MIXED, ONE_OR_EACH, categories_among
+from gpn_bayes.scores.slower import curves_advice, interaction_advice, student_advice
 
 # Rows beyond the number of parents that the tests need.
 _FEWEST_ROWS = 30
@@ -19,31 +20,48 @@ _FEWEST_ROWS = 30
 # errors above 0, after the transformation of Anscombe & Glynn (1983). Of 730,000 normal samples of 50 to 1,000 rows,
 # the largest z was 4.56, and those of no more than 100 rows stayed below 4.5.
 _LEAST_KURTOSIS, _KURTOSIS_Z = 1.0, 4.5
+# Skewness counts where categories could have variances of their own; normal noise has 0, and exponential noise 2.
+_LEAST_SKEWNESS = 1.0
 # Noise is called uneven where the test of Breusch & Pagan (1979), as Koenker (1981) made it robust to heavy tails,
 # exceeds this (a p-value of 6e-7), and standard deviations differ by this factor.
 _UNEVEN, _UNEVEN_RATIO = 25.0, 1.25
+# From here on a number says no more than that one of the two is hardly there.
+_MOST_UNEVEN = 100.0
 # A column with one of these flags has no residuals worth a look, nor have those that depend on one of the latter.
-_SPOILT = frozenset({"sentinel", "identifier", "codes", "binary", "outliers"})
-_SPOILING = frozenset({"sentinel", "identifier"})
+_SPOILT = frozenset({"sentinel", "identifier", "groups", "codes", "binary", "outliers", "time to event", "spike"})
+_SPOILING = frozenset({"sentinel", "identifier", "groups"})
 
 _LEFTOVER = "leftover dependence"
-# What is found, in this order: the kind of its flag, and what to do.
+# What is found, in this order: the kind of its flag, what it means and what to do; {} stands for advice that depends on
+# what it would take on the table.
 _ADVICE = {
-    "curved": (_LEFTOVER, "Lines can't follow curves, and edges may be missing or spurious: try score='gp'."),
+    "curved": (_LEFTOVER, "Lines can't follow curves, and edges may be missing or spurious: {}"),
     "curved, mixed": (
         _LEFTOVER,
         "Lines can't follow curves, and edges may be missing or spurious: transform columns, or add one of squares.",
     ),
     "joint, mixed": (_LEFTOVER, "Parents seem to act together, which lines can't follow: add a column of products."),
-    "missing": (_LEFTOVER, "Edges may be missing: allow more parents, or more candidates."),
-    "joint": (
+    "missing": (
         _LEFTOVER,
-        "Parents seem to act together, which sums of functions can't follow: try GP(kernel='interaction').",
+        "Edges may be missing: allow more parents, or more candidates, and look again at what tiers and forbidden "
+        "edges rule out.",
     ),
+    "joint": (_LEFTOVER, "Parents seem to act together, which sums of functions can't follow: {}"),
     "heavy tails": (
         "heavy tails",
         "Normal noise has 0; heavier tails make edges look more certain than they are: look for outliers and "
-        "curved relations, transform the column, or try GP(noise='student').",
+        "curved relations, {}",
+    ),
+    "tails, mixed": (
+        "heavy tails",
+        "Skew and tails look like variances that differ between categories: 'cg' counts such differences the less the "
+        "heavier the tails, but edges may still look too certain: transform the column, for instance by logarithms, "
+        "or compare with score='gp'.",
+    ),
+    "tails, each": (
+        "heavy tails",
+        "Skew and tails look like variances that differ between categories, and edges like certain ones: transform the "
+        "column, for instance by logarithms, or use score='cg', which takes tails into account.",
     ),
     "uneven noise": (
         "uneven noise",
@@ -51,6 +69,7 @@ _ADVICE = {
         "logarithms, or look for curved relations.",
     ),
 }
+RESIDUAL_KINDS = frozenset(kind for kind, _ in _ADVICE.values())
 
 
 def residual_flags(
@@ -84,7 +103,13 @@ def residual_flags(
     spoilt = {name for flag in known if flag.kind in _SPOILT for name in flag.columns}
     spoiling = {name for flag in known if flag.kind in _SPOILING for name in flag.columns}
     seen: dict[str, list[tuple[str, str]]] = {kind: [] for kind in _ADVICE}
+    family: dict[str, tuple[int, ...]] = {}
     mixed = MIXED[0] in scorer.assumptions
+    tails = "tails, mixed" if ONE_OR_EACH in scorer.assumptions else "tails, each"
+    kinds = {name: {flag.kind for flag in known if name in flag.columns} & _SPOILT for name in spoilt}
+    outlying = {name for name, own in kinds.items() if mixed and own == {"outliers"}}
+    spoilt -= outlying
+    among = categories_among(data) if mixed else np.zeros(len(data.names), dtype=bool)
     linear = mixed or LINEAR[0] in scorer.assumptions
     grouping = Grouping.of(data.values)
     effects = graphs.ancestors(_adjacency(parents))
@@ -95,8 +120,8 @@ def residual_flags(
         of_rows = scorer.residuals(data, node, own)
         if of_rows is None:
             continue
-        known = ~np.isnan(of_rows)
-        residuals = of_rows[known]
+        has_one = ~np.isnan(of_rows)
+        residuals = of_rows[has_one]
         if len(residuals) - len(own) < _FEWEST_ROWS or np.ptp(residuals) == 0:
             continue
         others = [
@@ -107,25 +132,45 @@ def residual_flags(
             and not spoiling & {data.names[v]}
             and data.kinds[v] not in CATEGORICAL
         ]
-        rows = grouping.of_rows(known)
-        ratio = _unevenness(residuals, data.values[known, node], own)
+        if name in outlying:
+            # Of values that are far out, all that is left to say is what the score does with them.
+            if shape := _skew_or_tails(residuals):
+                seen[tails].append((name, shape))
+            continue
+        rows = grouping.of_rows(has_one)
+        fitted = _fitted(residuals, data.values[has_one], node, [p for p in own if among[p]], mixed)
+        widths = _unevenness(residuals, fitted) if own else None
         if one := leftover_of_one(residuals, rows, np.array(others, dtype=np.int64)):
             kind = "curved" if linear and not one.straight else "missing"
             seen[f"{kind}, mixed" if mixed and kind == "curved" else kind].append((name, _depends(one, data)))
         elif two := leftover_of_two(residuals, rows, own):
             seen["joint, mixed" if mixed else "joint"].append((name, _depends(two, data)))
-        elif ratio is not None:
-            where = "high" if ratio > 1 else "low"
-            seen["uneven noise"].append(
-                (name, f"residuals {max(ratio, 1 / ratio):.1f} times as wide where the fitted value is {where}")
-            )
-        elif (kurtosis := _heavy_tails(residuals)) is not None:
+            family.setdefault("joint", (node, *two.variables))
+        elif widths is not None:
+            seen["uneven noise"].append((name, widths))
+        elif mixed and (shape := _skew_or_tails(residuals)):
+            seen[tails].append((name, shape))
+        elif not mixed and (kurtosis := _heavy_tails(residuals)) is not None:
             error = kurtosis_error(len(residuals))
+            family.setdefault("heavy tails", (node, *own))
             seen["heavy tails"].append(
                 (name, f"excess kurtosis of the residuals {kurtosis:.1f}, standard error {error:.1f}")
             )
-    flags = [grouped(kind, seen[found], advice) for found, (kind, advice) in _ADVICE.items()]
+    flags = [
+        grouped(kind, seen[found], advice.format(_followable(found, data, family.get(found, ()))))
+        for found, (kind, advice) in _ADVICE.items()
+        if seen[found]
+    ]
     return tuple(flag for flag in flags if flag is not None)
+
+
+def _followable(found: str, data: Dataset, family: tuple[int, ...]) -> str:
+    """Return the part of the advice that depends on how long it would take on this table."""
+    if found == "curved":
+        return curves_advice(data)
+    if found == "joint":
+        return interaction_advice(data, family)
+    return student_advice(data, family) if found == "heavy tails" else ""
 
 
 def _adjacency(parents: Sequence[tuple[int, ...]]) -> Adjacency:
@@ -156,6 +201,7 @@ def kurtosis_error(rows: int) -> float:
 
 def _heavy_tails(residuals: Floats) -> float | None:
     """Return the excess kurtosis of residuals, if it is both large and certain."""
+    residuals = residuals / np.abs(residuals).max()  # in any unit, fourth powers are numbers
     squares = (residuals - residuals.mean()) ** 2
     excess = float((squares**2).mean() / squares.mean() ** 2 - 3)
     if excess < _LEAST_KURTOSIS:
@@ -166,12 +212,48 @@ def _heavy_tails(residuals: Floats) -> float | None:
     return excess if kurtosistest(residuals).statistic >= _KURTOSIS_Z else None
 
 
-def _unevenness(residuals: Floats, values: Floats, parents: tuple[int, ...]) -> float | None:
+def _skew_or_tails(residuals: Floats) -> str:
+    """Return the skewness and the excess kurtosis of residuals in words, if either is both large and certain."""
+    from scipy.stats import skewtest
+
+    left = residuals - residuals.mean()
+    skewness = float((left**3).mean() / (left**2).mean() ** 1.5)
+    kurtosis = float((left**4).mean() / (left**2).mean() ** 2 - 3)
+    skewed = abs(skewness) >= _LEAST_SKEWNESS and abs(float(skewtest(residuals).statistic)) >= _KURTOSIS_Z
+    if not skewed and _heavy_tails(residuals) is None:
+        return ""
+    return f"skewness {skewness:.1f} and excess kurtosis {kurtosis:.1f} of the residuals within categories"
+
+
+def _fitted(residuals: Floats, values: Floats, node: int, categories: list[int], mixed: bool) -> Floats:
+    """Return what parents explain; mixed scores have residuals of unit variance in each combination of categories."""
+    fitted: Floats = values[:, node] - residuals
+    if not mixed:
+        return fitted
+    group = np.zeros(len(values), dtype=np.int64)
+    if categories:
+        group = np.unique(values[:, categories], axis=0, return_inverse=True)[1].reshape(-1)
+    for own in range(int(group.max()) + 1):
+        rows = np.flatnonzero(group == own)
+        left = residuals[rows] - residuals[rows].mean()
+        # Least squares leave what no parent has a part in.
+        unit = float(left @ values[rows, node] / (left @ left)) if np.ptp(left) > 0 else 0.0
+        fitted[rows] = values[rows, node] - unit * residuals[rows]
+    return fitted
+
+
+def _unevenness(residuals: Floats, fitted: Floats) -> str | None:
     """Return how much wider residuals are in the upper third of fitted values than in the lower, if it matters."""
-    fitted = values - residuals
-    if not parents or np.ptp(fitted) == 0:
+    if np.ptp(fitted) == 0 or np.ptp(np.abs(residuals)) == 0:
         return None
     strength = len(fitted) * np.corrcoef(residuals**2, fitted)[0, 1] ** 2
     lower, upper = np.quantile(fitted, [1 / 3, 2 / 3])
-    ratio = float(residuals[fitted >= upper].std() / residuals[fitted <= lower].std())
-    return ratio if strength > _UNEVEN and max(ratio, 1 / ratio) > _UNEVEN_RATIO else None
+    low, high = float(residuals[fitted <= lower].std()), float(residuals[fitted >= upper].std())
+    narrow, wide = sorted((low, high))
+    if strength <= _UNEVEN or wide <= _UNEVEN_RATIO * narrow:
+        return None
+    where = "high" if high > low else "low"
+    # A third of the rows may lie on the line: a value that all of them share, or copies of a parent.
+    if wide > _MOST_UNEVEN * narrow:
+        return f"hardly any residuals but where the fitted value is {where}"
+    return f"residuals {wide / narrow:.1f} times as wide where the fitted value is {where}"

@@ -1,6 +1,7 @@
 """A number given categories and numbers: a regression of its own in each stratum, a combination of levels."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +13,9 @@ from gpn_bayes.scores.equations import (
     LinearEquation,
     LinearEquations,
     left_out_of_lines,
+    log_mean,
     log_t,
+    without_own_row,
 )
 
 # Up to this many strata have parameters of their own, rows or none; of more, those without rows share theirs.
@@ -61,6 +64,24 @@ def conjugate_lines(rows: Floats, means: Floats, scatters: Floats, imagined: flo
         centre=centres[:, :size],
         rows=rows + imagined,
     )
+
+
+class SharedVariance(NamedTuple):
+    """The posterior of an equation's variance where it is the same in all strata.
+
+    Attributes
+    ----------
+    probability : float
+        The probability that it is the same.
+    residual : float
+        The sum of squares that the lines of all strata leave, prior included.
+    df : float
+        Degrees of freedom.
+    """
+
+    probability: float
+    residual: float
+    df: float
 
 
 class Strata:
@@ -132,12 +153,16 @@ class DrawnStrata(DrawnEquation):
 class StrataEquation(Equation):
     """Linear regressions of one node on the same numbers, with independent posteriors in each stratum.
 
+    Given the noise, that is: its variance may be the same in all strata.
+
     Parameters
     ----------
     lines : LinearEquations
         Those of the strata that have a place of their own; the last one is of any other, and has the prior.
     strata : Strata
         The strata.
+    shared : SharedVariance, optional
+        What is known if all strata have the same variance; None if each has its own for certain.
 
     Examples
     --------
@@ -156,10 +181,16 @@ class StrataEquation(Equation):
 
     lines: LinearEquations
     strata: Strata
+    shared: SharedVariance | None = None
 
     @classmethod
     def of_observed(
-        cls, lines: LinearEquations, observed: Ints, shape: tuple[int, ...], among: Bools
+        cls,
+        lines: LinearEquations,
+        observed: Ints,
+        shape: tuple[int, ...],
+        among: Bools,
+        shared: SharedVariance | None = None,
     ) -> "StrataEquation":
         """Return the equation whose strata with rows have certain lines; those without rows have the last one.
 
@@ -173,13 +204,15 @@ class StrataEquation(Equation):
             The levels of every category.
         among : ndarray of bool, shape (parents,)
             Which parents are categories.
+        shared : SharedVariance, optional
+            As for the class.
         """
         count = int(np.prod(shape, dtype=object))
         if count > _MOST_STRATA:
-            return cls(lines, Strata(observed, shape, among))
+            return cls(lines, Strata(observed, shape, among), shared)
         line = np.full(count + 1, len(observed))
         line[observed] = np.arange(len(observed))
-        return cls(LinearEquations(*(own[line] for own in lines)), Strata(np.arange(count), shape, among))
+        return cls(LinearEquations(*(own[line] for own in lines)), Strata(np.arange(count), shape, among), shared)
 
     def draw(self, count: int, rng: np.random.Generator) -> DrawnStrata:
         """Draw the parameters of every stratum.
@@ -194,7 +227,12 @@ class StrataEquation(Equation):
             df=np.where(loose, _CERTAIN, lines.df),
             residual=np.where(loose, _CERTAIN * lines.residual / lines.rows, lines.residual),
         )
-        drawn = [lines.draw(np.full(count, place), rng) for place in range(len(loose))]
+        sigmas = np.sqrt(lines.residual / rng.chisquare(lines.df, (count, len(loose))))
+        if self.shared is not None:
+            same = rng.random(count) < self.shared.probability
+            of_all = np.sqrt(self.shared.residual / rng.chisquare(self.shared.df, count))
+            sigmas = np.where(same[:, None], of_all[:, None], sigmas)
+        drawn = [lines.draw_given(sigma, np.full(count, place), rng) for place, sigma in enumerate(sigmas.T)]
         intercept, coefficients, sigma = (
             np.stack([getattr(own, name) for own in drawn], axis=1) for name in ("intercept", "coefficients", "sigma")
         )
@@ -202,19 +240,39 @@ class StrataEquation(Equation):
 
     def log_predictive(self, values: Floats, parents: Floats) -> Floats:
         """Return the log density of new values, which are t distributed in each stratum."""
-        error, leverage, residual, df = self._errors(values, parents)
-        return log_t(error, df, residual / df * (1 + leverage))
+        error, leverage, place = self._errors(values, parents)
+        densities = [log_t(error, df, residual / df * (1 + leverage)) for residual, df in self._variances(place)]
+        return log_mean(np.array(densities), self._log_shares)
 
     def leave_one_out(self, values: Floats, parents: Floats) -> LeftOut:
         """Return what all other rows say of each one, as in `LinearEquation`."""
-        return left_out_of_lines(*self._errors(values, parents))
+        error, leverage, place = self._errors(values, parents)
+        given = [left_out_of_lines(error, leverage, residual, df) for residual, df in self._variances(place)]
+        return without_own_row(LeftOut(*map(np.array, zip(*given, strict=True))), self._log_shares)
 
-    def _errors(self, values: Floats, parents: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return each row's difference from its line and its leverage; and the line's residual and df."""
+    def _errors(self, values: Floats, parents: Floats) -> tuple[Floats, Floats, Ints]:
+        """Return each row's difference from its line, its leverage, and the place of its stratum."""
         place, numbers = self.strata.places(parents), parents[~self.strata.among]
         error, leverage = np.empty(len(values)), np.empty(len(values))
         for own in np.unique(place):
             rows = place == own
             line: LinearEquation = self.lines.one(int(own))
             error[rows], leverage[rows] = line.errors(values[rows], numbers[:, rows])
-        return error, leverage, self.lines.residual[place], self.lines.df[place]
+        return error, leverage, place
+
+    def _variances(self, place: Ints) -> list[tuple[Floats, Floats]]:
+        """Return the residual and the degrees of freedom of each row's variance: its stratum's own, and that of all."""
+        own = [(self.lines.residual[place], self.lines.df[place])]
+        if self.shared is None:
+            return own
+        same = np.ones(len(place))
+        return [*own, (self.shared.residual * same, self.shared.df * same)]
+
+    @property
+    def _log_shares(self) -> Floats:
+        """The log probabilities of the cases of `_variances`, of shape (cases, 1)."""
+        if self.shared is None:
+            return np.zeros((1, 1))
+        with np.errstate(divide="ignore"):  # either can be out of the question
+            shares: Floats = np.log([[1 - self.shared.probability], [self.shared.probability]])
+        return shares

@@ -18,7 +18,7 @@ from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.types import Floats
 from gpn_bayes.data.weights import weighted_sums
 from gpn_bayes.kernels.gp import LOWEST_THETA
-from gpn_bayes.scores.equations import DrawnEquation, Equation, LeftOut, log_mean
+from gpn_bayes.scores.equations import DrawnEquation, Equation, LeftOut, log_mean, without_own_row
 from gpn_bayes.scores.gp.basis import (
     Basis,
     Functions,
@@ -325,14 +325,6 @@ def _left_out(noise: Floats | float, error: Floats, leverage: Floats) -> LeftOut
     left = 1 - leverage
     below: Floats = ndtr(error / np.sqrt(noise * left))
     return LeftOut(_log_normal(error / left, noise / left), below)
-
-
-def without_own_row(given: LeftOut, log_weights: Floats | None = None) -> LeftOut:
-    """Return averages over hyperparameters drawn given all rows, (draw, row), as if drawn without the row itself."""
-    log_shares = -given.log_density if log_weights is None else log_weights - given.log_density
-    shares = np.exp(log_shares - log_shares.max(axis=0))
-    below: Floats = (shares * given.below).sum(axis=0) / shares.sum(axis=0)
-    return LeftOut(-log_mean(-given.log_density, log_weights), below)
 
 
 def _log_normal(error: Floats, variance: Floats) -> Floats:

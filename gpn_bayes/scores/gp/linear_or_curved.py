@@ -6,8 +6,8 @@ import numpy as np
 
 from gpn_bayes._util.types import Bools, Floats
 from gpn_bayes.scores.base import ScoreBatch
-from gpn_bayes.scores.equations import DrawnEquation, Equation, LeftOut, LinearEquation, log_mean
-from gpn_bayes.scores.gp.curve_equation import CurveEquation, LevelEquation, without_own_row
+from gpn_bayes.scores.equations import DrawnEquation, Equation, LeftOut, LinearEquation, log_mean, without_own_row
+from gpn_bayes.scores.gp.curve_equation import CurveEquation, LevelEquation
 
 
 def linear_or_curved(lines: Floats, curves: ScoreBatch) -> ScoreBatch:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaincc, gammaln
 
-from gpn_bayes._util.checks import check_choice
+from gpn_bayes._util.checks import check_choice, shown
 from gpn_bayes._util.types import Floats
 from gpn_bayes.kernels.priors import Priors
 
@@ -88,7 +88,7 @@ class HyperPriors:
         if not (0.0 < shape < math.inf and 0.0 < scale < math.inf):
             raise ValueError(
                 f"{name} must have a positive shape and scale, or a PyMC distribution such as pm.LogNormal.dist(0, 1); "
-                f"received {prior!r}"
+                f"received {shown(prior)}"
             )
         self._parameters[name] = [shape, scale]
         return _checked(name, f"InverseGamma({shape:g}, {scale:g})", _inverse_gamma(shape, scale))

@@ -7,9 +7,9 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.types import Floats
-from gpn_bayes.scores.equations import Equation, LeftOut, log_mean, log_t
+from gpn_bayes.scores.equations import Equation, LeftOut, log_mean, log_t, without_own_row
 from gpn_bayes.scores.gp.basis import Basis
-from gpn_bayes.scores.gp.curve_equation import POINTS, SEED, DrawnCurves, tabulated, without_own_row
+from gpn_bayes.scores.gp.curve_equation import POINTS, SEED, DrawnCurves, tabulated
 from gpn_bayes.scores.gp.processes import tabulated_functions
 from gpn_bayes.scores.gp.proposal import MOST_PHI
 from gpn_bayes.scores.gp.student import LevelGrid, StudentPosterior
