@@ -65,7 +65,7 @@ def test_nullable_and_narrow_types_without_missing_values():
                 "whole": pd.array([1, 2, 1], dtype="Int64"),
                 "truth": pd.array([True, False, True], dtype="boolean"),
                 "text": pd.array(["x", "y", "x"], dtype="string"),
-                "float": np.array([1, 2, 4], dtype=np.float32),
+                "float": np.array([1, 2, 4.5], dtype=np.float32),
                 "byte": np.array([1, 4, 2], dtype=np.uint8),
             }
         )
@@ -178,7 +178,7 @@ def test_equal_tables_have_equal_fingerprints(frame):
         lambda f: f.iloc[:-1],
         lambda f: f[["count", "dose", "treated", "grade", "site"]],
         lambda f: f.rename(columns={"dose": "dosage"}),
-        lambda f: f.assign(count=f["count"].astype(float)),
+        lambda f: f.assign(count=f["count"].astype(str)),
         lambda f: f.assign(site=f["site"].replace("a", "aa")),
         lambda f: f.assign(grade=f["grade"].cat.remove_unused_categories()),
         lambda f: f.drop(columns="site"),
@@ -240,6 +240,26 @@ BAD_TABLES = {
         "every column must have a name; column 1 has none: if it is a row index, Dataset.read(data, drop=['']) "
         "leaves it out",
     ),
+    "NaN for a name": (
+        pd.DataFrame([[1.0, 2.0], [2.0, 1.0]], columns=["Erk", np.nan]),
+        "every column must have a name; column 2 has none: if it is a row index, Dataset.read(data, drop=['']) "
+        "leaves it out",
+    ),
+    "None for a name": (
+        pd.DataFrame([[1.0, 2.0], [2.0, 1.0]], columns=[None, "Erk"]),
+        "every column must have a name; column 1 has none: if it is a row index, Dataset.read(data, drop=['']) "
+        "leaves it out",
+    ),
+    "a name of two lines": (
+        pd.DataFrame([[1.0, 2.0], [2.0, 1.0]], columns=["Erk\n1", "Akt"]),
+        "the names of columns must be without line breaks, tabs and other control characters; column 1 is called "
+        "'Erk\\n1': give it another name",
+    ),
+    "a name with a tab": (
+        pd.DataFrame([[1.0, 2.0], [2.0, 1.0]], columns=["Akt", "Erk\t1"]),
+        "the names of columns must be without line breaks, tabs and other control characters; column 2 is called "
+        "'Erk\\t1': give it another name",
+    ),
     "missing": (
         two(Erk=[1.0, None, None]),
         "every value must be present; 2 are missing, in 2 of 3 rows and 1 of 2 columns ('Erk' in rows 1 and 2): "
@@ -268,7 +288,8 @@ BAD_TABLES = {
     "constant truth": (two(Erk=[True, True, True]), "every column must vary; column 'Erk' is constant"),
     "varies below precision": (
         two(Erk=[1e-170, 2e-170, 1e-170]),
-        "every column must vary; column 'Erk' is constant",
+        "every column's variance must be a number; column 'Erk' varies by 1e-170 only, too little to be squared: "
+        "measure it in another unit",
     ),
     "complex": (two(Erk=[1j, 2, 3]), "values must be real numbers; column 'Erk' is complex"),
     "dates": (
@@ -328,6 +349,16 @@ def test_bad_files_are_refused_in_one_line(text, message, tmp_path):
     with pytest.raises(ValueError) as error:
         Dataset.read(write(tmp_path, text))
     assert str(error.value) == message
+
+
+def test_columns_without_a_name_can_be_left_out_and_small_units_are_read():
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(rng.normal(size=(20, 3)), columns=["Erk", np.nan, "Akt"])
+    assert Dataset.read(table, drop=[""]).names == ("Erk", "Akt")
+    # Far below any unit, but with squares that are numbers.
+    assert Dataset.read(table[["Erk", "Akt"]] * 1e-140).spreads() == pytest.approx(
+        1e-140 * Dataset.read(table[["Erk", "Akt"]]).spreads()
+    )
 
 
 def test_ragged_rows_name_the_line(tmp_path):

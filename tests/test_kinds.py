@@ -1,5 +1,7 @@
 """What columns are: inferred or stated, in order or not; in scores, fingerprints, files, reports and on the screen."""
 
+import html
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +10,7 @@ import gpn_bayes as gpn
 from gpn_bayes import Dataset, scores
 from gpn_bayes.cli.inputs import read_kinds
 from gpn_bayes.data.identifiers import named_so, numbers_rows
-from gpn_bayes.scores.mixed import categories_among
+from gpn_bayes.scores.mixed import categories_among, either_in_words, kinds_in_words
 from tests.command_line import call
 
 LEVELS = ["low", "mid", "high"]
@@ -73,6 +75,72 @@ def test_numbers_of_any_type_have_the_levels_that_are_listed(frame):
         data = Dataset.read(frame.assign(visits=visits), kinds={"visits": [8, 7, 6, 5, 4, 3, 2]})
         assert data.levels[4] == tuple("8765432")
         assert (8 - data.values[:, 4] == frame["visits"]).all()
+
+
+WHOLE = {
+    "int8": np.array([0, 1, 1, 0, 1], dtype=np.int8),
+    "int64": np.array([0, 1, 1, 0, 1]),
+    "unsigned": np.array([0, 1, 1, 0, 1], dtype=np.uint8),
+    "float": np.array([0.0, 1.0, 1.0, 0.0, 1.0]),
+    "float32": np.array([0, 1, 1, 0, 1], dtype=np.float32),
+    "nullable": pd.array([0, 1, 1, 0, 1], dtype="Int64"),
+    "nullable float": pd.array([0, 1, 1, 0, 1], dtype="Float64"),
+    "objects": np.array([0, 1.0, 1, 0.0, 1], dtype=object),
+}
+
+
+@pytest.mark.parametrize("treat", WHOLE.values(), ids=WHOLE)
+def test_the_values_of_a_column_decide_not_how_they_are_stored(treat):
+    table = pd.DataFrame({"treat": treat, "x": [0.5, 1.5, 1.0, 2.5, 0.0]})
+    data = Dataset.read(table)
+    assert data.kinds == ("integer", "continuous") and data.levels[0] == (0, 1)
+    assert data.fingerprint == Dataset.read(table.assign(treat=WHOLE["int8"])).fingerprint
+    assert categories_among(data).tolist() == [True, False]
+    # A fraction makes it a measurement; stating what it is comes before all that.
+    assert Dataset.read(table.assign(treat=data.values[:, 0] * 0.5)).kinds[0] == "continuous"
+    number, category = (Dataset.read(table, kinds={"treat": kind}) for kind in ("number", "category"))
+    assert number.kinds[0] == "continuous" and category.kinds[0] == "categorical" and category.levels[0] == ("0", "1")
+
+
+def test_truth_values_and_numbers_have_the_same_kind():
+    table = pd.DataFrame({"treat": [0, 1, 1, 0, 1], "x": [0.5, 1.5, 1.0, 2.5, 0.0]})
+    for treat in (
+        table["treat"].astype(bool),
+        table["treat"].astype("boolean"),
+        table["treat"].astype(bool).astype(object),
+    ):
+        data = Dataset.read(table.assign(treat=treat))
+        assert data.kinds[0] == "integer" and categories_among(data)[0]
+
+
+@pytest.mark.parametrize("missing", ["drop", "impute"])
+def test_missing_values_leave_whole_numbers_what_they_are(missing, tmp_path):
+    """They are floats to pandas then."""
+    table = pd.DataFrame({"treat": [0, 1, None, 0, 1], "x": [0.5, 1.5, 1.0, None, 0.0]})
+    assert table["treat"].dtype == float
+    table.to_csv(tmp_path / "floats.csv", index=False)
+    table.astype({"treat": "Int64"}).to_csv(tmp_path / "whole.csv", index=False)
+    assert "1.0" in (tmp_path / "floats.csv").read_text() and "1.0," not in (tmp_path / "whole.csv").read_text()
+    read = [Dataset.read(given, missing=missing) for given in (table, tmp_path / "floats.csv", tmp_path / "whole.csv")]
+    assert [data.kinds for data in read] == [("integer", "continuous")] * 3
+    assert len({data.fingerprint for data in read}) == 1
+
+
+def test_beyond_what_floats_hold_exactly_all_of_them_are_whole():
+    """So that it says nothing: they are measurements."""
+    table = pd.DataFrame({"large": [1e90, 2e90, 1e90], "x": [0.5, 1.5, 1.0]})
+    assert Dataset.read(table).kinds[0] == "continuous"
+
+
+def test_posteriors_don_t_depend_on_how_numbers_are_stored(frame):
+    """As floats, `ill` was a number, which no category may have as its cause."""
+    posts = [
+        gpn.sample(frame.astype({"ill": kind}), "cg", draws=50, random_seed=1, progressbar=False)
+        for kind in ("int8", float, bool)
+    ]
+    for post in posts[1:]:
+        assert post.settings["kinds"] == posts[0].settings["kinds"]
+        np.testing.assert_array_equal(post.edge_probabilities(), posts[0].edge_probabilities())
 
 
 def test_numbers_that_are_given_as_text_become_numbers_if_it_is_stated(frame):
@@ -222,6 +290,54 @@ def test_posteriors_keep_kinds_and_say_them(frame, tmp_path):
     assert f"<p>The table has {text}.</p>" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+EITHER = (
+    "whole numbers that could be either: visits (here a number), ill (here a category); Dataset.read(data, "
+    "kinds={'visits': 'category', 'ill': 'number'}) says otherwise"
+)
+
+
+def test_posteriors_name_columns_that_could_be_either(frame, tmp_path, capsys):
+    """In repr, in the notebook's cell, in the report and before the run."""
+    settings = {"draws": 50, "random_seed": 1}
+    post = gpn.sample(frame, "cg", **settings)
+    text = "3 numbers, 3 categories (sex, grade, ill)"
+    assert capsys.readouterr().err.splitlines()[:2] == [text, EITHER]
+    post.save(tmp_path / "run.nc")
+    for own in (post, gpn.load(tmp_path / "run.nc")):
+        assert f"; {text}; {EITHER}>" in repr(own)
+        cell = html.unescape(own._repr_html_())
+        assert text in cell and EITHER in cell
+    post.report(tmp_path / "report.html", curves=0)
+    page = html.unescape((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert "W" + EITHER[1:].split("; Dataset")[0] in page and "--kinds visits=category" in page
+    stated = gpn.sample(frame, "cg", kinds={"visits": "number", "ill": "binary"}, progressbar=False, **settings)
+    assert repr(stated).endswith(f"; {text}>")
+
+
+def test_truth_values_and_long_scales_are_not_asked_about(frame):
+    table = frame.assign(ill=frame["ill"] == 1, visits=np.arange(60) // 2)
+    assert either_in_words(scores.CG().bind(table), Dataset.read(table)) == ""
+
+
+def test_scores_of_one_kind_leave_no_choice(frame):
+    """Under them a column is a number, or a category, whatever could be said of it."""
+    numbers, levels = frame[["age", "ill", "bmi"]], frame[["sex", "ill", "visits"]]
+    for score, table in (("bge", numbers), ("bdeu", levels), ("k2", levels)):
+        assert either_in_words(scores.by_name(score).bind(table), Dataset.read(table)) == ""
+        assert " variables, " in repr(post := gpn.sample(table, score, draws=20, random_seed=1, progressbar=False))
+        assert "either" not in repr(post) and " number" not in repr(post)
+
+
+def test_processes_say_that_whole_numbers_of_two_values_are_categories(frame):
+    """Also where no column is text."""
+    table = Dataset.read(frame[["age", "ill", "bmi"]])
+    assert kinds_in_words(scores.GP().bind(table), table) == "2 numbers, 1 category (ill)"
+    assert "ill (here a category)" in either_in_words(scores.GP().bind(table), table)
+    # The Gaussian BIC takes all of them as numbers.
+    assert kinds_in_words(scores.BIC().bind(table), table) == ""
+    assert "ill (here a number)" in either_in_words(scores.BIC().bind(table), table)
+
+
 def test_reports_of_learners_say_kinds(frame, tmp_path):
     mixed = gpn.estimators.HillClimbing(score="cg").fit(frame).report(tmp_path / "mixed.html")
     assert "<p>The table has 3 numbers, 3 categories (sex, grade, ill).</p>" in mixed.read_text(encoding="utf-8")
@@ -319,8 +435,13 @@ def test_whole_numbers_that_differ_are_identifiers_by_their_order_or_name(name, 
         assert repr(name) in refusal(table)
     else:
         assert Dataset.read(table).kinds[0] == "integer"
-    # With a decimal point they are measurements, whatever their values.
-    assert Dataset.read(table.astype(float)).kinds[0] == "continuous"
+    # With a decimal point they are the same numbers.
+    as_floats = table.astype(float)
+    assert numbers_rows(name, as_floats[name]) == refused
+    if not refused:
+        assert Dataset.read(as_floats).fingerprint == Dataset.read(table).fingerprint
+    # Half of a unit farther they number nothing.
+    assert not numbers_rows(name, as_floats[name] + 0.5)
 
 
 def test_names_of_identifiers():

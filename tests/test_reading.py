@@ -198,14 +198,14 @@ def test_codes_of_missing_values(frame):
 
 
 def test_discretising_cuts_measurements_alone(frame):
-    frame["many"] = np.arange(12) * 10.0
-    data = Dataset.read(frame.assign(age=20 + np.arange(12), code=[1.0, 2.0] * 6), discretise=3)
+    frame["many"] = np.arange(12) * 10.5
+    data = Dataset.read(frame.assign(age=20 + np.arange(12), code=[1.5, 2.0] * 6), discretise=3)
     assert data.levels[0] == data.levels[2] == ("low", "middle", "high")
     assert np.bincount(data.values[:, 0].astype(int)).tolist() == [4, 4, 4]
     assert data.levels[1] == (0, 1, 2, 3)
     assert data.levels[3:5] == ((False, True), ("a", "b", "c"))
     assert len(data.levels[5]) == 12  # whole numbers with few values are categories as they are
-    assert data.levels[6] == ("1.0", "2.0")
+    assert data.levels[6] == ("1.5", "2.0")
     means = Dataset.read(frame, discretise="mean")
     assert means.values[:, 2].tolist() == [0.0] * 6 + [1.0] * 6
     cut = gpn.simulate.discretise(frame[["dose", "many"]], "quantile", 3)

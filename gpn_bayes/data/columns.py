@@ -16,7 +16,7 @@ from gpn_bayes.data.levels import FEW_LEVELS
 from gpn_bayes.data.notation import POINT, is_number, is_whole, parse_plain, unit_of
 from gpn_bayes.data.problems import Problem, argument, listed_cells, listed_rows
 
-# Integer columns with more distinct values than this are measurements, not categories.
+# Columns of whole numbers with more distinct values than this are measurements, not categories.
 MAX_INTEGER_LEVELS = 64
 _EXACT = 2**53  # up to here all whole numbers are floats
 _DATE = re.compile(r"\d{4}([-/.])\d{1,2}\1\d{1,2}([ T]\d.*)?|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d{2})([ T]\d.*)?", re.ASCII)
@@ -102,7 +102,7 @@ def _numbers(given: Iterable[Any], values: Floats, dtype: Any, source: Source) -
             f"column {source.name!r} holds an infinite value ({source.rows(infinite)})",
             f"{argument('na', ['inf', '-inf'])} counts such values as missing",
         )
-    if not pd.api.types.is_integer_dtype(dtype):
+    if not (pd.api.types.is_integer_dtype(dtype) or _are_whole(values)):
         return Column(values, "continuous", None)
     distinct = np.unique(values)
     large = np.abs(values) > _EXACT
@@ -115,6 +115,14 @@ def _numbers(given: Iterable[Any], values: Floats, dtype: Any, source: Source) -
             "numbers as names",
         )
     return Column(values, "integer", tuple(int(v) for v in distinct) if len(distinct) <= MAX_INTEGER_LEVELS else None)
+
+
+def _are_whole(values: Floats) -> bool:
+    """Tell whether numbers are whole, however they are stored: 1.0 is 1.
+
+    Floating-point numbers beyond `_EXACT` have no fractions to lose, so that there it means nothing.
+    """
+    return bool((values == np.floor(values)).all() and (np.abs(values) <= _EXACT).all())
 
 
 def _stated_number(column: pd.Series, source: Source) -> Column | Problem:
@@ -184,6 +192,10 @@ def _of_plain_type(column: pd.Series) -> pd.Series:
 def _categories(column: pd.Series, source: Source) -> Column | Problem:
     if isinstance(column.dtype, pd.CategoricalDtype):
         return Column(column.cat.codes.to_numpy().astype(float), "categorical", tuple(column.cat.categories))
+    if pd.api.types.is_float_dtype(column.dtype) and _are_whole(column.to_numpy(dtype=float)):
+        column = column.astype("int64")  # so that levels are called alike
+    elif pd.api.types.is_object_dtype(column.dtype):
+        column = column.map(lambda cell: int(cell) if isinstance(cell, float) and cell.is_integer() else cell)
     try:
         codes, levels = pd.factorize(column.astype(str), sort=True)
     except UnicodeDecodeError:

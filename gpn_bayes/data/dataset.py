@@ -44,8 +44,9 @@ class Dataset:
     values : ndarray of shape (rows, variables)
         Raw values; categorical columns hold the 0-based code of their level. NaN where `missing`.
     kinds : tuple of str
-        "continuous" (floats, and what is stated to be a number), "integer" (whole numbers and booleans, usable either
-        way), "categorical" (text and pandas categoricals) or "ordered" (categories in order).
+        "continuous" (numbers of which some have a fraction, and what is stated to be a number), "integer" (whole
+        numbers, also where they are stored as floats, and booleans, usable either way), "categorical" (text and pandas
+        categoricals) or "ordered" (categories in order).
     levels : tuple of (tuple or None)
         The levels of each column that can be read as discrete, else None.
     missing : ndarray of bool, shape (rows, variables), or None
@@ -142,7 +143,8 @@ class Dataset:
 
         Files are text (CSV, with any separator), Excel (.xlsx), Parquet or Feather. Of text, the separator, the decimal
         sign and the encoding are recognised; `notes` says so where they aren't those of a plain CSV file. Objects in a
-        DataFrame are read by their content, so that ``df.astype(object)`` is the same as ``df``. Text is taken as
+        DataFrame are read by their content, so that ``df.astype(object)`` is the same as ``df``, and numbers by their
+        values: 0.0 and 1.0 are the whole numbers 0 and 1, also in a column that has missing values. Text is taken as
         categories, also if every text is a whole number; a column that mixes numbers and text is refused, and so are
         numbers with a fraction that are given as text.
 

@@ -1,21 +1,18 @@
 """Checks of the columns and rows of a table before it is analysed: what is probably a mistake."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable
 
 import numpy as np
 from scipy.special import chdtrc, gammaln, ndtr
 
 from gpn_bayes._util.types import Bools, Floats, Ints, Words
 from gpn_bayes.data.dataset import Dataset
+from gpn_bayes.data.event_times import event_flag, event_times
+from gpn_bayes.data.exact_relations import cut_flag, same_columns, sum_flag
+from gpn_bayes.data.flagging import DESCRIBED, Flag, TableColumn, checked, grouped, listed, value_range
 from gpn_bayes.data.identifiers import FEWEST_ROWS, named_so
-from gpn_bayes.data.kinds import CATEGORICAL
-
-# Worth knowing, but not a reason to doubt the answers.
-MILD_KINDS = frozenset({"binary"})
-# Columns whose values are described one by one in a message; the others are counted.
-_DESCRIBED = 3
+from gpn_bayes.data.kinds import CATEGORY
+from gpn_bayes.data.row_dependence import dependence_flags
 
 # Values that often stand for a missing one.
 _SENTINELS = [
@@ -46,85 +43,19 @@ _MAD_TO_SD = 1.4826
 _EVEN_STEPS, _STRAIGHT = 0.5, 0.995
 _UNIQUE_TEXT = 0.95
 
-_SAME_CORRELATION = 0.9999
+# Where other values hardly repeat, one is too frequent if it has this many rows and this share of them. Others hardly
+# repeat if they have this many distinct values a row.
+_SPIKE, _SPIKE_SHARE, _HARDLY_REPEAT = 10, 0.1, 0.5
 _COPIES_TO_NEIGHBOURS, _COPIES_TO_CHANCE = 3.0, 100.0
-
-
-@dataclass(frozen=True)
-class Flag:
-    """Something in the data that should be checked.
-
-    Attributes
-    ----------
-    kind : str
-        "codes", "binary", "identifier", "sentinel", "outliers", "same rows" or "same columns"; and, of residuals,
-        "leftover dependence", "heavy tails" or "uneven noise".
-    columns : tuple of str
-        The columns it is about; none for whole rows.
-    message : str
-        What was seen, and what to do. Rows are counted from 1.
-
-    Examples
-    --------
-    >>> flag = Flag("binary", ("smoker",), "smoker: two values only.")
-    >>> flag.mild, Flag.read(flag.record()) == flag
-    (True, True)
-    """
-
-    kind: str
-    columns: tuple[str, ...]
-    message: str
-
-    @property
-    def mild(self) -> bool:
-        """Whether it is only worth knowing, and not a reason to doubt the answers."""
-        return self.kind in MILD_KINDS
-
-    def record(self) -> dict[str, Any]:
-        """Return the flag as JSON takes it."""
-        return {"kind": self.kind, "columns": list(self.columns), "message": self.message}
-
-    @classmethod
-    def read(cls, record: Mapping[str, Any]) -> "Flag":
-        """Return the flag that `record` wrote."""
-        return cls(str(record["kind"]), tuple(record["columns"]), str(record["message"]))
-
-
-class _Column(NamedTuple):
-    """One column: its name and values, and its distinct values (ascending) with their counts."""
-
-    name: str
-    values: Floats
-    distinct: Floats
-    counts: Ints
-    is_number: bool
-    is_text: bool
-
-    @property
-    def whole(self) -> bool:
-        return not self.is_text and bool((self.distinct == np.floor(self.distinct)).all())
-
-    @property
-    def unique(self) -> bool:
-        return len(self.distinct) == len(self.values)
-
-    def holds(self, chosen: Bools) -> Bools:
-        """Tell which rows hold one of the chosen distinct values."""
-        return np.isin(self.values, self.distinct[chosen])
-
-    def without(self, dropped: Bools) -> "_Column":
-        """Return the column without the rows that hold the dropped distinct values."""
-        if not dropped.any():
-            return self
-        kept = self.values[~self.holds(dropped)]
-        return self._replace(values=kept, distinct=self.distinct[~dropped], counts=self.counts[~dropped])
 
 
 def data_flags(data: Dataset, numbers: bool, categories: Collection[str] = ()) -> tuple[Flag, ...]:
     """Return what should be checked in a table before it is analysed.
 
-    It looks for values that stand for missing ones, identifiers, codes of categories that are read as numbers,
-    outliers, copies of rows, and columns that are nearly the same. Tables of fewer than ten rows aren't looked at.
+    It looks for values that stand for missing ones, identifiers of rows and of groups, rows that are like the next,
+    times to an event, codes of categories that are read as numbers, values that are too frequent, outliers, copies of
+    rows, columns that are nearly the same, and columns that follow from others. Tables of fewer than ten rows aren't
+    looked at, nor are columns in which fewer are observed.
 
     Parameters
     ----------
@@ -144,16 +75,18 @@ def data_flags(data: Dataset, numbers: bool, categories: Collection[str] = ()) -
     --------
     >>> rng = np.random.default_rng(1)
     >>> glucose = np.where(rng.random(100) < 0.05, -999.0, rng.normal(5.0, 1.0, 100))
-    >>> table = Dataset.read(np.column_stack([np.arange(1.0, 101.0), glucose]))
+    >>> table = Dataset.read(np.column_stack([np.arange(501.0, 601.0), glucose]))
     >>> [(flag.kind, flag.columns) for flag in data_flags(table, numbers=True)]
     [('sentinel', ('v2',)), ('identifier', ('v1',))]
     >>> print(data_flags(table, numbers=True)[0].message)
     v2: -999 in 5 rows (the first is row 10); its other values are 2.29 to 7.87. If this means a missing
-    value, remove those rows or fill them in.
+    value, read it as one: Dataset.read(data, na=[-999], missing='impute') has it drawn along with the networks, and
+    missing='drop' leaves those rows out.
     """
     if data.n_rows < FEWEST_ROWS:
         return ()
-    columns = [_column(data, place, numbers and name not in categories) for place, name in enumerate(data.names)]
+    columns = [TableColumn.of(data, v, numbers and name not in categories) for v, name in enumerate(data.names)]
+    columns = [column for column in columns if len(column.values) >= FEWEST_ROWS]
     sentinels = [_sentinels(column) for column in columns]
     identifiers = _identifiers(columns)
     rest = [
@@ -162,54 +95,29 @@ def data_flags(data: Dataset, numbers: bool, categories: Collection[str] = ()) -
         if not identifier
     ]
     kept = [column for column, identifier in zip(columns, identifiers, strict=True) if not identifier]
-    flags = [
-        _sentinel_flag(columns, sentinels, numbers),
-        _identifier_flag(columns, identifiers),
-        _code_flag(rest),
-        *_outlier_flags(rest, kept),
-        None if data.repeated else _row_flag(kept, data.n_rows),
-        *_column_flags(data, kept, numbers),
-        _binary_flag(rest),
-    ]
-    return tuple(flag for flag in flags if flag is not None)
-
-
-def grouped(kind: str, seen: Sequence[tuple[str, str]], advice: str) -> Flag | None:
-    """Return one flag for all columns with the same finding; None if there are none.
-
-    Parameters
-    ----------
-    kind : str
-        See `Flag`.
-    seen : sequence of (str, str)
-        Columns, and what was seen in each; the first few are described, the others only counted.
-    advice : str
-        What to do, in whole sentences.
-
-    Examples
-    --------
-    >>> grouped("outliers", [("a", "3 values"), ("b", "1 value")], "Check them.").message
-    'a: 3 values; b: 1 value. Check them.'
-    """
-    if not seen:
-        return None
-    descriptions = [f"{name}: {what}" for name, what in seen[:_DESCRIBED]]
-    more = len(seen) - len(descriptions)
-    descriptions += [f"and {more} more column{'s' if more > 1 else ''}"] if more else []
-    return Flag(kind, tuple(name for name, _ in seen), f"{'; '.join(descriptions)}. {advice}")
-
-
-def _column(data: Dataset, place: int, numbers: bool) -> _Column:
-    values = data.values[:, place]
-    distinct, counts = np.unique(values, return_counts=True)
-    is_text = data.kinds[place] in CATEGORICAL
-    return _Column(data.names[place], values, distinct, counts, numbers and not is_text, is_text)
+    events = event_times(rest)
+    timed = {name for pair in events for name in pair[:2]}
+    checks: dict[str, Callable[[], Iterable[Flag | None]]] = {
+        "values that stand for missing ones": lambda: [_sentinel_flag(data, columns, sentinels, numbers)],
+        "identifiers": lambda: [_identifier_flag(columns, identifiers)],
+        "dependent rows": lambda: [] if data.repeated else dependence_flags(rest, data.n_rows),
+        "times to an event": lambda: [event_flag(events)],
+        "codes of categories": lambda: [_code_flag([c for c in rest if c.name not in timed])],
+        "values that are too frequent": lambda: [_spike_flag(rest)],
+        "outliers": lambda: [_outlier_flag(rest)],
+        "copies of rows": lambda: [None if data.repeated else _row_flag(kept, data.n_rows)],
+        "columns that say the same": lambda: same_columns(data, kept, numbers),
+        "sums of columns": lambda: [sum_flag(data, kept, same_columns(data, kept, numbers)) if numbers else None],
+        "columns made of others": lambda: [cut_flag(rest, {pair[:2] for pair in events})],
+        "columns of two values": lambda: [_binary_flag([c for c in rest if c.name not in timed])],
+    }
+    return checked(checks)
 
 
 # Values that stand for missing ones
 
 
-def _sentinels(column: _Column) -> Bools:
+def _sentinels(column: TableColumn) -> Bools:
     """Tell which distinct values probably stand for missing ones: known to do so, repeated, and unlike the rest."""
     coded = np.zeros(len(column.distinct), dtype=bool)
     if column.is_text or len(column.distinct) < 4:
@@ -231,7 +139,7 @@ def _sentinels(column: _Column) -> Bools:
     return coded | (known & (column.counts >= often))
 
 
-def _is_far(column: _Column, others: slice, value: float) -> bool:
+def _is_far(column: TableColumn, others: slice, value: float) -> bool:
     """Tell whether a value is far from the others, for what it is."""
     distinct, counts = column.distinct[others], column.counts[others]
     if len(distinct) < 2:
@@ -246,26 +154,52 @@ def _is_far(column: _Column, others: slice, value: float) -> bool:
     return bool(gap > (_NINE_GAP if value == 9 else _ONE_DIGIT_GAP) * spread)
 
 
-def _sentinel_flag(columns: list[_Column], sentinels: list[Bools], numbers: bool) -> Flag | None:
+def _sentinel_flag(data: Dataset, columns: list[TableColumn], sentinels: list[Bools], numbers: bool) -> Flag | None:
     seen = []
     for column, chosen in zip(columns, sentinels, strict=True):
         if chosen.any():
-            values = _listed([f"{value:g}" for value in column.distinct[chosen]])
-            rows, first = int(column.counts[chosen].sum()), int(np.argmax(column.holds(chosen))) + 1
-            others = _range(column.distinct[~chosen])
+            values = listed([f"{value:.15g}" for value in column.distinct[chosen]])
+            rows, first = int(column.counts[chosen].sum()), int(column.rows[np.argmax(column.holds(chosen))]) + 1
+            others = value_range(column.distinct[~chosen])
             seen.append(
                 (column.name, f"{values} in {rows} rows (the first is row {first}); its other values are {others}")
             )
-    advice = "If this means a missing value, remove those rows or fill them in."
-    if not numbers:
-        advice = "If this means a missing value, note that it counts as a category here."
+    if not seen:
+        return None
+    counted = "" if numbers else "; as it stands, it counts as a category"
+    advice = f"If this means a missing value, {_read_as_missing(data, columns, sentinels)}{counted}."
     return grouped("sentinel", seen, advice)
+
+
+def _read_as_missing(data: Dataset, columns: list[TableColumn], sentinels: list[Bools]) -> str:
+    """Return how to have values read as missing ones, by a setting of the reader that is about all columns alike."""
+    values = sorted({float(value) for c, own in zip(columns, sentinels, strict=True) for value in c.distinct[own]})
+    also = [
+        repr(column.name)
+        for column, own in zip(columns, sentinels, strict=True)
+        if np.isin(column.distinct[~own], values).any()
+    ]
+    # Those of experiments and of weighted rows can't be drawn along with the networks.
+    drawn = data.interventions is None and data.weights is None and not data.repeated
+    if also:
+        how = "missing='impute', which draws them along with the networks, or missing='drop'"
+        return (
+            f"empty those cells, and not those of {listed(also[:DESCRIBED])} with the same value, and use "
+            f"{how if drawn else "missing='drop'"}"
+        )
+    na = f"na={[int(value) for value in values]!r}"
+    if not drawn:
+        return f"read it as one: Dataset.read(data, {na}, missing='drop') leaves those rows out"
+    return (
+        f"read it as one: Dataset.read(data, {na}, missing='impute') has it drawn along with the networks, and "
+        "missing='drop' leaves those rows out"
+    )
 
 
 # Identifiers
 
 
-def _identifiers(columns: list[_Column]) -> list[bool]:
+def _identifiers(columns: list[TableColumn]) -> list[bool]:
     """Tell which columns number or name the rows."""
     is_id = [_rises(column) or _is_named_so(column) or _is_unique_text(column) for column in columns]
     # Whole numbers without a gap, but in any order; several such columns are ranks.
@@ -275,7 +209,7 @@ def _identifiers(columns: list[_Column]) -> list[bool]:
     return is_id
 
 
-def _rises(column: _Column) -> bool:
+def _rises(column: TableColumn) -> bool:
     """Tell whether whole numbers rise or fall from row to row as a count does: mostly by the same, or steadily."""
     if not (column.unique and column.whole):
         return False
@@ -287,43 +221,49 @@ def _rises(column: _Column) -> bool:
     return bool(often.max() >= _EVEN_STEPS * len(steps) or (steady and len(steps) >= 2 * FEWEST_ROWS))
 
 
-def _is_named_so(column: _Column) -> bool:
+def _is_named_so(column: TableColumn) -> bool:
     return column.unique and (column.whole or column.is_text) and named_so(column.name)
 
 
-def _is_unique_text(column: _Column) -> bool:
+def _is_unique_text(column: TableColumn) -> bool:
     return column.is_text and len(column.distinct) >= _UNIQUE_TEXT * len(column.values)
 
 
-def _identifier_flag(columns: list[_Column], identifiers: list[bool]) -> Flag | None:
+def _identifier_flag(columns: list[TableColumn], identifiers: list[bool]) -> Flag | None:
     seen = []
     for column, identifier in zip(columns, identifiers, strict=True):
         if identifier and column.is_text:
             seen.append((column.name, f"{len(column.distinct)} different texts in {len(column.values)} rows"))
         elif identifier:
             order = ", in row order" if (np.diff(column.values) > 0).all() else ""
-            seen.append((column.name, f"a different whole number in every row ({_range(column.distinct)}{order})"))
+            seen.append((column.name, f"a different whole number in every row ({value_range(column.distinct)}{order})"))
     return grouped("identifier", seen, "A row number or an identifier is not a variable: leave the column out.")
 
 
 # Codes of categories, read as numbers
 
 
-def _code_flag(columns: list[_Column]) -> Flag | None:
+def _code_flag(columns: list[TableColumn]) -> Flag | None:
     seen = [
-        (column.name, f"only the whole numbers {_listed([f'{value:g}' for value in column.distinct])}, read as amounts")
+        (column.name, f"only the whole numbers {listed([f'{value:g}' for value in column.distinct])}, read as amounts")
         for column in columns
         if column.is_number and _are_codes(column)
     ]
     return grouped(
         "codes",
         seen,
-        "If these are codes of categories, their order and distances mean nothing: give each category its own 0/1 "
-        "column, or make all columns categories and use score='bdeu'.",
+        "If these are codes of categories, their order and distances mean nothing: "
+        f"{_kinds_argument([name for name, _ in seen])} says so, for score='cg' or score='gp', which take categories "
+        "beside numbers.",
     )
 
 
-def _are_codes(column: _Column) -> bool:
+def _kinds_argument(names: list[str]) -> str:
+    """Return how to say that columns are categories, in a way that can be typed."""
+    return f"Dataset.read(data, kinds={dict.fromkeys(names, CATEGORY)!r})"
+
+
+def _are_codes(column: TableColumn) -> bool:
     """Tell whether values may be codes: few whole numbers from 0 or 1 on, with a gap at most, unlike any amounts."""
     levels, rows = len(column.distinct), len(column.values)
     if not 3 <= levels <= _MOST_CODES or rows < 5 * levels or not column.whole:
@@ -361,11 +301,11 @@ def _fits(observed: Floats, probabilities: Floats, parameters: int) -> bool:
     return bool(chdtrc(degrees, ((observed - expected) ** 2 / expected).sum()) >= _MISFIT)
 
 
-def _binary_flag(columns: list[_Column]) -> Flag | None:
+def _binary_flag(columns: list[TableColumn]) -> Flag | None:
     names = [column.name for column in columns if column.is_number and len(column.distinct) == 2]
     if not names:
         return None
-    shown = _listed([*names[:_DESCRIBED], *([f"{len(names) - _DESCRIBED} more"] if len(names) > _DESCRIBED else [])])
+    shown = listed([*names[:DESCRIBED], *([f"{len(names) - DESCRIBED} more"] if len(names) > DESCRIBED else [])])
     return Flag(
         "binary",
         tuple(names),
@@ -376,11 +316,10 @@ def _binary_flag(columns: list[_Column]) -> Flag | None:
 # Outliers
 
 
-def _outlier_flags(columns: list[_Column], whole: list[_Column]) -> list[Flag | None]:
-    """Return outliers; rows are numbered in the whole columns, sentinels included."""
+def _outlier_flag(columns: list[TableColumn]) -> Flag | None:
     seen = []
-    for column, entire in zip(columns, whole, strict=True):
-        if not column.is_number or len(column.distinct) <= 2 or _are_codes(column):
+    for column in columns:
+        if not column.is_number or len(column.distinct) <= 2 or _are_codes(column) or _has_spike(column):
             continue
         middle = np.median(column.values)
         # Rounding hides deviations below the step of the values.
@@ -391,7 +330,7 @@ def _outlier_flags(columns: list[_Column], whole: list[_Column]) -> list[Flag | 
         count = int(column.counts[far].sum())
         if 0 < count <= _MOST_OUTLIERS * len(column.values):
             value = max(column.distinct[far], key=lambda own: abs(own - middle))
-            row = int(np.argmax(entire.values == value)) + 1
+            row = int(column.rows[np.argmax(column.values == value)]) + 1
             away = abs(value - middle) / deviation
             what = f"{value:.4g} in row {row}, {away:.0f} robust standard deviations from the median"
             if count > 1:
@@ -399,13 +338,34 @@ def _outlier_flags(columns: list[_Column], whole: list[_Column]) -> list[Flag | 
                 what = f"{beyond}, {value:.4g} in row {row} the farthest"
             seen.append((column.name, what))
     advice = "Check these values; if the column has a long tail, transform it, for instance by logarithms."
-    return [grouped("outliers", seen, advice)]
+    return grouped("outliers", seen, advice)
+
+
+def _spike_flag(columns: list[TableColumn]) -> Flag | None:
+    """Return values, mostly 0, that many rows share in columns that otherwise hardly repeat any."""
+    seen = [
+        (column.name, f"{column.distinct[column.counts.argmax()]:g} in {column.counts.max()} of its rows")
+        for column in columns
+        if column.is_number and _has_spike(column)
+    ]
+    return grouped(
+        "spike",
+        seen,
+        "Other values hardly repeat. Curves zigzag beside such a value, with bands that are too narrow: replace "
+        "the column by whether it has that value (0/1), or cut all columns into levels and use score='bdeu'.",
+    )
+
+
+def _has_spike(column: TableColumn) -> bool:
+    count, rows = int(column.counts.max()), len(column.values)
+    frequent = count >= max(_SPIKE, _SPIKE_SHARE * rows)
+    return bool(frequent and len(column.distinct) - 1 >= max(_SPIKE, _HARDLY_REPEAT * (rows - count)))
 
 
 # Copies
 
 
-def _row_flag(columns: list[_Column], n_rows: int) -> Flag | None:
+def _row_flag(columns: list[TableColumn], n_rows: int) -> Flag | None:
     """Return whether rows are copies of others, more than few distinct values explain.
 
     Where rows are equal by chance, many more pairs differ in a single column; and columns that repeat few values make
@@ -414,18 +374,22 @@ def _row_flag(columns: list[_Column], n_rows: int) -> Flag | None:
     if not columns:
         return None
     rng = np.random.default_rng(0)
-    parts = [_hashed(column.values, rng) for column in columns]
+    # What is missing counts as a value of its own; rows of which most is are alike without being copies.
+    table = np.array([column.in_all_rows(n_rows) for column in columns])
+    rows = np.flatnonzero(2 * np.isnan(table).sum(axis=0) <= len(columns))
+    parts = [_hashed(values[rows], rng) for values in table]
     total = np.sum(parts, axis=0, dtype=np.uint64)
     equal = _pairs(np.unique(total, return_counts=True)[1])
     if equal == 0:
         return None
     one_apart = sum(_pairs(np.unique(total - own, return_counts=True)[1]) - equal for own in parts)
-    chance = _pairs(np.array([n_rows])) * np.prod([_pairs(c.counts) / _pairs(np.array([n_rows])) for c in columns])
+    among = _pairs(np.array([len(rows)]))
+    chance = among * np.prod([_pairs(np.unique(own, return_counts=True)[1]) / among for own in parts])
     if equal <= _COPIES_TO_NEIGHBOURS * one_apart or equal <= _COPIES_TO_CHANCE * chance:
         return None
     _, first, inverse = np.unique(total, return_index=True, return_inverse=True)
-    copies = np.flatnonzero(np.arange(n_rows) != first[inverse])
-    row, original = int(copies[0]) + 1, int(first[inverse[copies[0]]]) + 1
+    copies = np.flatnonzero(np.arange(len(rows)) != first[inverse])
+    row, original = int(rows[copies[0]]) + 1, int(rows[first[inverse[copies[0]]]]) + 1
     which = f"row {row} repeats row {original}"
     what = f"1 row repeats another in every column ({which})"
     if len(copies) > 1:
@@ -446,52 +410,3 @@ def _hashed(values: Floats, rng: np.random.Generator) -> Words:
 def _pairs(counts: Ints) -> float:
     counts = counts.astype(float)
     return float((counts * (counts - 1)).sum() / 2)
-
-
-def _column_flags(data: Dataset, columns: list[_Column], numbers: bool) -> list[Flag]:
-    """Return groups of columns that are nearly the same."""
-    groups = _correlated(data, columns) if numbers else _relabelled(columns)
-    flags = []
-    for names, how in groups:
-        text = f"{_listed(list(names))}: {how}. The data can't distinguish their roles: keep one of them."
-        flags.append(Flag("same columns", tuple(names), text))
-    return flags
-
-
-def _correlated(data: Dataset, columns: list[_Column]) -> list[tuple[list[str], str]]:
-    chosen = [data.names.index(column.name) for column in columns if column.is_number]
-    if len(chosen) < 2:
-        return []
-    r = np.abs(np.corrcoef(data.values[:, chosen], rowvar=False))
-    groups, seen = [], set()
-    for i in range(len(chosen)):
-        same = [j for j in range(i + 1, len(chosen)) if r[i, j] > _SAME_CORRELATION and j not in seen]
-        if same and i not in seen:
-            seen |= set(same)
-            least = r[i, same].min()
-            how = "a correlation of 1" if least > 1 - 1e-12 else f"correlations above {_SAME_CORRELATION:g}"
-            groups.append(([data.names[chosen[j]] for j in (i, *same)], how))
-    return groups
-
-
-def _relabelled(columns: list[_Column]) -> list[tuple[list[str], str]]:
-    """Return the columns that divide the rows alike, whatever their levels are called."""
-    groups: dict[bytes, list[str]] = {}
-    for column in columns:
-        # Levels are numbered as they come.
-        _, first, places = np.unique(column.values, return_index=True, return_inverse=True)
-        rank = np.argsort(np.argsort(first))
-        groups.setdefault(rank[places].tobytes(), []).append(column.name)
-    return [(names, "the same categories under different names") for names in groups.values() if len(names) > 1]
-
-
-def _range(values: Floats) -> str:
-    return f"{values[0]:.3g} to {values[-1]:.3g}" if not _is_whole(values) else f"{values[0]:.0f} to {values[-1]:.0f}"
-
-
-def _is_whole(values: Floats) -> bool:
-    return bool((values == np.floor(values)).all())
-
-
-def _listed(words: list[str]) -> str:
-    return ", ".join(words[:-1]) + " and " + words[-1] if len(words) > 1 else words[0]

@@ -11,6 +11,7 @@ from gpn_bayes.data.problems import Problem, argument, listed_names
 
 # In fewer rows all values may well differ.
 FEWEST_ROWS = 10
+_NUMBERS = ("integer", "floating", "mixed-integer-float")
 _OF_ROWS = "case|donor|participant|patient|person|record|respondent|row|sample|specimen|subject"
 # "patient_id" and "patientId", but not "acid"; "Patient No." and "sample", but not "particle number".
 _NAME = re.compile(
@@ -48,10 +49,12 @@ def numbers_rows(name: str, column: pd.Series) -> bool:
     >>> numbers_rows("weight", weights), numbers_rows("sample", weights), numbers_rows("n", pd.Series(range(1, 20)))
     (False, True, True)
     """
-    if len(column) < FEWEST_ROWS or pd.api.types.infer_dtype(column, skipna=False) != "integer":
+    if len(column) < FEWEST_ROWS or pd.api.types.infer_dtype(column, skipna=False) not in _NUMBERS:
         return False
     cells = column.tolist()
-    counting = cells[0] in (0, 1) and cells == list(range(cells[0], cells[0] + len(cells)))
+    if any(cell % 1 for cell in cells):  # 1.0 is a whole number; an infinite value leaves NaN
+        return False
+    counting = cells[0] in (0, 1) and cells == list(range(int(cells[0]), int(cells[0]) + len(cells)))
     return counting or (named_so(name) and len(set(cells)) == len(cells))
 
 

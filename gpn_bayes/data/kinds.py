@@ -73,12 +73,19 @@ def in_words(numbers: Sequence[str], categories: Sequence[str], ordered: Sequenc
     """
     several = [
         (numbers, "number" if len(numbers) == 1 else "numbers", ""),
-        (categories, "category" if len(categories) == 1 else "categories", _named(categories)),
-        (ordered, "ordered", _named(ordered)),
+        (categories, "category" if len(categories) == 1 else "categories", f" ({listed_in_words(categories)})"),
+        (ordered, "ordered", f" ({listed_in_words(ordered)})"),
     ]
     return ", ".join(f"{len(names)} {word}{named}" for names, word, named in several if names)
 
 
-def _named(names: Sequence[str]) -> str:
+def listed_in_words(names: Sequence[str]) -> str:
+    """Return the first names of columns, and how many more there are.
+
+    Examples
+    --------
+    >>> listed_in_words(list("abcdefghijk"))
+    'a, b, c, d, e, f, g, h and 3 more'
+    """
     more = len(names) - _NAMED
-    return f" ({', '.join(names[:_NAMED])}{f' and {more} more' if more > 0 else ''})"
+    return f"{', '.join(names[:_NAMED])}{f' and {more} more' if more > 0 else ''}"

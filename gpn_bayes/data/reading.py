@@ -1,5 +1,6 @@
 """From any table to checked columns: chosen, without missing rows, each of one kind; or all its problems."""
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
@@ -26,6 +27,10 @@ MISSING_CHOICES = ("error", "drop", "impute")
 _PRESENT = "every value must be present"
 # Columns with missing values that are named.
 _LISTED_COLUMNS = 3
+# Characters of these kinds can't be part of a name: control characters, and separators of lines and paragraphs.
+_UNPRINTABLE = frozenset({"Cc", "Zl", "Zp"})
+# Columns with smaller standard deviations have variances that are no normal floating-point numbers.
+_LEAST_SPREAD = 1e-150
 _OF_FILES = ("sep", "decimal", "encoding", "sheet")
 
 
@@ -334,6 +339,9 @@ def name_problems(names: tuple[str, ...]) -> Iterable[Problem]:
             finding = f"column {place + 1} {f'is called {name!r}' if name else 'has none'}"
             remedy = f"if it is a row index, {argument('drop', [name])} leaves it out"
             yield Problem("every column must have a name", finding, remedy)
+        elif any(unicodedata.category(character) in _UNPRINTABLE for character in name):
+            rule = "the names of columns must be without line breaks, tabs and other control characters"
+            yield Problem(rule, f"column {place + 1} is called {name!r}", "give it another name")
     for name in dict.fromkeys(names):
         places = [str(place + 1) for place, other in enumerate(names) if other == name]
         if name and len(places) > 1:
@@ -361,7 +369,7 @@ def _raw(data: Any, settings: ReadSettings, texts: Sequence[str] = ()) -> _Table
     # Without the table's own notes, which pandas would copy with every column.
     data = data.copy(deep=False)
     data.attrs = {}
-    names = tuple(str(name) for name in data.columns)
+    names = tuple(_name(label) for label in data.columns)
     chosen = _chosen(names, settings)
     columns = [data.iloc[:, place].reset_index(drop=True) for place in chosen]
     every = [data.iloc[:, place] for place in range(len(names))]
@@ -369,6 +377,11 @@ def _raw(data: Any, settings: ReadSettings, texts: Sequence[str] = ()) -> _Table
     entries = _of_rows("weights", settings.weights, names, every, len(data), settings)
     weights = None if entries is None else check_weights(entries, data.index, "row")
     return _Table(tuple(names[place] for place in chosen), columns, data.index, "row", experiments, weights=weights)
+
+
+def _name(label: Any) -> str:
+    """Return the label of a column as its name; empty where it is missing: None, NaN and the like."""
+    return "" if pd.api.types.is_scalar(label) and pd.isna(label) else str(label)
 
 
 def _frame_of_array(values: NDArray[Any]) -> pd.DataFrame:
@@ -555,9 +568,13 @@ def _read_one(
     if whole and len(result.values) > 1:
         with np.errstate(over="ignore", invalid="ignore"):
             spread = float(result.values.std(ddof=1))
+        rule = "every column's variance must be a number"
+        if 0 < np.ptp(result.values) and spread < _LEAST_SPREAD:
+            finding = f"column {name!r} varies by {np.ptp(result.values):.1g} only, too little to be squared"
+            problems.append(Problem(rule, finding, "measure it in another unit"))
         if not np.isfinite(spread):
             finding = f"column {name!r} holds numbers up to {np.abs(result.values).max():g}"
-            problems.append(Problem("every column's variance must be a number", finding, "measure it in another unit"))
+            problems.append(Problem(rule, finding, "measure it in another unit"))
     return result, problems
 
 
@@ -572,8 +589,11 @@ def _numbering(table: _Table, absent: Bools, settings: ReadSettings) -> list[str
 
 def _is_constant(column: Column) -> bool:
     """Tell whether a column has no variance, be it that its values differ too little for a number."""
+    if len(column.values) < 2:
+        return False
+    width = float(np.ptp(column.values))
     with np.errstate(over="ignore", invalid="ignore"):
-        return len(column.values) > 1 and (np.ptp(column.values) == 0 or bool(column.values.std(ddof=1) == 0))
+        return width == 0 or (width > _LEAST_SPREAD and bool(column.values.std(ddof=1) == 0))
 
 
 def _constant(table: _Table, names: list[str]) -> list[Problem]:

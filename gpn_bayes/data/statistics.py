@@ -1,5 +1,6 @@
 """`SufficientStatistics`, used in place of data by scores and learners that need no rows."""
 
+import io
 import warnings
 import zipfile
 import zlib
@@ -12,6 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gpn_bayes._util.checks import shown
+from gpn_bayes._util.files import write_whole
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data.dataset import Dataset, fingerprint_of
 from gpn_bayes.data.interventions import Interventions, interventions_of
@@ -49,7 +52,8 @@ class PrivacyNoise:
         object.__setattr__(self, "sd", np.array(self.sd, dtype=float))
         if not (0 < self.epsilon < np.inf and 0 < self.delta < 1):
             raise ValueError(
-                f"epsilon must be positive, and delta between 0 and 1; received {self.epsilon!r} and {self.delta!r}"
+                "epsilon must be positive, and delta between 0 and 1; received "
+                f"{shown(self.epsilon)} and {shown(self.delta)}"
             )
         if not (np.isfinite(self.sd).all() and (self.sd >= 0).all()):
             raise ValueError("standard deviations of noise must be numbers, 0 or more; received others")
@@ -184,7 +188,7 @@ class SufficientStatistics:
         check_names(self.names)
         d = len(self.names)
         if isinstance(self.n, bool) or not isinstance(self.n, int | np.integer):
-            raise ValueError(f"n must be a whole number; received {self.n!r}")
+            raise ValueError(f"n must be a whole number; received {shown(self.n)}")
         object.__setattr__(self, "n", int(self.n))
         if self.n < 2:
             raise ValueError(f"statistics need at least two rows; received n = {self.n}")
@@ -352,8 +356,9 @@ class SufficientStatistics:
     def save(self, path: str | Path) -> None:
         """Write the statistics to an ``.npz`` file, which can be used in place of data."""
         arrays: dict[str, Any] = self.to_arrays()
-        with Path(path).open("wb") as file:
-            np.savez(file, **arrays)
+        content = io.BytesIO()
+        np.savez(content, **arrays)
+        write_whole(Path(path), content.getvalue())
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return everything as the named arrays of a file.

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gpn_bayes._util.checks import shown
 from gpn_bayes._util.types import Floats, Ints
 
 # Rows are repeated by their frequencies up to this many in all; beyond, frequencies are kept as weights.
@@ -47,7 +48,7 @@ def check_weights(given: Any, labels: Any, word: str) -> Floats:
             weights[place] = np.nan
         if not 0 <= weights[place] < np.inf:
             raise ValueError(
-                f"weights must be numbers, 0 or more, in every row; received {weight!r} in {word} {labels[place]}"
+                f"weights must be numbers, 0 or more, in every row; received {shown(weight)} in {word} {labels[place]}"
             )
     if not weights.sum() < _EXACT:
         raise ValueError(f"weights must add up to less than 2^53; they add up to {weights.sum():g}")
