@@ -160,13 +160,13 @@ class TestResamples:
         assert any(len(np.unique(sample.values[:, 0])) < 4 for sample, _ in Told.seen)
 
     def test_samples_with_a_constant_column_are_drawn_again(self):
-        table = pd.DataFrame({"a": np.arange(20.0), "b": [1.0] + [0.0] * 19})
+        table = pd.DataFrame({"a": np.arange(20) + 0.5, "b": [1.0] + [0.0] * 19})
         gpn.bootstrap(Told(), table, n=30, **QUIET)
         assert all(np.ptp(sample.values, axis=0).min() > 0 for sample, _ in Told.seen)
 
     def test_but_not_for_ever(self, monkeypatch):
         monkeypatch.setattr(bootstrapping, "MAX_REDRAWS", 1)
-        table = pd.DataFrame({"a": np.arange(20.0), "b": [1.0] + [0.0] * 19})
+        table = pd.DataFrame({"a": np.arange(20) + 0.5, "b": [1.0] + [0.0] * 19})
         with pytest.raises(ValueError, match="^every column must vary in a resample; column 'b' was constant in 1 of"):
             gpn.bootstrap(Told(), table, n=30, **QUIET)
 

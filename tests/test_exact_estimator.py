@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from gpn_bayes import graphs
-from gpn_bayes.estimators import Exact
+from gpn_bayes import graphs, simulate
+from gpn_bayes.estimators import Exact, parent_sets
+from gpn_bayes.estimators.describing import describe
 from gpn_bayes.estimators.exact import a_star, dp, integer_programme
 from gpn_bayes.estimators.exact.outcome import Clock
 from gpn_bayes.estimators.exact.start import starting_rows
@@ -255,3 +256,32 @@ def test_no_parents_allowed():
         found = Exact("bge", 0, method).fit(gaussian_table(1, 4))
         assert found.graph_.number_of_edges() == 0
         assert found.proved_
+
+
+def test_nothing_is_called_proved_that_holds_under_a_limit_only(monkeypatch):
+    monkeypatch.setattr(parent_sets, "MOST_SETS", 100)
+    table = gaussian_table(8, 12, density=0.3)
+    best = Exact("bge", max_parents=11).fit(table)
+    with pytest.warns(UserWarning, match="all of up to 2 parents were") as said:
+        found = Exact("bge").fit(table)
+    assert said[0].filename == __file__
+    assert (found.gap_, found.proved_, found.searched_up_to_) == (0.0, False, 2)
+    assert describe(found).facts == (
+        "No graph with at most 2 parents per variable scores higher; larger sets weren't all searched.",
+    )
+    stated = Exact("bge", max_parents=2).fit(table)
+    assert (stated.proved_, stated.searched_up_to_) == (True, None)
+    assert describe(stated).facts == ("Proved: no graph scores higher.",)
+    # The sets that a climb met count too.
+    assert stated.log_score_ < found.log_score_ <= best.log_score_ + 1e-6
+
+
+def test_all_sets_of_twenty_variables():
+    """A variable with seven parents: a limit of six, which was once the default, proves a worse DAG."""
+    dag = simulate.random_dag(20, edges_per_node=2, random_seed=5)
+    table = simulate.linear(dag, 300, random_seed=5)
+    found, within = Exact().fit(table), Exact(max_parents=6).fit(table)
+    assert (found.proved_, found.max_parents_, found.searched_up_to_) == (True, 19, None)
+    assert found.log_score_ >= BIC().bind(table).total(dag)
+    # What is proved of at most six parents is so of these only.
+    assert within.proved_ and found.log_score_ > within.log_score_ + 1

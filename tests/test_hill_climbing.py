@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from gpn_bayes import graphs, scores
+from gpn_bayes import graphs, scores, simulate
 from gpn_bayes.estimators import HillClimbing
 from gpn_bayes.estimators.hill_climbing import Climber, _Climb
 from gpn_bayes.estimators.problem import read_problem
@@ -301,3 +301,38 @@ def test_scikit_learn_manners(capsys, progress_at_once):
     assert learner.set_params(tabu=3).tabu == 3
     assert learner.set_params(progressbar=True).fit(linear_table(3)) is learner
     assert "Climbing" in capsys.readouterr().err
+
+
+def test_a_climb_has_no_limit_of_its_own():
+    """50 variables with up to seven parents: the climb ends near the true DAG, with a limit of three far below."""
+    dag = simulate.random_dag(50, edges_per_node=1.2, random_seed=7)
+    table = simulate.linear(dag, 1000, random_seed=7)
+    truth = scores.BIC().bind(table).total(dag)
+    found = HillClimbing("bic", random_state=1).fit(table)
+    assert max(degree for _, degree in dag.in_degree()) == 7
+    assert found.max_parents_ == 49 and found.log_score_ > truth - 5
+    limited = HillClimbing("bic", max_parents=3, random_state=1).fit(table)
+    assert limited.log_score_ < truth - 1000
+
+
+def test_rows_limit_a_climb_over_many_variables_and_it_says_so():
+    table = linear_table(30, n_rows=40)
+    # Beyond 16 variables, one parent per ten rows: BIC with nearly as many parents as rows praises noise.
+    with pytest.warns(UserWarning, match="has 4 parents, the limit where none is stated, since there are 40 rows"):
+        found = HillClimbing("bic", restarts=0).fit(table)
+    assert found.max_parents_ == found.adjacency_.sum(axis=0).max() == 4
+    assert HillClimbing("bic", restarts=0, max_parents=4).fit(table).log_score_ == found.log_score_
+    assert HillClimbing("bic", restarts=0).fit(table.iloc[:, :8]).max_parents_ == 7
+
+
+def test_slow_scores_keep_their_limit_and_it_says_so():
+    class Slow(Noisy):
+        def _bind(self, data):
+            scorer = super()._bind(data)
+            scorer.default_max_parents = 1
+            return scorer
+
+    table = linear_table(6, seed=3)
+    with pytest.warns(UserWarning, match="has 1 parents, the limit where none is stated, since sets are slow to score"):
+        HillClimbing(Slow(), restarts=0).fit(table)
+    HillClimbing(Slow(), restarts=0, max_parents=1).fit(table)

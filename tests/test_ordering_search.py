@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 from gpn_bayes import graphs, scores
-from gpn_bayes.estimators import HillClimbing, OrderingSearch, ordering
+from gpn_bayes.estimators import HillClimbing, OrderingSearch, ordering, parent_sets
 from gpn_bayes.estimators.parent_sets import adjacency_of, gather, members
 from gpn_bayes.estimators.pops import potentially_optimal_sets
 from gpn_bayes.estimators.problem import read_problem
@@ -373,3 +373,22 @@ def test_promising_sets_serve_wide_networks():
     climb = HillClimbing("bge", max_parents=6, tabu=0, restarts=0).fit(table)
     assert found.log_score_ > climb.log_score_ + 1
     assert found.adjacency_.sum(axis=0).max() > 2
+
+
+def test_what_a_climb_meets_is_searched_where_sets_are_too_many(monkeypatch):
+    """A parent set beyond the tables' limit: without the climb's sets the search couldn't have it."""
+    monkeypatch.setattr(parent_sets, "MOST_SETS", 400)
+    rng = np.random.default_rng(4)
+    table = linear_table(24, seed=3, n_rows=300)
+    table["x23"] = table[["x1", "x4", "x7", "x9", "x12"]].sum(axis=1) + 0.3 * rng.normal(size=300)
+    settings = {"score": "bge", "restarts": 1, "patience": 2, "random_state": 1}
+    with pytest.warns(UserWarning, match="of up to 2 parents were"):
+        found = OrderingSearch(**settings).fit(table)
+    assert (found.searched_up_to_, found.max_parents_) == (2, 23)
+    within = OrderingSearch(**settings, max_parents=2).fit(table)
+    assert within.searched_up_to_ is None
+    climbed = HillClimbing("bge", tabu=0, restarts=0).fit(table)
+    assert climbed.max_parents_ == 23 and climbed.adjacency_[:, 23].sum() >= 5
+    assert found.log_score_ >= climbed.log_score_ - 1e-6 and climbed.log_score_ > within.log_score_ + 100
+    anytime = OrderingSearch(**settings, sets="anytime", sets_per_variable=100).fit(table)
+    assert anytime.searched_up_to_ is None and anytime.log_score_ >= climbed.log_score_ - 1e-6

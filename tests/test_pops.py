@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gpn_bayes.estimators.parent_sets import members
-from gpn_bayes.estimators.pops import _LevelSearch, _undominated, potentially_optimal_sets
+from gpn_bayes.estimators import parent_sets, pops
+from gpn_bayes.estimators.parent_sets import members, tabulated_up_to
+from gpn_bayes.estimators.pops import _LevelSearch, _undominated, potentially_optimal_sets, prune
 from gpn_bayes.estimators.problem import read_problem
 from gpn_bayes.scores import BIC
 from tests.learners import all_parent_sets
@@ -238,3 +239,43 @@ def test_no_parents_at_all():
     for score in (BIC(cardinalities), "bdeu"):
         kept = by_node(potentially_optimal_sets(read_problem(table, score, 0)))
         assert [list(own) for own in kept] == [[frozenset()]] * N
+
+
+@pytest.mark.parametrize("score", ["bge", "bic", "bdeu"])
+def test_tables_of_all_subsets_lose_no_optimum(score, monkeypatch):
+    monkeypatch.setattr(pops, "MOST_SETS", 4)
+    table, _ = discrete_table(7, rows=80)
+    if score != "bdeu":
+        table = table + np.random.default_rng(1).normal(size=table.shape)
+    for rules in ({}, some_edges(1, table.columns), {"max_parents": 3}):
+        problem = read_problem(table, score, **rules)
+        assert pops._has_tables(problem)
+        assert_nothing_lost(problem)
+
+
+def test_a_limit_that_nobody_stated_is_reported(monkeypatch):
+    rng = np.random.default_rng(2)
+    numbers = pd.DataFrame(rng.normal(size=(40, 24)))
+    free, stated = read_problem(numbers, "bge"), read_problem(numbers, "bge", 2)
+    assert tabulated_up_to(free) == 5
+    monkeypatch.setattr(parent_sets, "MOST_SETS", 300)
+    assert (free.max_parents, tabulated_up_to(free), prune(free).up_to) == (23, 2, 2)
+    assert (stated.max_parents, tabulated_up_to(stated), prune(stated).up_to) == (2, 2, None)
+    # Where tiers leave every variable two candidates at most, no set is left out.
+    tiers = [[0, 1], [2], list(range(3, 24))]
+    forbidden = [(2, v) for v in range(3, 24)] + [(v, w) for v in range(3, 24) for w in range(3, 24) if v != w]
+    assert prune(read_problem(numbers, "bge", tiers=tiers, forbidden=forbidden)).up_to is None
+
+
+def test_the_bounds_of_the_discrete_bic_end_the_search_by_themselves(monkeypatch):
+    # With 30 rows, ln(30) / 2 for each of 2^k configurations exceeds 30 ln 2, which a perfect fit gains, from k = 4 on.
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame(rng.integers(0, 2, (30, 22)))
+    problem = read_problem(table, "bic")
+    ended = prune(problem)
+    assert problem.max_parents == 21 and ended.up_to is None
+    assert max(sets.shape[1] for sets, _ in ended.scored) <= 4
+    monkeypatch.setattr(pops, "MOST_SETS", 100)
+    monkeypatch.setattr(pops, "_SCORING_SECONDS", 0.0)
+    assert prune(problem).up_to == 1
+    assert prune(read_problem(table, "bic", 21)).up_to is None

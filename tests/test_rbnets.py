@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from gpn_bayes import graphs
-from gpn_bayes.estimators import RBNets
+from gpn_bayes.estimators import RBNets, parent_sets
 from gpn_bayes.estimators.pops import potentially_optimal_sets
 from gpn_bayes.estimators.problem import read_problem
 from gpn_bayes.estimators.rbnets.agent import Agent, LearningSettings, RandomPlayer
@@ -412,3 +412,11 @@ def test_child_is_within_ten_nats_and_random_orders_are_far():
     # One of seven may get stuck.
     assert learned[0] > -1e-3 and learned[-2] < 10
     assert learned[-1] < random[0]
+
+
+def test_it_says_which_sets_it_did_not_search(monkeypatch):
+    monkeypatch.setattr(parent_sets, "MOST_SETS", 12)
+    with pytest.warns(UserWarning, match="of up to 2 parents were"):
+        found = RBNets(**QUICK).fit(LINEAR)
+    assert found.searched_up_to_ == 2
+    assert RBNets(**QUICK, max_parents=2).fit(LINEAR).searched_up_to_ is None

@@ -38,8 +38,6 @@ LEARNERS = [
     estimators.NOTEARSMLP(hidden=2, starts=1),
     estimators.DYNOTEARS(starts=1),
 ]
-# What can't hold for learners of categories, and why. All else holds for all of them.
-OF_CATEGORIES = {"check_estimators_dtypes": "floats are measurements, and scores of counts refuse them"}
 # Runs only where an environment variable of SciPy's is set before it is imported.
 NOT_RUN_HERE = {"check_array_api_input"}
 
@@ -54,10 +52,6 @@ QUICK = {
     "check_parameters_default_constructible",
     "check_set_params",
 }
-
-
-def expected_failures(learner):
-    return OF_CATEGORIES if learner.get_params().get("score") in ("k2", "bdeu") else {}
 
 
 def learner_id(learner):
@@ -81,11 +75,7 @@ def test_all_learners_are_checked():
 @every_learner
 def test_a_few_of_scikit_learns_checks(learner):
     """Those that learners are likeliest to break; all of them run below, most of them only on request."""
-    chosen = [
-        check
-        for _, check in estimator_checks_generator(clone(learner), expected_failed_checks=expected_failures(learner))
-        if check.func.__name__ in QUICK
-    ]
+    chosen = [check for _, check in estimator_checks_generator(clone(learner)) if check.func.__name__ in QUICK]
     assert {check.func.__name__ for check in chosen} == QUICK
     for check in chosen:
         check(clone(learner))
@@ -97,10 +87,8 @@ def test_a_few_of_scikit_learns_checks(learner):
     ids=learner_id,
 )
 def test_scikit_learns_own_checks(learner):
-    expected = expected_failures(learner)
-    results = check_estimator(learner, expected_failed_checks=expected, on_fail=None, on_skip=None)
+    results = check_estimator(learner, on_fail=None, on_skip=None)
     assert {one["check_name"]: one["exception"] for one in results if one["status"] == "failed"} == {}
-    assert {one["check_name"] for one in results if one["status"] == "xfail"} == set(expected)
     assert {one["check_name"] for one in results if one["status"] == "skipped"} <= NOT_RUN_HERE
     assert len(results) > 35
 

@@ -17,6 +17,7 @@ from gpn_bayes._util.cells import safe_html
 from gpn_bayes._util.types import Adjacency, DiGraph, Floats
 from gpn_bayes.data import Data, warn_of_noise
 from gpn_bayes.estimators.arrays import check_array_input
+from gpn_bayes.estimators.limits import warn_of_limit, warn_of_sets
 from gpn_bayes.estimators.method_and_parameter import method_and_parameter
 from gpn_bayes.estimators.predicting import mean_log_density, predictive_scorer
 from gpn_bayes.estimators.problem import Problem, read_problem
@@ -287,7 +288,7 @@ class ScoreBasedEstimator(GraphEstimator, ABC):
         By how much the score would fall without each edge, the rest left as it is; 0 where there is none. A required
         edge may have a negative one.
     max_parents_ : int
-        The limit that was used.
+        The limit that was used: the one given, or else how many parents a node can have.
     """
 
     max_parents: int | None
@@ -299,6 +300,7 @@ class ScoreBasedEstimator(GraphEstimator, ABC):
     log_score_: float
     weights_: Floats
     max_parents_: int
+    searched_up_to_: int | None
 
     def fit(self, X: Any, y: None = None) -> Self:  # noqa: N803 (scikit-learn's name)
         """Learn the graph.
@@ -313,9 +315,10 @@ class ScoreBasedEstimator(GraphEstimator, ABC):
         problem = read_problem(
             self._check_input(X), self._own_score, self.max_parents, self.required, self.forbidden, self.tiers
         )
-        adjacency = self._search(problem)
-        self._keep_graph(adjacency, problem.names, problem.data)
         self.max_parents_ = problem.max_parents
+        adjacency = self._search(problem)
+        warn_of_limit(problem, adjacency, self.max_parents_)
+        self._keep_graph(adjacency, problem.names, problem.data)
         self.weights_ = problem.edge_gains(adjacency)
         self.log_score_ = problem.total(adjacency)
         return self
@@ -326,6 +329,11 @@ class ScoreBasedEstimator(GraphEstimator, ABC):
         name = getattr(self._own_score, "name", self._own_score)
         tags.input_tags.categorical = name in ("bdeu", "k2")
         return tags
+
+    def _note_searched(self, up_to: int | None) -> None:
+        """Keep up to which size all parent sets are searched, and warn where larger ones are left out."""
+        self.searched_up_to_ = up_to
+        warn_of_sets(up_to)
 
     @abstractmethod
     def _search(self, problem: Problem) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from os import PathLike
@@ -18,11 +18,12 @@ from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.cells import safe_html
 from gpn_bayes._util.checks import check_count
 from gpn_bayes._util.progress import progress_bar
-from gpn_bayes._util.types import DiGraph, Words
+from gpn_bayes._util.types import Bools, DiGraph, Words
 from gpn_bayes.data import Dataset, SufficientStatistics, read_data, refuse_interventions, refuse_weights
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.pc import NO_DAG
 from gpn_bayes.graphs import equivalence
+from gpn_bayes.posterior.directions import known_to_learner
 from gpn_bayes.posterior.estimate import Moments
 from gpn_bayes.posterior.queries import GraphQueries
 from gpn_bayes.scores import Scorer
@@ -50,6 +51,8 @@ class BootstrapResult(GraphQueries):
         How many resamples gave a graph that no DAG agrees with, and count as a DAG near to it.
     data : Dataset, optional
         The rows that were resampled.
+    known : mapping, optional
+        The pairs that the learner could join in one direction only, by what it was given, such as "tiers".
 
     Examples
     --------
@@ -64,8 +67,13 @@ class BootstrapResult(GraphQueries):
     learner: str
     inconsistent: int = 0
     data: Dataset | None = None
+    known: Mapping[str, Bools] | None = None
     quantity: ClassVar[str] = "frequency"
     _best: ClassVar[str] = "mode"
+
+    @property
+    def _known_directions(self) -> dict[str, Bools]:
+        return dict(self.known or {})
 
     @property
     def resamples(self) -> int:
@@ -278,7 +286,8 @@ def bootstrap(
     dags = np.stack([one.dag for one in fitted])
     learner = " ".join(repr(estimator).split())
     inconsistent = sum(not one.consistent for one in fitted)
-    return BootstrapResult(data.names, graphs.pack(dags)[None], learner, inconsistent, data)
+    known = known_to_learner(estimator.get_params(deep=False), data.names)
+    return BootstrapResult(data.names, graphs.pack(dags)[None], learner, inconsistent, data, known)
 
 
 class _Found(NamedTuple):

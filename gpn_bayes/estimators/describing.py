@@ -7,9 +7,9 @@ from gpn_bayes import graphs, scores
 from gpn_bayes.data import Dataset
 from gpn_bayes.estimators.edge_tables import edge_table
 from gpn_bayes.posterior.diagnostics import NETWORK_ASSUMPTIONS
+from gpn_bayes.posterior.directions import any_known, is_equivalent, known_to_learner
 from gpn_bayes.report import FittedGraph
 from gpn_bayes.report.summaries import graph_cell
-from gpn_bayes.scores.assumptions import EQUIVALENCE
 from gpn_bayes.scores.mixed import kinds_in_words
 
 _WORTH = "The worth of an edge is the loss in log score without it."
@@ -97,10 +97,29 @@ def _facts(learner: Any, maximises: bool) -> tuple[str, ...]:
     facts = [_INTERRUPTED] if getattr(learner, "interrupted_", False) else []
     gap = getattr(learner, "gap_", None)
     if gap is not None:
-        facts.append("Proved: no graph scores higher." if gap == 0 else f"At most {gap:.3f} below the best score.")
+        facts.append(proof_in_words(gap, learner.searched_up_to_))
     elif maximises:
         facts.append(_NOT_PROVED)
     return tuple(facts)
+
+
+def proof_in_words(gap: float, up_to: int | None) -> str:
+    """Return what an exact search proved, and of which graphs.
+
+    Examples
+    --------
+    >>> proof_in_words(0.0, None)
+    'Proved: no graph scores higher.'
+    >>> proof_in_words(0.0, 3)
+    "No graph with at most 3 parents per variable scores higher; larger sets weren't all searched."
+    """
+    if up_to is not None:
+        those = "at most 1 parent" if up_to == 1 else f"at most {up_to} parents"
+        best = f"No graph with {those} per variable scores higher"
+        if gap != 0:
+            best = f"At most {gap:.3f} below the best graph with {those} per variable"
+        return f"{best}; larger sets weren't all searched."
+    return "Proved: no graph scores higher." if gap == 0 else f"At most {gap:.3f} below the best score."
 
 
 def _caveats(learner: Any) -> tuple[str, ...]:
@@ -116,8 +135,11 @@ def _caveats(learner: Any) -> tuple[str, ...]:
 def _score_assumptions(learner: Any, scorer: scores.Scorer) -> tuple[str, ...]:
     """Return what the learner's score assumes, and how many directions it leaves open."""
     open_directions = []
-    if set(EQUIVALENCE) <= set(scorer.assumptions):
-        pattern = graphs.cpdag(learner.adjacency_)
+    if is_equivalent({"assumptions": scorer.assumptions}):
+        known = known_to_learner(learner.get_params(deep=False), scorer.names)
+        if scorer.impossible is not None:
+            known["the score"] = scorer.impossible
+        pattern = graphs.mpdag(learner.adjacency_, any_known(known, len(scorer.names)))
         count = int((pattern & pattern.T).sum()) // 2
         if count:
             edges = int(learner.adjacency_.sum())

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from gpn_bayes import graphs, scores
-from gpn_bayes._util.checks import check_count, check_not_negative
+from gpn_bayes._util.checks import check_count, check_not_negative, shown
 from gpn_bayes._util.types import Bools, DiGraph, Floats
 from gpn_bayes.data import Dataset
 from gpn_bayes.estimators.base import GraphEstimator
@@ -232,16 +232,16 @@ def _lagged_matrix(edges: Any, names: tuple[str, ...], lags: int) -> Bools:
     matrix = np.zeros((lags, len(names), len(names)), dtype=bool)
     if isinstance(edges, str) or not isinstance(edges, Iterable):
         raise ValueError(
-            f"forbidden_lagged must hold edges (parent, child) or (parent, child, lag); received {edges!r}"
+            f"forbidden_lagged must hold edges (parent, child) or (parent, child, lag); received {shown(edges)}"
         )
     for edge in edges:
         if isinstance(edge, str) or not isinstance(edge, tuple | list) or len(edge) not in (2, 3):
-            raise ValueError(f"a lagged edge must be (parent, child) or (parent, child, lag); received {edge!r}")
+            raise ValueError(f"a lagged edge must be (parent, child) or (parent, child, lag); received {shown(edge)}")
         parent, child = (graphs.node_index(node, names) for node in edge[:2])
         if len(edge) == 2:
             matrix[:, parent, child] = True
             continue
         if edge[2] not in range(1, lags + 1):
-            raise ValueError(f"the lag of an edge must be a whole number from 1 to {lags}; received {edge[2]!r}")
+            raise ValueError(f"the lag of an edge must be a whole number from 1 to {lags}; received {shown(edge[2])}")
         matrix[edge[2] - 1, parent, child] = True
     return matrix

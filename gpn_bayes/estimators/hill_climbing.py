@@ -130,7 +130,7 @@ class Climber:
             self.locals[node] = problem.local(node, parents)
             self.gains[:, node] = np.nan
             fixed = problem.prior.forbidden[:, node] | problem.prior.required[:, node]
-            if len(parents) >= problem.max_parents:
+            if len(parents) >= problem.greedy_limit:
                 fixed = fixed | (self.adjacency[:, node] == 0)
             self.gains[fixed, node] = -np.inf
 
@@ -150,7 +150,9 @@ class HillClimbing(ScoreBasedEstimator):
     score : Score or str, default "bic"
         What to maximise.
     max_parents : int, optional
-        Maximum number of parents per node; by default all up to 16 variables, fewer where there are more.
+        Maximum number of parents per node. By default there is none up to 16 variables, and one per ten rows beyond:
+        only sets that a step may lead to are scored. Under slow scores, such as GP, it is what the score takes by
+        itself. A warning says so where a node has as many.
     tabu : int, default 100
         Number of recent graphs it must not return to; 0 stops at the first local maximum.
     patience : int, default 20
@@ -228,6 +230,7 @@ class HillClimbing(ScoreBasedEstimator):
             check_count(name, getattr(self, name))
         if self.jump is not None:
             check_count("jump", self.jump, 1)
+        self.max_parents_ = problem.greedy_limit
         rng = np.random.default_rng(self.random_state)
         climber = Climber(problem, _first_graph(problem, self.start))
         climb = _Climb(climber, self.tabu, self.patience)
@@ -303,7 +306,7 @@ def _first_graph(problem: Problem, start: Any) -> Adjacency:
             parent, child = (problem.names[i] for i in np.argwhere(edges)[0])
             raise ValueError(f"the start must {rule} {parent} -> {child}")
     most = int(adjacency.sum(axis=0).argmax())
-    if adjacency[:, most].sum() > problem.max_parents:
+    if problem.stated and adjacency[:, most].sum() > problem.max_parents:
         raise ValueError(
             f"the start must have at most {problem.max_parents} parents per node; "
             f"{problem.names[most]!r} has {adjacency[:, most].sum()}"

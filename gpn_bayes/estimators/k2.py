@@ -86,6 +86,7 @@ class K2(ScoreBasedEstimator):
         self.progressbar = progressbar
 
     def _search(self, problem: Problem) -> Adjacency:
+        self.max_parents_ = problem.greedy_limit
         best, best_score = None, -np.inf
         orders, count = self._orders(problem)
         self.interrupted_ = False
@@ -136,7 +137,7 @@ def greedy_parents(problem: Problem, order: Sequence[int]) -> tuple[Adjacency, f
 def _gather_parents(problem: Problem, node: int, allowed: set[int]) -> tuple[list[int], float]:
     parents = problem.required(node)
     score = problem.local(node, parents)
-    while len(parents) < problem.max_parents:
+    while len(parents) < problem.greedy_limit:
         others = sorted(allowed.difference(parents))
         if not others:
             break

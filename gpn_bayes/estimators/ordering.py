@@ -12,9 +12,8 @@ from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Adjacency, Floats, Ints
 from gpn_bayes.estimators.base import ScoreBasedEstimator
 from gpn_bayes.estimators.parent_sets import adjacency_of
-from gpn_bayes.estimators.pops import potentially_optimal_sets
 from gpn_bayes.estimators.problem import Problem
-from gpn_bayes.estimators.set_search import anytime_parent_sets
+from gpn_bayes.estimators.set_search import anytime_parent_sets, searched_sets
 from gpn_bayes.kernels.ordering import OrderState, local_search, perturb, random_order, total_score
 from gpn_bayes.kernels.parent_sets import LEAST_GAIN, ParentSets, best_of_order
 
@@ -35,7 +34,8 @@ class OrderingSearch(ScoreBasedEstimator):
     score : Score or str, default "bic"
         What to maximise.
     max_parents : int, optional
-        Maximum number of parents per node; by default all up to 16 variables, fewer where there are more.
+        Maximum number of parents per node; by default there is none. Where parent sets are too many to search them all,
+        those up to some size are, and of larger ones those that a climb over DAGs meets; a warning says so.
     variant : {"obs", "asobs"}
         "asobs" also chooses, last variable first, the best parent sets that close no cycle, whether or not they are
         against the order (Scanagatta et al. 2015), and goes on from an order of that DAG where it is better.
@@ -69,6 +69,9 @@ class OrderingSearch(ScoreBasedEstimator):
     ----------
     graph_, adjacency_, weights_, log_score_, max_parents_
         As in every score-based learner.
+    searched_up_to_ : int or None
+        Up to this many parents, all sets were searched, and not all of the larger ones; None where none was left out
+        that can be in a best DAG, and with ``sets="anytime"``.
     order_ : list of str
         The best order, first to last.
     trace_ : ndarray of float
@@ -130,11 +133,13 @@ class OrderingSearch(ScoreBasedEstimator):
     def _search(self, problem: Problem) -> Adjacency:
         self._check()
         rng = np.random.default_rng(self.random_state)
-        first = None
+        up_to = None
         if self.sets == "all":
-            sets = potentially_optimal_sets(problem, self.progressbar)
+            sets, up_to, first = searched_sets(problem, self.progressbar)
         else:
+            self.max_parents_ = problem.greedy_limit
             sets, first = anytime_parent_sets(problem, self.sets_per_variable, self.progressbar)
+        self._note_searched(up_to)
         search = OrderSearch(sets, rng, self.moves == "insertion", self.variant == "asobs", first)
         began = time.perf_counter()
         with progress_bar("Searching", self.restarts, self.progressbar) as advance:

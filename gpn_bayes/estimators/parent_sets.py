@@ -1,6 +1,7 @@
 """All parent sets a node may have, with their scores: what searches over orders choose from."""
 
 from collections.abc import Iterator, Sequence
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -14,18 +15,66 @@ from gpn_bayes.kernels.parent_sets import ParentSets
 # Members of each set, ascending, then -1; and the scores.
 ScoredSets = tuple[NDArray[np.int16], Floats]
 
+# Unasked, as many parents are tabulated as keep the sets of every node below this.
+MOST_SETS = 50_000
 
-def scored_nodes(problem: Problem, progressbar: bool = False) -> Iterator[tuple[int, ScoredSets]]:
-    """Yield each node with all of its parent sets that hold the required edges, and their scores."""
+
+def scored_nodes(
+    problem: Problem, progressbar: bool = False, limit: int | None = None
+) -> Iterator[tuple[int, ScoredSets]]:
+    """Yield each node with all of its parent sets that hold the required edges, and their scores.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to score.
+    progressbar : bool
+        Whether to show progress.
+    limit : int, optional
+        The largest number of parents; by default that of the problem.
+    """
     scorer = problem.store.scorer
+    limit = problem.max_parents if limit is None else limit
     with progress_bar("Scoring", problem.n, progressbar) as advance:
         for node in range(problem.n):
-            sets, values = scorer.scores_up_to(node, problem.allowed(node), problem.max_parents)
+            sets, values = scorer.scores_up_to(node, problem.allowed(node), limit)
             complete = np.ones(len(sets), dtype=bool)
             for parent in problem.required(node):
                 complete &= (sets == parent).any(axis=1)
             yield node, (sets[complete], values[complete])
             advance(1)
+
+
+def tabulated_up_to(problem: Problem) -> int:
+    """Return how many parents a table of all sets covers: the problem's limit if the user stated it or it costs little.
+
+    Examples
+    --------
+    >>> from gpn_bayes.estimators.problem import read_problem
+    >>> rows = np.random.default_rng(1).normal(size=(30, 40))
+    >>> [tabulated_up_to(read_problem(rows[:, :n], "bge")) for n in (9, 16, 25, 40)]
+    [8, 15, 4, 3]
+    """
+    if problem.stated:
+        return problem.max_parents
+    most = problem.store.scorer.default_max_parents
+    largest = problem.max_parents if most is None else min(problem.max_parents, most)
+    widest = max(len(problem.allowed(node)) for node in range(problem.n))
+    size = 1
+    while size < largest and sets_up_to(widest, size + 1) <= MOST_SETS:
+        size += 1
+    return max(min(size, problem.max_parents), int(problem.prior.required.sum(axis=0).max()))
+
+
+def sets_up_to(candidates: int, size: int) -> int:
+    """Return how many sets of at most that size there are.
+
+    Examples
+    --------
+    >>> sets_up_to(4, 2), sets_up_to(3, 9)
+    (11, 8)
+    """
+    return sum(comb(candidates, own) for own in range(size + 1))
 
 
 def gather(scored: Sequence[ScoredSets], n: int) -> ParentSets:

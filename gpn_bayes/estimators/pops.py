@@ -23,11 +23,33 @@ from numpy.typing import NDArray
 
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Bools, Floats
-from gpn_bayes.estimators.parent_sets import ScoredSets, gather, scored_nodes
+from gpn_bayes.estimators.parent_sets import MOST_SETS, ScoredSets, gather, scored_nodes, sets_up_to, tabulated_up_to
 from gpn_bayes.estimators.problem import Problem
 from gpn_bayes.kernels.parent_sets import ParentSets
 from gpn_bayes.kernels.pops import Levels, Rules, best_below, extend
+from gpn_bayes.kernels.subsets import MAX_CANDIDATES
 from gpn_bayes.scores.discrete import DiscreteBICScorer
+
+# What a set takes in a table, beside its score.
+_TABULATING_SECONDS = 4e-7
+# What scoring may take unasked, where many sets are quickly scored.
+_SCORING_SECONDS = 15.0
+
+
+class Pruned(NamedTuple):
+    """The parent sets that a best DAG can have, of every node.
+
+    Attributes
+    ----------
+    scored : list of ScoredSets
+        The sets and their scores.
+    up_to : int or None
+        Where not all sets could be searched, the number of parents up to which they were; None where none was left out
+        but those that the user's limit excludes, or that a subset is proved to be as good as.
+    """
+
+    scored: list[ScoredSets]
+    up_to: int | None
 
 
 def potentially_optimal_sets(problem: Problem, progressbar: bool = False) -> ParentSets:
@@ -49,14 +71,75 @@ def potentially_optimal_sets(problem: Problem, progressbar: bool = False) -> Par
     >>> print(f"{len(kept.scores)} of {11 * (1 + 10 + 45 + 120)}")
     27 of 1936
     """
+    return gather(prune(problem, progressbar).scored, problem.n)
+
+
+def prune(problem: Problem, progressbar: bool = False) -> Pruned:
+    """Score the parent sets of all nodes, and keep those that no subset is as good as; see `Pruned`.
+
+    Where the user stated no limit, sets grow until the rules shut out the rest, or until there are too many.
+    """
     if isinstance(problem.store.scorer, DiscreteBICScorer):
-        return gather(_LevelSearch(problem, problem.store.scorer).run(progressbar), problem.n)
+        search = _LevelSearch(problem, problem.store.scorer)
+        return Pruned(search.run(progressbar), search.up_to)
+    if _has_tables(problem):
+        return Pruned(_from_tables(problem, progressbar), None)
+    limit = tabulated_up_to(problem)
     scored = []
-    for node, known in scored_nodes(problem, progressbar):
+    for node, known in scored_nodes(problem, progressbar, limit):
         removable = np.ones(problem.n, dtype=bool)
         removable[problem.required(node)] = False
         scored.append(_undominated(*known, removable))
-    return gather(scored, problem.n)
+    return Pruned(scored, limit if _leaves_out(problem, limit) else None)
+
+
+def _leaves_out(problem: Problem, limit: int) -> bool:
+    """Tell whether a limit that the user didn't state leaves out sets of some node."""
+    return not problem.stated and any(len(problem.allowed(node)) > limit for node in range(problem.n))
+
+
+def _has_tables(problem: Problem) -> bool:
+    """Tell whether tables of all subsets of a node's candidates are quick, and lists of sets would be long."""
+    scorer = problem.store.scorer
+    widest = max(len(problem.allowed(node)) for node in range(problem.n))
+    if not scorer.closed_form or widest > MAX_CANDIDATES or sets_up_to(widest, problem.max_parents) <= MOST_SETS:
+        return False
+    quick: bool = problem.n * 2**widest * (scorer.seconds_per_set + _TABULATING_SECONDS) <= _SCORING_SECONDS
+    return quick
+
+
+def _from_tables(problem: Problem, progressbar: bool) -> list[ScoredSets]:
+    scored = []
+    with progress_bar("Scoring", problem.n, progressbar) as advance:
+        for node in range(problem.n):
+            candidates = problem.allowed(node)
+            table = problem.store.scorer.table(node, candidates, problem.max_parents)
+            required = sum(1 << place for place, other in enumerate(candidates) if other in problem.required(node))
+            scored.append(_undominated_of_table(table, np.array(candidates, dtype=np.int16), required))
+            advance(1)
+    return scored
+
+
+def _undominated_of_table(table: Floats, candidates: NDArray[np.int16], required: int) -> ScoredSets:
+    """Return the sets of a table in bitmask order that score more than each of their subsets with the required."""
+    masks = np.arange(len(table))
+    best = np.where(masks & required == required, table, -np.inf)
+    below = np.full(len(table), -np.inf)
+    # First the best of each set and its subsets, one candidate after the other; then the best of those with one less.
+    for result in (best, below):
+        for place in range(len(candidates)):
+            without, with_it = best.reshape(-1, 2, 1 << place).swapaxes(0, 1)
+            rows = result.reshape(-1, 2, 1 << place)[:, 1]
+            np.maximum(with_it if result is best else rows, without, out=rows)
+    (kept,) = np.nonzero((masks & required == required) & ((table > below) | (masks == required)))
+    width = int(np.bitwise_count(kept).max(initial=0))
+    sets = np.full((len(kept), width), -1, dtype=np.int16)
+    left = kept.copy()
+    for column in sets.T:
+        lowest = np.bitwise_count((left & -left) - 1)
+        column[left > 0] = candidates[lowest[left > 0]]
+        left &= left - 1
+    return sets, table[kept]
 
 
 def _undominated(sets: NDArray[np.int16], scores: Floats, removable: Bools) -> ScoredSets:
@@ -86,6 +169,8 @@ class _LevelSearch:
     ----------
     scored : int
         Number of sets scored so far.
+    up_to : int or None
+        As in `Pruned`.
     """
 
     def __init__(self, problem: Problem, scorer: DiscreteBICScorer) -> None:
@@ -94,24 +179,39 @@ class _LevelSearch:
         self._rules = self._read_rules()
         self._kept: list[list[ScoredSets]] = [[] for _ in range(problem.n)]
         self.scored = 0
+        self.up_to: int | None = None
 
     def run(self, progressbar: bool = False) -> list[ScoredSets]:
         """Return the sets to keep, of every node."""
         nothing = np.empty((1, 0), dtype=np.int16)
         levels = [self._score(node, nothing, np.array([-np.inf])) for node in range(self._problem.n)]
-        most = self._problem.max_parents
-        with progress_bar("Scoring", most, progressbar) as advance:
-            for _ in range(most):
-                gathered = _gathered(levels)
-                levels = [self._next_level(gathered, node) for node in range(self._problem.n)]
-                advance(1)
+        for size in range(1, self._problem.max_parents + 1):
+            extended = self._extended(_gathered(levels))
+            if extended is None or not any(len(below) for _, below in extended):
+                break
+            levels = []
+            with progress_bar(f"Scoring sets of {size}", self._problem.n, progressbar) as advance:
+                for node, own in enumerate(extended):
+                    levels.append(self._score(node, *own))
+                    advance(1)
         return [self._collected(node) for node in range(self._problem.n)]
 
-    def _next_level(self, levels: Levels, node: int) -> _Level:
-        if len(self._required[node]) + levels.sets.shape[1] >= self._problem.max_parents:
-            sets = np.empty((0, levels.sets.shape[1] + 1), dtype=np.int16)
-            return _Level(sets, np.empty(0), np.empty(0))
-        return self._score(node, *extend(self._rules, levels, node))
+    def _extended(self, levels: Levels) -> "list[tuple[NDArray[np.int16], Floats]] | None":
+        """Return the sets with one member more to score, and the best below each; None where they are too many."""
+        size = levels.sets.shape[1]
+        extended: list[tuple[NDArray[np.int16], Floats]] = []
+        most = max(MOST_SETS * self._problem.n, _SCORING_SECONDS / self._scorer.seconds_per_set)
+        room = np.inf if self._problem.stated else most - self.scored
+        for node, required in enumerate(self._required):
+            if len(required) + size < self._problem.max_parents:
+                extended.append(extend(self._rules, levels, node))
+            else:
+                extended.append((np.empty((0, size + 1), dtype=np.int16), np.empty(0)))
+            room -= len(extended[-1][1])
+            if room < 0:
+                self.up_to = size + min(map(len, self._required))
+                return None
+        return extended
 
     def _score(self, node: int, sets: NDArray[np.int16], below: Floats) -> _Level:
         """Score new sets, and keep those that beat all sets below them."""

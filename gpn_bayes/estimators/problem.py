@@ -1,7 +1,6 @@
 """The problem that score-based learners solve: scores to maximise, and which edges may, must and must not be there."""
 
 from dataclasses import dataclass
-from math import comb
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,9 @@ from gpn_bayes.data import Dataset, SufficientStatistics, read_data
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.prior import GraphPrior
 
-# As many parents as keep a node's sets below this are allowed by default.
-DEFAULT_SETS = 50_000
+# With more variables than this, greedy searches unasked take at most one parent for this many rows, but at least this
+# many parents.
+_SMALL, _ROWS_PER_PARENT, _FEW = 16, 10, 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,14 +29,28 @@ class Problem:
     prior : GraphPrior
         Holds `required` and `forbidden` as matrices, rows parents; it gives no weight to anything else.
     max_parents : int
-        Maximum number of parents per node. By default as many as a score allows by itself, and as keep the parent sets
-        of a node below 50,000: all of them up to 16 variables, 3 of 37.
+        Maximum number of parents per node. By default all others; where scores are slow, as many as the score takes by
+        itself.
+    greedy_limit : int
+        How many parents a greedy search gives a node: as many; but beyond 16 variables, unless the user stated a limit,
+        one per ten rows (or 3). With nearly as many parents as rows, BIC praises noise without end.
+    stated : bool
+        Whether the user gave that limit. It is then part of the model, and otherwise of the search.
     """
 
     data: Dataset | SufficientStatistics
     store: ScoreCache
     prior: GraphPrior
     max_parents: int
+    stated: bool = True
+
+    @property
+    def greedy_limit(self) -> int:
+        """How many parents a greedy search gives a node."""
+        if self.stated:
+            return self.max_parents
+        beyond = max(self.data.n_rows // _ROWS_PER_PARENT, _FEW) if self.n > _SMALL else self.n
+        return min(self.max_parents, max(beyond, int(self.prior.required.sum(axis=0).max())))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -90,17 +104,10 @@ def read_problem(
     scorer = score.bind(checked)
     prior = GraphPrior(scorer.names, required=required, forbidden=forbidden, tiers=tiers).without(scorer.impossible)
     n = len(scorer.names)
+    stated = max_parents is not None
     if max_parents is None:
-        most = n - 1 if scorer.default_max_parents is None else scorer.default_max_parents
-        max_parents = _default_max_parents(n, most)
-        max_parents = max(max_parents, int(prior.required.sum(axis=0).max()))
+        # What large sets take matters where each is slow; those of closed forms are only many, and few are asked for.
+        slow = None if scorer.closed_form else scorer.default_max_parents
+        max_parents = max(n - 1 if slow is None else slow, int(prior.required.sum(axis=0).max()))
     prior.check_max_parents(max_parents)
-    return Problem(checked, ScoreCache(scorer), prior, min(int(max_parents), n - 1))
-
-
-def _default_max_parents(n: int, most: int) -> int:
-    sets, size = 1, 0
-    while size < min(most, n - 1) and sets + comb(n - 1, size + 1) <= DEFAULT_SETS:
-        size += 1
-        sets += comb(n - 1, size)
-    return max(size, 1)
+    return Problem(checked, ScoreCache(scorer), prior, min(int(max_parents), n - 1), stated)

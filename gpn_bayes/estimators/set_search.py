@@ -10,19 +10,24 @@ and taken off. Sets are scored in the order of the guess, and each of them then 
 
 Where variables tell much the same, the guess is poor: it never looks for what a parent adds to others. So a plain climb
 over DAGs comes first, which does, and the sets it scored are kept beside the promising ones.
+
+The same climb helps where all sets up to some size are searched, since there are too many larger ones.
 """
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpn_bayes import graphs
 from gpn_bayes._util.progress import progress_bar
-from gpn_bayes._util.types import Adjacency, Ints
+from gpn_bayes._util.types import Adjacency, Floats, Ints
 from gpn_bayes.estimators.hill_climbing import Climber
-from gpn_bayes.estimators.parent_sets import ScoredSets, gather
+from gpn_bayes.estimators.parent_sets import ScoredSets, as_words, gather
+from gpn_bayes.estimators.pops import prune
 from gpn_bayes.estimators.problem import Problem
 from gpn_bayes.kernels.parent_sets import LEAST_GAIN, ParentSets, undominated
 from gpn_bayes.scores.base import padded_sets
@@ -32,6 +37,61 @@ from gpn_bayes.scores.discrete import DiscreteBICScorer
 BATCH = 64
 
 Set = tuple[int, ...]
+
+
+class Searched(NamedTuple):
+    """The parent sets that a search may choose from.
+
+    Attributes
+    ----------
+    sets : ParentSets
+        Those that can be in a best DAG.
+    up_to : int or None
+        Where there were too many sets to search them all, the number of parents up to which all were; of the larger
+        ones, those that a climb over DAGs scored. None where no set was left out that can be in a best DAG.
+    order : ndarray of int64 or None
+        An order of the DAG that the climb found, if there was one: its best DAG is as good.
+    """
+
+    sets: ParentSets
+    up_to: int | None
+    order: Ints | None
+
+
+def searched_sets(problem: Problem, progressbar: bool = False) -> Searched:
+    """Return the parent sets to search: all that can be in a best DAG, or as many as there is time for.
+
+    Examples
+    --------
+    >>> from gpn_bayes import datasets
+    >>> from gpn_bayes.estimators.problem import read_problem
+    >>> searched = searched_sets(read_problem(datasets.sachs(transform="log2"), "bge"))
+    >>> len(searched.sets.scores), searched.up_to is None
+    (27, True)
+    """
+    scored, up_to = prune(problem, progressbar)
+    order = None
+    if up_to is not None and problem.store.scorer.closed_form:
+        order = graphs.topological_order(_climb(problem))
+        larger: list[list[tuple[Set, float]]] = [[] for _ in range(problem.n)]
+        for (node, parents), record in problem.store.items():
+            if len(parents) > up_to:
+                larger[node].append((parents, record.value))
+        scored = [_with_larger(*own, more, problem.n) for own, more in zip(scored, larger, strict=True)]
+    return Searched(gather(scored, problem.n), up_to, order)
+
+
+def _with_larger(sets: NDArray[np.int16], scores: Floats, larger: list[tuple[Set, float]], n: int) -> ScoredSets:
+    """Return the scored sets of a node and, of some larger ones, those that beat all their subsets."""
+    words = as_words(sets, n)
+    for parents, value in sorted(larger, key=lambda own: (len(own[0]), own)):
+        row = as_words(np.array([parents]), n)
+        if not ((words & ~row == 0).all(axis=1) & (scores >= value)).any():
+            width = max(len(parents), sets.shape[1])
+            sets = np.pad(sets, ((0, 1), (0, width - sets.shape[1])), constant_values=-1)
+            sets[-1, : len(parents)] = parents
+            words, scores = np.concatenate([words, row]), np.append(scores, value)
+    return sets, scores
 
 
 def anytime_parent_sets(problem: Problem, sets_per_variable: int, progressbar: bool = False) -> tuple[ParentSets, Ints]:
@@ -98,7 +158,7 @@ class _Explorer:
     def explore(self, limit: int) -> ScoredSets:
         """Score this many further sets, the most promising first, and return all that are known."""
         self._score(list(dict.fromkeys([self.required, *self._first])))
-        if self.problem.max_parents > len(self.required):
+        if self.problem.greedy_limit > len(self.required):
             self._explore_extensions(limit)
         padded, _ = padded_sets(self.known)
         return padded.astype(np.int16), np.array(list(self.known.values()))
@@ -120,7 +180,7 @@ class _Explorer:
     def _is_allowed(self, members: Set) -> bool:
         chosen = set(members)
         legal = chosen.issuperset(self.required) and chosen.issubset([*self.required, *self.others])
-        return legal and len(chosen) <= self.problem.max_parents
+        return legal and len(chosen) <= self.problem.greedy_limit
 
     def _score(self, sets: list[Set]) -> None:
         values = self.problem.store.values(self.node, sets)
@@ -129,7 +189,7 @@ class _Explorer:
 
     def _offer(self, members: Set) -> None:
         """Put the most promising extension of a scored set into the queue."""
-        if len(members) >= self.problem.max_parents or self.known[members] == -np.inf:
+        if len(members) >= self.problem.greedy_limit or self.known[members] == -np.inf:
             return
         guesses = self.known[members] + self._gains - self._configurations_beyond(members) * self._charges
         guesses[list(members)] = -np.inf

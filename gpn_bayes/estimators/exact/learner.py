@@ -14,8 +14,8 @@ from gpn_bayes.estimators.exact import a_star, dp
 from gpn_bayes.estimators.exact.outcome import NO_GAP, Clock, Outcome
 from gpn_bayes.estimators.exact.start import starting_rows
 from gpn_bayes.estimators.parent_sets import adjacency_of
-from gpn_bayes.estimators.pops import potentially_optimal_sets
 from gpn_bayes.estimators.problem import Problem
+from gpn_bayes.estimators.set_search import searched_sets
 from gpn_bayes.kernels.parent_sets import ParentSets
 
 METHODS = ("auto", "dp", "ilp", "a-star")
@@ -34,8 +34,10 @@ class Exact(ScoreBasedEstimator):
     score : Score or str, default "bic"
         What to maximise.
     max_parents : int, optional
-        Maximum number of parents per node. By default all are allowed up to 16 variables, and beyond that as many as
-        leave a node 50,000 parent sets.
+        Maximum number of parents per node, as part of the model. By default there is none, and all parent sets are
+        searched that can be in a best DAG. Where these are too many (mostly beyond 16 variables, beyond 20 under BGe
+        and the Gaussian BIC, more under the discrete BIC), sets up to some size are, and of larger ones those that a
+        climb over DAGs meets; a warning and ``searched_up_to_`` say so, and nothing is then called proved.
     method : {"auto", "dp", "ilp", "a-star"}
         "dp" is dynamic programming over subsets, for at most 25 variables; it takes the same time whatever the data.
         "ilp" is integer programming with cluster cuts, for many variables with few parents. "a-star" searches the order
@@ -59,12 +61,15 @@ class Exact(ScoreBasedEstimator):
     ----------
     graph_, adjacency_, log_score_, weights_, max_parents_
         The estimate; see `ScoreBasedEstimator`.
+    searched_up_to_ : int or None
+        Up to this many parents, all sets were searched, and not all of the larger ones; None where no set was left out
+        that can be in a best DAG of at most ``max_parents`` parents per node.
     proved_ : bool
-        Whether no DAG scores higher.
+        Whether no DAG scores higher, of those that the settings allow.
     bound_ : float
-        No DAG scores higher than this.
+        No DAG of parent sets that were searched scores higher than this.
     gap_ : float
-        How many nats the estimate is below the bound; 0 when it is proved best.
+        How many nats the estimate is below the bound; 0 when it is the best of those searched.
     method_ : str
         The method used.
     interrupted_ : bool
@@ -117,13 +122,14 @@ class Exact(ScoreBasedEstimator):
     def _search(self, problem: Problem) -> Adjacency:
         self.method_ = self._chosen_method(problem.n)
         began = perf_counter()
-        sets = potentially_optimal_sets(problem, self.progressbar)
+        sets, up_to, _ = searched_sets(problem, self.progressbar)
+        self._note_searched(up_to)
         scored = perf_counter()
         outcome = self._run(sets)
         self.seconds_ = perf_counter() - scored
         missing = outcome.bound - float(sets.scores[outcome.rows].sum())
         self.gap_ = missing if missing > NO_GAP else 0.0
-        self.proved_ = self.gap_ == 0.0
+        self.proved_ = self.gap_ == 0.0 and up_to is None
         self.bound_ = outcome.bound
         self.interrupted_ = outcome.interrupted
         counted = {"parent_sets": len(sets.scores), "scoring_seconds": scored - began}

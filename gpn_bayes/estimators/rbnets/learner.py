@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from gpn_bayes._util.blas_threads import one_blas_thread
-from gpn_bayes._util.checks import check_choice, check_count
+from gpn_bayes._util.checks import check_choice, check_count, shown
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Adjacency, Floats
 from gpn_bayes.estimators.base import ScoreBasedEstimator
-from gpn_bayes.estimators.pops import potentially_optimal_sets
 from gpn_bayes.estimators.problem import Problem
 from gpn_bayes.estimators.rbnets.agent import Agent, LearningSettings, Player, RandomPlayer
 from gpn_bayes.estimators.rbnets.exploration import EpsilonGreedy, Explorer, UpperConfidence
 from gpn_bayes.estimators.rbnets.order_graph import OrderGraph
+from gpn_bayes.estimators.set_search import searched_sets
 
 EXPLORATIONS = ("ucb", "epsilon-greedy", "random")
 
@@ -38,7 +38,8 @@ class RBNets(ScoreBasedEstimator):
     score : Score or str, default "bic"
         What to maximise.
     max_parents : int, optional
-        Maximum number of parents per node; by default all up to 16 variables, fewer where there are more.
+        Maximum number of parents per node; by default there is none. Where parent sets are too many to search them all,
+        those up to some size are, and of larger ones those that a climb over DAGs meets; a warning says so.
     episodes : int, default 300
         Number of orders to try.
     exploration : {"ucb", "epsilon-greedy", "random"}
@@ -76,6 +77,9 @@ class RBNets(ScoreBasedEstimator):
     ----------
     graph_, adjacency_, weights_, log_score_, max_parents_
         As in every score-based learner.
+    searched_up_to_ : int or None
+        Up to this many parents, all sets were searched, and not all of the larger ones; None where none was left out
+        that can be in a best DAG.
     order_ : list of str
         The order of the estimate, parents before their children.
     episode_scores_ : ndarray of float
@@ -141,7 +145,9 @@ class RBNets(ScoreBasedEstimator):
 
     def _search(self, problem: Problem) -> Adjacency:
         self._check()
-        graph = OrderGraph(potentially_optimal_sets(problem, self.progressbar), problem.prior.required)
+        sets, up_to, _ = searched_sets(problem, self.progressbar)
+        self._note_searched(up_to)
+        graph = OrderGraph(sets, problem.prior.required)
         orders, scores = self._play(graph)
         self.episode_scores_ = np.array(scores)
         self.trace_ = np.maximum.accumulate(self.episode_scores_)
@@ -183,11 +189,11 @@ class RBNets(ScoreBasedEstimator):
         for name in ("episodes", "buffer", "batch", "refresh"):
             check_count(name, getattr(self, name), 1)
         if isinstance(self.hidden, str) or not isinstance(self.hidden, Sequence):
-            raise ValueError(f"hidden must be a sequence of numbers of units; received {self.hidden!r}")
+            raise ValueError(f"hidden must be a sequence of numbers of units; received {shown(self.hidden)}")
         for units in self.hidden:
             check_count("each of the hidden layers", units, 1)
         if np.shape(self.epsilon) != (2,):
-            raise ValueError(f"epsilon must be two probabilities, first and last; received {self.epsilon!r}")
+            raise ValueError(f"epsilon must be two probabilities, first and last; received {shown(self.epsilon)}")
         for name, value, most in (
             ("c", self.c, np.inf),
             ("gamma", self.gamma, 1),
@@ -200,4 +206,4 @@ class RBNets(ScoreBasedEstimator):
 def _check_range(name: str, value: Any, most: float) -> None:
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= most or value == np.inf:
         rule = "finite and 0 or more" if most == np.inf else f"from 0 to {most}"
-        raise ValueError(f"{name} must be {rule}; received {value!r}")
+        raise ValueError(f"{name} must be {rule}; received {shown(value)}")
