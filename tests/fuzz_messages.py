@@ -382,7 +382,7 @@ def stores(folder: Path) -> Target:
         path.write_bytes(content[1:])
         if content[:1] == b"c":
             with ClientStore(path) as store:
-                store.earlier_run(data.fingerprint, plan.program, "r2")
+                store.earlier_releases(data.fingerprint, "r2")
                 resumed = store.load(plan, "ann", data.fingerprint, participant, {})
                 if resumed is not None:
                     resumed.answer(0, request)

@@ -18,7 +18,7 @@ from gpn_bayes.federated import Privacy, noisy_moments
 from gpn_bayes.federated.moments import FRACTION_BITS, from_digits
 from gpn_bayes.federated.noisy_moments import noisy_digits, scaled_rows
 from gpn_bayes.federated.plan import Plan
-from gpn_bayes.federated.privacy import planned_privacy
+from gpn_bayes.federated.privacy import GRID_BITS, planned_privacy
 from gpn_bayes.federated.statistics import StatisticsParticipant, sum_statistics
 from tests.federated import PlainChannel, split
 from tests.federation import tables
@@ -202,6 +202,32 @@ def test_covariances_stay_positive_definite_under_much_noise():
             smallest.append(np.linalg.eigvalsh(pooled.correlation)[0])
             assert np.isfinite(gpn.scores.BGe().bind(pooled).local(parts[0].columns[0], [parts[0].columns[1]]))
     assert len(smallest) > 5 and min(smallest) > 1e-3
+
+
+@pytest.mark.parametrize("clients", [2, 3, 6])
+def test_where_data_do_not_vary_covariances_are_as_large_as_the_noise(no_noise, clients):
+    """That of all clients but one is what the guarantee needs; a matrix of noise is sqrt(d) times as large."""
+    names = ["a", "b", "c"]
+    privacy = Privacy(1.0, 1e-6, dict.fromkeys(names, (-1.0, 1.0)))
+    values = np.random.default_rng(1).uniform(-1, 1, 5000)
+    pooled = noisy(split(pd.DataFrame(dict.fromkeys(names, values)), clients), privacy)
+    size = privacy.noise_scale() * math.sqrt(clients / (clients - 1)) * math.sqrt(3)
+    np.testing.assert_allclose(np.linalg.eigvalsh(pooled.cov)[:2] * (pooled.n - 1), size, rtol=1e-6)
+
+
+def test_means_beyond_the_bounds_are_drawn_back_to_them(monkeypatch):
+    """Noise can take a sum beyond what rows within the bounds could add up to; the mean is then the bound."""
+    # In the order of n, sum a, sum b, ...: five rows' worth for the first variable, as many against the second.
+    monkeypatch.setattr(
+        noisy_moments,
+        "discrete_gaussian",
+        lambda variance, count: [0, 5 << GRID_BITS, -5 << GRID_BITS] + [0] * (count - 3),
+    )
+    (low_a, high_a), (low_b, high_b) = PRIVACY.bounds.values()
+    part = pd.DataFrame({NAMES[0]: [high_a] * 3, NAMES[1]: [low_b] * 3})
+    found = noisy([part])
+    np.testing.assert_allclose(found.mean, [high_a, low_b])
+    assert low_a < high_a and low_b < high_b
 
 
 def test_too_few_rows_for_the_noise_are_named(monkeypatch):

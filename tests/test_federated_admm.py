@@ -11,6 +11,7 @@ from gpn_bayes.estimators import DYNOTEARS, NOTEARS
 from gpn_bayes.federated import FederatedNOTEARS
 from gpn_bayes.federated.notears import building, consensus
 from gpn_bayes.federated.notears.consensus import consensus_rounds
+from gpn_bayes.federated.notears.estimate import estimate
 from gpn_bayes.federated.notears.participants import LinearParticipant, NetworkParticipant
 from gpn_bayes.federated.notears.settings import Settings
 from gpn_bayes.federated.notears.shared_models import LinearModel, NetworkModel
@@ -107,6 +108,31 @@ def test_cycles_have_their_gradient(kind):
     h, slope = model.cycles(shared)
     assert h == pytest.approx(exponential(model.strengths(shared) ** 2)[0])
     assert slope == pytest.approx(differences(lambda x: model.cycles(x)[0], shared), abs=1e-6)
+
+
+def test_networks_have_penalties_on_both_layers_and_only_the_inputs_that_are_allowed():
+    rng = np.random.default_rng(5)
+    allowed = np.triu(OTHERS)
+    model = NetworkModel(allowed, NONE, 2, 0.1, 0.3, rng)
+    shared = rng.normal(size=model.start.shape)
+    layers = model._networks.layers(shared)
+    squares = (layers.first**2).sum() + (layers.second**2).sum()
+    assert model.squares_penalties @ shared**2 == pytest.approx(0.3 * squares)
+    assert model.penalties @ np.abs(shared) == pytest.approx(0.1 * np.abs(layers.first).sum())
+    assert ((model.strengths(model.free.astype(float)) > 0) == allowed).all()
+
+
+def test_intercepts_leave_residuals_of_mean_zero():
+    """Of time series too, where the past has a part in them."""
+    rng = np.random.default_rng(6)
+    rows = rng.normal(size=(40, 9)) + np.arange(9)
+    shared = rng.normal(size=(9, 3))
+    np.fill_diagonal(shared, 0)
+    shared[[1, 2, 2], [0, 0, 1]] = 0
+    last = consensus.Round(1, shared, 0.0, 0.0, 1.0, 1.0, "converged", rows.mean(axis=0))
+    found = estimate(last, ("a", "b", "c"), Settings(model="dynamic", lags=2, intercepts="shared"))
+    residuals = rows[:, :3] - rows @ np.vstack([found.raw_weights, *found.raw_lagged_weights]) - found.intercepts
+    np.testing.assert_allclose(residuals.mean(axis=0), 0, atol=1e-12)
 
 
 def test_the_shared_weights_minimise_what_they_should():

@@ -155,30 +155,71 @@ def test_a_run_that_ends_in_any_way_leaves_no_keys(tmp_path):
         play(parties, [messages.Instruction(plan=plan_to_message(second))] * 20)
 
 
-def test_one_more_run_is_one(tmp_path, monkeypatch):
+def whole_run(parties, run, program="descent"):
+    """Return the instructions of a run of one round."""
+    plan = replace(parties.coordinator().plan(run), program=program)
+    others = {name: ClientSession(plan, name, DescentParticipant(read_part(PARTS[name]), {})) for name in "ab"}
+    signed = [key_to_message(run, session.signed_key(parties.signer(name))) for name, session in others.items()]
+
+    def keys(script):
+        ours = script.announced.result()
+        script.announced = Future()
+        return messages.Instruction(keys=messages.Keys(run=run, announcements=[ours, *signed]))
+
+    return [messages.Instruction(plan=plan_to_message(plan)), keys, task(plan, 0)]
+
+
+def answered(host):
+    """Return the runs in which a client has answered."""
+    return [messages.Answer.FromString(sent).run for sent in host if isinstance(sent, bytes)]
+
+
+SUMMED = r"^a table is summed once, whatever the program: .* was part of run .* \(--again allows one more run\)$"
+
+
+def test_one_more_run_is_one(tmp_path):
     """A coordinator that plans one run after the other, while the client's process lives."""
-    monkeypatch.setitem(PROGRAMS, "descent", replace(DESCENT, once=True))
     parties = new_parties(tmp_path)
     host = []
+    play(parties, whole_run(parties, "first"), host)
+    with pytest.raises(ValueError, match=SUMMED):
+        play(parties, [*whole_run(parties, "second"), *whole_run(parties, "third")], host, again=True)
+    assert answered(host) == ["first", "second"] and host[-1] == messages.SUMMED_BEFORE
 
-    def whole_run(run):
-        """Return the instructions of a run of one round."""
-        plan = parties.coordinator().plan(run)
-        others = {name: ClientSession(plan, name, DescentParticipant(read_part(PARTS[name]), {})) for name in "ab"}
-        signed = [key_to_message(run, session.signed_key(parties.signer(name))) for name, session in others.items()]
 
-        def keys(script):
-            ours = script.announced.result()
-            script.announced = Future()
-            return messages.Instruction(keys=messages.Keys(run=run, announcements=[ours, *signed]))
+def test_one_more_run_is_one_with_a_table_never_used_before(tmp_path):
+    """Its first run needs no permission, and uses the one that was given for this start nevertheless."""
+    parties = new_parties(tmp_path)
+    host = []
+    with pytest.raises(ValueError, match=SUMMED):
+        play(parties, [*whole_run(parties, "first"), *whole_run(parties, "second")], host, again=True)
+    assert answered(host) == ["first"] and host[-1] == messages.SUMMED_BEFORE
+    play(parties, whole_run(parties, "third"), host, again=True)
+    assert answered(host) == ["first", "third"]
 
-        return [messages.Instruction(plan=plan_to_message(plan)), keys, task(plan, 0)]
 
-    play(parties, whole_run("first"), host)
-    with pytest.raises(ValueError, match="^a table is summed once: .* was part of run .* .--again allows one more.$"):
-        play(parties, [*whole_run("second"), *whole_run("third")], host, again=True)
-    answered = [messages.Answer.FromString(sent).run for sent in host if isinstance(sent, bytes)]
-    assert answered == ["first", "second"] and host[-1] == messages.SUMMED_BEFORE
+def test_a_run_that_was_only_joined_takes_no_permission(tmp_path):
+    """The coordinator may have lost its folder before the first round."""
+    parties = new_parties(tmp_path)
+    host = []
+    play(parties, whole_run(parties, "first"), host)
+    play(parties, [*whole_run(parties, "second")[:2], *whole_run(parties, "third")], host, again=True)
+    assert answered(host) == ["first", "third"]
+
+
+def test_another_program_sums_the_same_rows(tmp_path, monkeypatch):
+    monkeypatch.setitem(PROGRAMS, "ascent", DESCENT)
+    parties = new_parties(tmp_path)
+    file = parties.homes["c"] / "client.toml"
+    file.write_text(file.read_text().replace('"descent"', '"descent", "ascent"'))
+    host = []
+    play(parties, whole_run(parties, "first"), host)
+    with pytest.raises(ValueError, match=SUMMED):
+        play(parties, whole_run(parties, "second", "ascent"), host)
+    assert answered(host) == ["first"] and host[-1] == messages.SUMMED_BEFORE
+    # Negative control: other rows.
+    play(parties, whole_run(parties, "third", "ascent"), host, lambda: read_part(PARTS["a"]))
+    assert answered(host) == ["first", "third"]
 
 
 def test_a_refusal_holds_nothing_of_the_table(tmp_path):

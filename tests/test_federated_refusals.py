@@ -1,13 +1,19 @@
 """Over loopback with mutual TLS: what a coordinator must refuse is refused and logged, and the run unharmed."""
 
 import resource
+import time
 from contextlib import suppress
 from dataclasses import replace
 
+import grpc
 import numpy as np
+import pandas as pd
 import pytest
 
 from gpn_bayes.data import read_part
+from gpn_bayes.federated.combining import most_bytes
+from gpn_bayes.federated.interface import Channel
+from gpn_bayes.federated.plan import Plan
 from gpn_bayes.federated.processes.coordinator import coordinate
 from gpn_bayes.federated.processes.translation import (
     key_to_message,
@@ -17,7 +23,9 @@ from gpn_bayes.federated.processes.translation import (
 )
 from gpn_bayes.federated.programs import PROGRAMS
 from gpn_bayes.federated.session import ClientSession
+from gpn_bayes.secure import fixed_point
 from gpn_bayes.secure.key_exchange import fingerprint
+from gpn_bayes.wire import arrays, service
 from gpn_bayes.wire import federation_pb2 as messages
 from gpn_bayes.wire.certificates import new_authority, new_party
 from gpn_bayes.wire.dialler import Dialler, Refused
@@ -36,6 +44,7 @@ from tests.federation import (
     in_memory,
     tables,
 )
+from tests.raw_calls import RawCalls
 
 NAMES = ("a", "b", "c")
 PARTS = dict(zip(NAMES, tables((20, 30, 25), 3), strict=True))
@@ -304,9 +313,161 @@ def test_a_message_of_many_empty_parts_is_refused_before_it_is_read(tmp_path):
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         flood = messages.Answer(values=[messages.Array()]).SerializeToString() * 25_000_000
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        check_refused(ours.dialler.submit, flood, "larger than max|be no larger than the run needs")
+        flood = flood[:5_000_000]
         check_refused(ours.dialler.submit, flood, "messages of this kind must have 4194304 bytes at most; received 5")
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - grown < 400_000, f"{before}, {grown} kB before"
         long = messages.Poll(run="x" * 100_000)
         check_refused(ours.dialler.next, long, "messages of this kind must have 65536 bytes at most")
         ours.finish(ROUNDS)
     coordinator.result()
+
+
+# One client's calls, and the others
+
+
+class Waiting(Script):
+    """A coordinator that has nothing to do yet."""
+
+    def next(self, client, poll):
+        return messages.Instruction(wait=messages.Wait())
+
+
+@pytest.fixture
+def listening(tmp_path):
+    """Return a function that starts a coordinator's server for clients a, b and c, and who they are."""
+    authority = new_authority()
+    identities = {name: new_party(authority, name) for name in NAMES}
+    pinned = {name: fingerprint(identity.der) for name, identity in identities.items()}
+    coordinator = new_party(authority, "coordinator", hosts=("localhost",))
+    servers = []
+
+    def start(limits, largest=None):
+        listen = "127.0.0.1:0"
+        servers.append(Server(Waiting([]), listen, coordinator, authority.certificate_pem, pinned, limits, largest))
+        return servers[-1]
+
+    def dialler(server, name):
+        found = Dialler(
+            f"127.0.0.1:{server.port}", identities[name], authority.certificate_pem, "coordinator",
+            Limits(deadline_seconds=5, patience_seconds=5),
+        )  # fmt: skip
+        found.next(messages.Poll())
+        return found
+
+    yield start, dialler, identities
+    for server in servers:
+        server.close()
+
+
+def resident():
+    """Return how much memory this process holds, in MB."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize() / 2**20
+
+
+def test_messages_that_never_end_hold_up_nobody_else(listening, tmp_path, caplog):
+    start, dialler, identities = listening
+    server = start(Limits(deadline_seconds=1.5))
+    others = dialler(server, "b")
+    with RawCalls(server.port, identities["c"], tmp_path) as attack:
+        begun = time.monotonic()
+        # More than there are threads for all clients together; on another connection, the same client is the same.
+        calls = [attack.begin("Submit", 1000, b"x") for _ in range(8)]
+        attack.listen(0.2)
+        assert len(attack.over) == 4, "four are waited for, the others refused unread"
+        (tmp_path / "second").mkdir()
+        with RawCalls(server.port, identities["c"], tmp_path / "second") as more:
+            rest = {more.begin(call, 1000, b"x") for call in ("Submit", "Beat", "Next", "Announce") for _ in range(5)}
+            more.listen(0.3)
+            assert rest == more.over
+        for _ in range(3):
+            others.next(messages.Poll())
+            others._calls["Beat"](b"", timeout=1.0)
+        assert time.monotonic() - begun < 1.5, "too slow to show anything"
+        attack.listen(2.0)
+        assert attack.over == set(calls), "those that were waited for are given up"
+    others.close()
+    check_log(
+        caplog,
+        "refused Submit from client 'c': a client must have 4 calls under way at most; received another",
+        "refused Submit from client 'c': a message must come whole within 1.5 seconds, and be no larger than the run",
+    )
+
+
+def test_no_more_is_kept_of_messages_than_a_run_needs(listening, tmp_path):
+    start, _, identities = listening
+    megabyte = bytes(2**20)
+    taken = {}
+    for largest in (10_000, 64 * 2**20):
+        server = start(Limits(deadline_seconds=10), largest)
+        folder = tmp_path / str(largest)
+        folder.mkdir()
+        before = resident()
+        with RawCalls(server.port, identities["c"], folder) as attack:
+            calls = [attack.begin("Submit", 127 * 2**20) for _ in range(16)]
+            attack.listen(0.2)
+            sent = sum(attack.send(number, megabyte) for number in calls for _ in range(12))
+            taken[largest] = sent / 2**20, resident() - before
+    assert taken[10_000][0] < 16 and taken[10_000][1] < 20, taken
+    assert taken[64 * 2**20][0] >= 40, taken  # negative control: a run that needs more
+
+
+def test_a_small_message_does_not_unpack_to_a_large_one(listening):
+    start, dialler, identities = listening
+    server = start(Limits(deadline_seconds=5), 100_000)
+    dialler(server, "b").close()
+    authority, identity = dialler(server, "c")._authority, identities["c"]
+    channel = grpc.secure_channel(
+        f"127.0.0.1:{server.port}",
+        grpc.ssl_channel_credentials(authority, identity.key_pem, identity.certificate_pem),
+        [("grpc.ssl_target_name_override", "coordinator"), ("grpc.max_send_message_length", -1)],
+        grpc.Compression.Gzip,
+    )
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    content = bytes(100 * 2**20)  # 100 kB when it is packed
+    packing = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(grpc.RpcError) as refused:
+        channel.unary_unary(service.path("Submit"))(content, timeout=10)
+    channel.close()
+    assert refused.value.code() in (grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.INVALID_ARGUMENT)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - packing < 150_000, f"{before}, {packing} kB before"
+
+
+SERIES = pd.DataFrame(np.random.default_rng(1).normal(size=(40, 4)), columns=list("wxyz"))
+
+
+@pytest.mark.parametrize("secure", [True, False])
+@pytest.mark.parametrize(
+    ("program", "settings"),
+    [
+        ("statistics", "{}"),
+        ("notears", '{"model": "linear"}'),
+        ("notears", '{"model": "mlp", "hidden": 3}'),
+        ("notears", '{"model": "dynamic", "lags": 2}'),
+    ],
+)
+def test_the_largest_answer_of_a_run_is_known(program, settings, secure):
+    """As large as it is, with its names, and no larger."""
+    plan = Plan("r", program, settings, tuple(SERIES.columns), NAMES, secure)
+    most = most_bytes(PROGRAMS[program].largest(plan), secure)
+    channel = MeasuringChannel(plan, read_part(SERIES))
+    PROGRAMS[program].coordinate(channel, plan)
+    assert most - 10_000 < max(channel.sizes) <= most
+
+
+class MeasuringChannel(Channel):
+    """Three clients with the same rows; writes down how large their answers are as messages."""
+
+    def __init__(self, plan, data):
+        self.clients = NAMES
+        self._plan, self._one, self.sizes = plan, PROGRAMS[plan.program].participant(data, plan), []
+
+    def sum(self, task, values, shapes=None):
+        answer = self._one.answer(task, {name: np.asarray(value) for name, value in values.items()})
+        sent = {name: np.asarray(value, dtype=float) for name, value in answer.items()}
+        if self._plan.secure:
+            sent = {name: fixed_point.encode(value, 3) for name, value in sent.items()}
+        message = messages.Answer(run="r" * 32, round=9999, request=bytes(32), values=arrays.to_messages(sent))
+        self.sizes.append(len(message.SerializeToString()))
+        return {name: 3 * np.asarray(value, dtype=float) for name, value in answer.items()}

@@ -218,13 +218,18 @@ def test_the_ledger_knows_which_tables_were_summed(tmp_path):
     with ClientStore(tmp_path / "state.sqlite") as store:
         ours = sessions()["a"]
         store.save(ours, "table")
-        assert store.earlier_run("table", "descent", "run 2") is None  # joined, but nothing given yet
+        assert store.earlier_releases("table", "run 2") == []  # joined, but nothing given yet
         ours.answer(0, request())
         store.save(ours, "table")
-        assert store.earlier_run("table", "descent", "run 2") == "run 1"
-        assert store.earlier_run("table", "descent", "run 1") is None
-        assert store.earlier_run("table", "statistics", "run 2") is None
-        assert store.earlier_run("another", "descent", "run 2") is None
+        assert store.earlier_releases("table", "run 2") == [("run 1", "descent", NAMES)]
+        assert store.earlier_releases("table", "run 1") == []
+        assert store.earlier_releases("another", "run 2") == []
+        # It knows the clients also of runs that are over, of any program.
+        store.finish(PLAN.run)
+        fewer = sessions(Plan("run 3", "statistics", "{}", PLAN.variables, NAMES, True))["a"]
+        fewer.answer(0, request())
+        store.save(fewer, "table")
+        assert store.earlier_releases("table", "run 2") == [("run 1", "descent", NAMES), ("run 3", "statistics", NAMES)]
 
 
 # What the coordinator takes

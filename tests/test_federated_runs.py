@@ -110,7 +110,10 @@ def test_a_table_is_summed_once_unless_its_user_says_otherwise(tmp_path, caplog)
     parties.coordinator_file.write_text("".join(lines))
     coordinator = Background(coordinate, parties.coordinator())
     for name in ("a", "b"):
-        expected = f"^a table is summed once: two sums that .* was part of run {run} .--again allows one more.$"
+        expected = (
+            rf"^a table is summed once, whatever the program: two sums .* was part of run {run} \(statistics over "
+            r"a, b, c\) \(--again allows one more run\)$"
+        )
         with pytest.raises(ValueError, match=expected):
             take_part(parties.client(name), read_part(PARTS[name]))
     errors = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
@@ -121,6 +124,40 @@ def test_a_table_is_summed_once_unless_its_user_says_otherwise(tmp_path, caplog)
         client.result()
     assert second.n == 70
     assert any("a sum over 2 clients hides little" in record.getMessage() for record in caplog.records)
+    difference = (
+        f"this table was part of run {run} (statistics over a, b, c): that run's sums and this one's differ by "
+    )
+    assert any(record.getMessage() == f"{difference}those of c" for record in caplog.records)
+
+
+def test_two_programs_do_not_single_out_a_client(tmp_path, caplog):
+    """Statistics over four clients, then NOTEARS over three: their centring would give away the fourth's sums."""
+    caplog.set_level(logging.INFO, "gpn_bayes")
+    parts = PARTS | {"d": tables((35,), 4, seed=9)[0]}
+    parties = Parties(tmp_path, tuple(parts), COLUMNS, "statistics", patience_seconds=20)
+    for name in "abc":
+        edit(
+            client_file(parties, name), 'programs = ["statistics"]', 'fewest = 3\nprograms = ["statistics", "notears"]'
+        )
+    coordinator = Background(coordinate, parties.coordinator())
+    with clients_in_threads(parties, parts):
+        coordinator.result()
+    edit(parties.coordinator_file, 'program = "statistics"', 'program = "notears"\nout = "second"')
+    lines = parties.coordinator_file.read_text().splitlines(keepends=True)
+    kept = [line for line in lines if not line.startswith(('"d" =', 'out = "results"'))]
+    parties.coordinator_file.write_text("".join(kept) + "max_rounds = 3\n")
+    coordinator = Background(coordinate, parties.coordinator())
+    for name in "abc":
+        with pytest.raises(ValueError, match=r"was part of run \w+ \(statistics over a, b, c, d\) \(--again allows"):
+            take_part(parties.client(name), read_part(parts[name]))
+    refusals = [record.getMessage() for record in caplog.records if "refuses" in record.getMessage()]
+    assert refusals == [f"client {name!r} refuses: its table was part of another run" for name in "abc"]
+    assert not list((parties.coordinator_file.parent / "second").glob("*.npz"))
+    # Their users may allow it.
+    clients = [Background(take_part, parties.client(name), read_part(parts[name]), True) for name in "abc"]
+    assert coordinator.result().name == "notears.npz"
+    for client in clients:
+        client.result()
 
 
 @pytest.mark.parametrize("secure", [True, False])

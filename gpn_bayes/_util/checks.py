@@ -10,6 +10,28 @@ from typing import Any
 MAX_VARIABLES = 1024
 
 
+def shown(value: Any) -> str:
+    """Return a value as a message shows it: as Python writes it, but numbers of numpy as plain ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shown(np.float64(0.5)), shown("a"), shown([np.int64(3), (np.bool_(True), "b")]), shown({"x": np.float64(1)})
+    ('0.5', "'a'", "[3, (True, 'b')]", "{'x': 1.0}")
+    """
+    return repr(_plain(value))
+
+
+def _plain(value: Any) -> Any:
+    if type(value).__module__ == "numpy" and hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
+        return value.item()
+    if type(value) in (list, tuple):
+        return type(value)(map(_plain, value))
+    if type(value) is dict:
+        return {_plain(key): _plain(own) for key, own in value.items()}
+    return value
+
+
 def check_count(name: str, value: Any, least: int = 0) -> None:
     """Refuse a setting that isn't a whole number, or is below the least.
 
@@ -20,7 +42,7 @@ def check_count(name: str, value: Any, least: int = 0) -> None:
     ValueError: restarts must be a whole number, 0 or more; received -1
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name} must be a whole number, {least} or more; received {value!r}")
+        raise ValueError(f"{name} must be a whole number, {least} or more; received {shown(value)}")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
@@ -36,7 +58,7 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     ValueError: moves must be one of insertion, swap; received 'swop': did you mean 'swap'?
     """
     if not isinstance(value, str) or value not in choices:
-        received = f"{value!r}{did_you_mean(value, choices)}"
+        received = f"{shown(value)}{did_you_mean(value, choices)}"
         raise ValueError(f"{name} must be one of {', '.join(choices)}; received {received}")
 
 
@@ -67,7 +89,7 @@ def listed(values: Sequence[Any], most: int = 20) -> str:
     >>> listed(["raf", "mek", "erk"], most=2)
     "'raf', 'mek', …"
     """
-    return ", ".join(map(repr, values[:most])) + (", …" if len(values) > most else "")
+    return ", ".join(map(shown, values[:most])) + (", …" if len(values) > most else "")
 
 
 def check_seconds(name: str, value: Any) -> None:
@@ -80,7 +102,7 @@ def check_seconds(name: str, value: Any) -> None:
     ValueError: max_seconds must be a positive number or None; received 0
     """
     if value is not None and (isinstance(value, bool) or not isinstance(value, Real) or not float(value) > 0):
-        raise ValueError(f"{name} must be a positive number or None; received {value!r}")
+        raise ValueError(f"{name} must be a positive number or None; received {shown(value)}")
 
 
 def check_not_negative(name: str, value: Any, word: str | None = None) -> None:
@@ -99,7 +121,7 @@ def check_not_negative(name: str, value: Any, word: str | None = None) -> None:
         return
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < math.inf:
         either = "" if word is None else f"{word!r} or "
-        raise ValueError(f"{name} must be {either}a number, 0 or more; received {value!r}")
+        raise ValueError(f"{name} must be {either}a number, 0 or more; received {shown(value)}")
 
 
 def check_share(name: str, value: Any, ends: bool = True) -> None:
@@ -113,7 +135,7 @@ def check_share(name: str, value: Any, ends: bool = True) -> None:
     """
     number = isinstance(value, Real) and not isinstance(value, bool)
     if not number or not 0 <= float(value) <= 1 or (not ends and float(value) in (0.0, 1.0)):
-        raise ValueError(f"{name} must lie between 0 and 1; received {value!r}")
+        raise ValueError(f"{name} must lie between 0 and 1; received {shown(value)}")
 
 
 def check_flag(name: str, value: Any) -> bool:
@@ -126,7 +148,7 @@ def check_flag(name: str, value: Any) -> bool:
     ValueError: standardise must be True or False; received 'no'
     """
     if not isinstance(value, bool):
-        raise ValueError(f"{name} must be True or False; received {value!r}")
+        raise ValueError(f"{name} must be True or False; received {shown(value)}")
     return value
 
 
@@ -146,5 +168,5 @@ def finite_number(value: Any, rule: str) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise ValueError(f"{rule}; received {value!r}")
+        raise ValueError(f"{rule}; received {shown(value)}")
     return number

@@ -5,6 +5,7 @@ import csv
 import io
 import re
 import shlex
+from typing import Any
 
 # The arguments of `gpn_bayes.sample` that have an option of another name than their own.
 _RENAMED = {"random_seed": "--seed", "random_state": "--seed"}
@@ -13,16 +14,16 @@ _OPTIONS = {
     for name in (
         "candidates", "chains", "contexts", "cores", "draws", "expand", "imputations", "intervention", "kinds",
         "max_parents", "missing", "order_bias", "plus_one", "prior", "random_seed", "random_state", "reweight",
-        "sampler", "score", "target_penalty", "target_probability", "targets", "temperatures", "thin", "tune", "until",
-        "weights", "which",
+        "points", "sampler", "score", "target_penalty", "target_probability", "targets", "temperatures", "thin", "to",
+        "tune", "until", "versus", "weights", "which",
     )
 }  # fmt: skip
 _NAMES = "|".join(_OPTIONS)
 # Arguments of the reader of tables, whose values may be lists and numbers too; descriptions of objects, such as
-# BGe(alpha_w=None), which are no advice and stay as they are; and arguments by themselves.
+# BGe(alpha_w=None), which are no advice and stay as they are; and arguments by themselves, with a value or none.
 _ARGUMENT = re.compile(
-    r"Dataset\.read\(data, (?P<setting>\w+)=(?P<value>'[^']*'|\"[^\"]*\"|\d+|\[.*?\]|\{.*?\})\)"
-    rf"|\w+\([^()]*\)|\b(?P<name>{_NAMES})=(?:'(?P<text>\w+)'|None\b)"
+    r"Dataset\.read\(data, (?P<settings>(?:[^()'\"]|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")*)\)"
+    rf"|\w+\([^()]*\)|\b(?P<name>{_NAMES})=(?:'(?P<text>\w+)'|(?P<number>\d+)\b|(?P<none>None\b)|(?=[ ,;)]|$))"
 )
 _SUBJECT = re.compile(rf"^({_NAMES})(?= must )")
 
@@ -46,6 +47,10 @@ def in_options(text: str) -> str:
     "--drop 'id,blood group' leaves them out"
     >>> in_options("Dataset.read(data, kinds={'visit': 'number'}) keeps it")
     '--kinds visit=number keeps it'
+    >>> in_options("Dataset.read(data, na=[-999], missing='impute')"), in_options("run with temperatures=4")
+    ('--na -999 --missing impute', 'run with --temperatures 4')
+    >>> in_options("a contrast needs both values, to= and versus=; received one of them")
+    'a contrast needs both values, --to and --versus; received one of them'
     """
     text = text.replace("candidates={child: [parents]}", "--candidates FILE")
     text = _SUBJECT.sub(lambda found: _OPTIONS[found[1]], text)
@@ -68,17 +73,27 @@ def in_both(text: str) -> str:
 def _option(found: re.Match[str]) -> str:
     """Return the option that is the same as an argument; empty for what is no argument."""
     if found["name"] is not None:
-        return f"{_OPTIONS[found['name']]} {found['text'] or 'none'}"
-    if found["setting"] is None:
+        value = found["text"] or found["number"] or ("none" if found["none"] else "")
+        return f"{_OPTIONS[found['name']]} {value}".rstrip()
+    if found["settings"] is None:
         return ""
-    value = ast.literal_eval(found["value"])
-    option = found["setting"].replace("_", "-")
+    try:
+        call = ast.parse(f"read({found['settings']})", mode="eval").body
+        given = [(word.arg, ast.literal_eval(word.value)) for word in getattr(call, "keywords", [])]
+    except (SyntaxError, ValueError):  # no call with its values
+        return ""
+    return " ".join(_setting(str(name), value) for name, value in given)
+
+
+def _setting(name: str, value: Any) -> str:
+    """Return the option that is the same as a setting of the reader of tables."""
     if isinstance(value, dict):
-        value = [f"{name}={own if isinstance(own, str) else '<'.join(own)}" for name, own in value.items()]
-    return f"--{option} {shlex.quote(_joined(value) if isinstance(value, list) else str(value))}"
+        value = [f"{key}={own if isinstance(own, str) else '<'.join(own)}" for key, own in value.items()]
+    text = _joined(value) if isinstance(value, list) else str(value)
+    return f"--{name.replace('_', '-')} {shlex.quote(text)}"
 
 
-def _joined(values: list[str]) -> str:
+def _joined(values: list[Any]) -> str:
     """Return values as the fields of a line, as options take several."""
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(values)

@@ -1,9 +1,13 @@
 """Writing files: atomically, and never over another unless asked to."""
 
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+# Windows has no such flag; there, links take the rights of an administrator.
+NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
 
 
 class UnwritableError(ValueError):
@@ -33,8 +37,8 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
         raise unwritable(path, os.strerror(error.errno) if error.errno else str(error)) from error
 
 
-def new_file(path: str | os.PathLike[str], overwrite: bool = False) -> Path:
-    """Return the path of a file to write; refuse one that exists, or whose folder doesn't.
+def new_file(path: str | os.PathLike[str], overwrite: bool = False, endings: Sequence[str] = ()) -> Path:
+    """Return the path of a file to write; refuse one that exists, whose folder doesn't, or whose name misleads.
 
     Parameters
     ----------
@@ -42,16 +46,23 @@ def new_file(path: str | os.PathLike[str], overwrite: bool = False) -> Path:
         Where to write.
     overwrite : bool, default False
         Whether an existing file may be replaced.
+    endings : sequence of str
+        How the names of such files may end; any name will do if there are none, and so does one without an ending.
 
     Examples
     --------
     >>> new_file("nowhere/report.html")
     Traceback (most recent call last):
     ValueError: the folder must exist; 'nowhere' doesn't
+    >>> new_file("report.pdf", endings=[".html", ".htm"])
+    Traceback (most recent call last):
+    ValueError: the file's name must end with .html or .htm; received 'report.pdf'
     """
     if not isinstance(path, str | os.PathLike):
         raise ValueError(f"the path must be a text or a Path; received {path!r}")
     target = Path(path)
+    if endings and target.suffix and target.suffix.lower() not in endings:
+        raise ValueError(f"the file's name must end with {' or '.join(endings)}; received {target.name!r}")
     if target.exists() and not overwrite:
         raise ValueError(f"an existing file is only replaced with overwrite=True; {str(target)!r} exists")
     if target.is_dir():
@@ -61,8 +72,19 @@ def new_file(path: str | os.PathLike[str], overwrite: bool = False) -> Path:
     return target
 
 
+def new_private_file(path: Path) -> int:
+    """Return the descriptor of a new file that only its owner may read, in place of what an earlier process left there.
+
+    Where somebody has put a link in its place, nothing is written to what that leads to.
+    """
+    path.unlink(missing_ok=True)
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK, 0o600)
+
+
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file atomically, so that it is always complete; text as UTF-8.
+
+    A new file may be read by its owner only; one that takes another's place keeps that one's permissions.
 
     Raises
     ------
@@ -72,10 +94,12 @@ def write_whole(path: Path, content: str | bytes) -> None:
     part = path.with_name(f".{path.name}.part")
     with writing(path):
         try:
-            with part.open("wb") as file:
+            with os.fdopen(new_private_file(part), "wb") as file:
                 file.write(content.encode() if isinstance(content, str) else content)
                 file.flush()
                 os.fsync(file.fileno())
+            if path.exists() and not path.is_symlink():
+                part.chmod(stat.S_IMODE(path.stat().st_mode))
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)

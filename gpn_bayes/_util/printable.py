@@ -1,5 +1,6 @@
 """Texts that come from others, or from files: what they may do to a terminal, or to a spreadsheet."""
 
+import unicodedata
 from collections.abc import Iterable
 
 # What begins a formula in a spreadsheet.
@@ -27,4 +28,9 @@ def no_formulas(names: Iterable[str]) -> list[str]:
     >>> no_formulas(["erk", "=1+1", "-log10(p)"])
     ['erk', "'=1+1", "'-log10(p)"]
     """
-    return [f"'{name}" if name.startswith(_FORMULA) else name for name in names]
+    return [f"'{name}" if _looks_like_formula(name) else name for name in names]
+
+
+def _looks_like_formula(name: str) -> bool:
+    """Return whether a name begins as formulas do, also in full-width or small signs, which some spreadsheets take."""
+    return name.startswith(_FORMULA) or unicodedata.normalize("NFKC", name[:1]).startswith(_FORMULA)

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import TaskID
 
 # Seconds between the lines of a log; they grow to a tenth of the time so far, so that long runs keep short logs.
 _LOG_SECONDS = 10.0
@@ -22,6 +23,10 @@ _NOTEBOOK_SECONDS = 0.5
 _HEAD_START = 1.0
 # Before this share is done, the time left would be a guess.
 _LEAST_SHARE = 0.01
+# Where the speed of late and that of the whole time differ by this factor, the time left is given as a range.
+_UNEVEN = 1.5
+# As many reports of progress are remembered, every second, fourth, … of longer work.
+_MOST_REPORTS = 256
 
 
 @contextmanager
@@ -29,7 +34,8 @@ def progress_bar(description: str, total: float, show: bool) -> Iterator[Callabl
     """Show a bar on stderr with the remaining time; yields the function that advances it.
 
     Where stderr is a file or a pipe, lines such as ``Scoring 40% (12 s, about 18 s left)`` appear every ten seconds or
-    more, and none at all for work that takes less. Notebooks without ipywidgets show one such line that changes.
+    more, whether or not anything was reported, and none at all for work that takes less. Where the speed has changed,
+    the time left is a range, ``20 s to 1 min 37 s left``. Notebooks without ipywidgets show one such line that changes.
 
     Parameters
     ----------
@@ -50,7 +56,10 @@ def progress_bar(description: str, total: float, show: bool) -> Iterator[Callabl
         return
     shared = _shared_line.get()
     if shared is not None:
-        yield shared.begin(description, total)
+        try:
+            yield shared.begin(description, total)
+        finally:
+            shared.rest()
         return
     from rich.console import Console
 
@@ -64,37 +73,138 @@ def progress_bar(description: str, total: float, show: bool) -> Iterator[Callabl
         yield line.begin(description, total)
 
 
-class _BarLine:
-    """One line of a terminal, whose bar may begin again for another part of the work."""
+class _Pace:
+    """How much is done, and how long the rest may take: by the speed of the whole time and by that of late.
 
-    def __init__(self, console: "Console") -> None:
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    Parameters
+    ----------
+    total : float
+        What there is to do.
+    """
+
+    def __init__(self, total: float) -> None:
+        self.total = total
+        self.done = 0.0
+        self.started = monotonic()
+        # When how much was done; the first is where the part began that the speed is estimated from.
+        self._reports = [(self.started, 0.0)]
+        self._every, self._skipped = 1, 0
+
+    @property
+    def share(self) -> float:
+        """The share done."""
+        return min(self.done / self.total, 1.0) if self.total > 0 else 1.0
+
+    @property
+    def ended(self) -> bool:
+        """Whether all is done, but for rounding."""
+        return self.done >= self.total * (1 - 1e-9)
+
+    def advance(self, step: float) -> None:
+        """Take note of what was done."""
+        now = monotonic()
+        self.done += step
+        if now - self.started < _HEAD_START:
+            self._reports = [(now, self.done)]
+            return
+        self._skipped += 1
+        if self._skipped >= self._every:
+            self._reports.append((now, self.done))
+            self._skipped = 0
+        if len(self._reports) > _MOST_REPORTS:
+            self._reports = self._reports[::2]
+            self._every *= 2
+
+    def left(self) -> str:
+        """Return how long it may still take, in words; nothing where that isn't known yet or nothing is left."""
+        now = monotonic()
+        since, before = self._reports[0]
+        if not _LEAST_SHARE * self.total <= self.done < self.total or self.done <= before:
+            return ""
+        rest = self.total - self.done
+        average = (now - since) / (self.done - before) * rest
+        half, done_by_half = max(report for report in self._reports if report[0] <= (since + now) / 2)
+        if self.done <= done_by_half:
+            return f"more than {_duration(average)}" if average >= 1.0 else ""
+        of_late = (now - half) / (self.done - done_by_half) * rest
+        low, high = sorted((average, of_late))
+        if high <= _UNEVEN * low or _duration(low) == _duration(high):
+            return f"about {_duration(average)}"
+        return f"{_duration(low)} to {_duration(high)}"
+
+
+class _BarLine:
+    """One line of a terminal, whose bar may begin again for another part of the work.
+
+    Parameters
+    ----------
+    console : Console
+        Where to draw.
+    title : str, optional
+        What the line is called between parts, when only the clock is known to go on.
+    """
+
+    def __init__(self, console: "Console", title: str | None = None) -> None:
+        from rich.progress import BarColumn, Progress, Task, TextColumn, TimeElapsedColumn
+        from rich.text import Text
+
+        class Pace(TextColumn):
+            """The share done and the time left, as of now; rich would round 99.6 % to 100 % and let the time stand."""
+
+            def __init__(self, text: Callable[[_Pace], str]) -> None:
+                super().__init__("")
+                self._text = text
+
+            def render(self, task: Task) -> Text:
+                pace = task.fields.get("pace")
+                return Text("" if pace is None else self._text(pace))
 
         columns = (
             TextColumn("{task.description:<12}"),
             BarColumn(),
-            TextColumn("{task.percentage:>3.0f}%"),
+            Pace(lambda pace: f"{int(100 * pace.share):>3}%"),
             TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
+            Pace(lambda pace: f"{pace.left()} left" if pace.left() else ""),
         )
-        # Slow scores may be minutes apart: rate the speed over a long window.
-        self._progress = Progress(*columns, console=console, speed_estimate_period=1800)
+        self._progress = Progress(*columns, console=console)
+        self._title = title
+        self._started = self._progress.get_time()
 
     def begin(self, description: str, total: float) -> Callable[[float], None]:
         """Begin a part; returns the function that advances its bar."""
-        self._progress.start()
-        for task in self._progress.task_ids:
-            self._progress.remove_task(task)
-        current = self._progress.add_task(description, total=total)
-        return lambda done: self._progress.advance(current, done)
+        pace = _Pace(total)
+        current = self._show(description, total=total, pace=pace)
+
+        def advance(done: float) -> None:
+            pace.advance(done)
+            if current in self._progress.task_ids:
+                self._progress.advance(current, done)
+                if pace.ended:
+                    self.rest()
+
+        return advance
+
+    def rest(self) -> None:
+        """Show that the work goes on between parts: the title and a clock; nothing where no part has begun."""
+        if self._title is not None and self._progress.task_ids:
+            self._show(self._title, total=None, pace=None)
+            self._progress.tasks[0].start_time = self._started
 
     def end(self, title: str, seconds: float) -> None:
         """Leave a full bar, of all parts together; nothing where no part has begun."""
         if self._progress.task_ids:
-            advance = self.begin(title, 1.0)
+            pace = _Pace(1.0)
+            task = self._show(title, total=1.0, pace=pace)
             self._progress.tasks[0].start_time = self._progress.get_time() - seconds
-            advance(1.0)
+            pace.advance(1.0)
+            self._progress.advance(task, 1.0)
+
+    def _show(self, description: str, **settings: Any) -> "TaskID":
+        """Let a bar take the place of the one before."""
+        self._progress.start()
+        for task in self._progress.task_ids:
+            self._progress.remove_task(task)
+        return self._progress.add_task(description, **settings)
 
     def __enter__(self) -> "_BarLine":
         return self
@@ -106,12 +216,18 @@ class _BarLine:
 class _TextLine:
     """One line of a notebook, in words, that may begin again for another part of the work."""
 
-    def __init__(self, lines: "_Lines") -> None:
+    def __init__(self, lines: "_Lines", title: str) -> None:
         self._lines = lines
+        self._title = title
+        self._started = monotonic()
 
     def begin(self, description: str, total: float) -> Callable[[float], None]:
         """Begin a part; returns the function that advances it."""
         return _PlainBar(description, total, self._lines).advance
+
+    def rest(self) -> None:
+        """Show that the work goes on between parts."""
+        self._lines.show(lambda: f"{self._title} ({_duration(monotonic() - self._started)})")
 
     def end(self, title: str, seconds: float) -> None:
         """Leave the title and the time; nothing where the work was too quick for a line."""
@@ -161,7 +277,10 @@ class Stages:
 
             console = Console(file=sys.stderr)
             lines = _plain_lines(console)
-            line = _BarLine(console) if lines is None else _TextLine(lines) if console.is_jupyter else None
+            if lines is None:
+                line = _BarLine(console, title)
+            elif console.is_jupyter:
+                line = _TextLine(lines, title)
         token = _shared_line.set(line)
         try:
             with line or nullcontext():
@@ -276,7 +395,7 @@ class _Lines:
 
 
 class _LogLines(_Lines):
-    """Lines of a log: ever further apart, and also written when nothing happens after a text was set.
+    """Lines of a log: ever further apart, and also written while nothing happens after a text was set.
 
     Work in many quick parts, one after the other, is not quick: its lines are due as if it were one.
     """
@@ -287,6 +406,7 @@ class _LogLines(_Lines):
     def __init__(self) -> None:
         super().__init__(lambda text: print(text, file=sys.stderr, flush=True), _LOG_SECONDS)
         self._timer: threading.Timer | None = None
+        self._over = False
         if self._started - _LogLines._ended < _LOG_SECONDS:
             self._last = _LogLines._silent_since
 
@@ -294,12 +414,11 @@ class _LogLines(_Lines):
         super().show(text)
         with self._lock:
             if self._timer is None:
-                self._timer = threading.Timer(max(self._last + self._pause() - monotonic(), 0), self._ring)
-                self._timer.daemon = True
-                self._timer.start()
+                self._wait(max(self._last + self._pause() - monotonic(), 0))
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         with self._lock:
+            self._over = True
             if self._timer is not None:
                 self._timer.cancel()
         super().__exit__(kind, *rest)
@@ -308,10 +427,17 @@ class _LogLines(_Lines):
     def _pause(self) -> float:
         return max(self._seconds, (monotonic() - self._started) / 10)
 
+    def _wait(self, seconds: float) -> None:
+        """Look again after a while, whether or not anything is reported until then."""
+        self._timer = threading.Timer(seconds, self._ring)
+        self._timer.daemon = True
+        self._timer.start()
+
     def _ring(self) -> None:
         with self._lock:
-            self._timer = None
-            self._flush()
+            if not self._over:
+                self._flush()
+                self._wait(self._pause())
 
 
 class _PlainBar:
@@ -319,28 +445,18 @@ class _PlainBar:
 
     def __init__(self, description: str, total: float, lines: _Lines) -> None:
         self._description = description
-        self._total = total
+        self._pace = _Pace(total)
         self._lines = lines
-        self._done = 0.0
-        self._started = monotonic()
-        # Where and when the part began that the speed is estimated from.
-        self._before, self._since = 0.0, self._started
 
     def advance(self, step: float) -> None:
         """Move on."""
-        self._done += step
-        if monotonic() - self._started < _HEAD_START:
-            self._before, self._since = self._done, monotonic()
+        self._pace.advance(step)
         self._lines.show(self._line)
 
     def _line(self) -> str:
-        seconds = monotonic() - self._started
-        share = min(self._done / self._total, 1.0) if self._total > 0 else 1.0
-        left = ""
-        if _LEAST_SHARE * self._total <= self._done < self._total and self._done > self._before:
-            slowness = (monotonic() - self._since) / (self._done - self._before)
-            left = f", about {_duration(slowness * (self._total - self._done))} left"
-        return f"{self._description} {int(100 * share)}% ({_duration(seconds)}{left})"
+        seconds = _duration(monotonic() - self._pace.started)
+        left = self._pace.left()
+        return f"{self._description} {int(100 * self._pace.share)}% ({seconds}{f', {left} left' if left else ''})"
 
 
 def _plain_lines(console: "Console") -> _Lines | None:

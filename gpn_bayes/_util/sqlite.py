@@ -1,15 +1,17 @@
 """The SQLite file behind a run: recognise it, hold it for one writer, write it in whole transactions."""
 
+import errno
 import os
 import platform
 import sqlite3
+import stat
 import sys
 import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from gpn_bayes._util.files import unwritable, writing
+from gpn_bayes._util.files import NO_LINK, new_private_file, unwritable, writing
 
 APPLICATION_ID = 0x47504E42  # "GPNB", in the file's header: how we know our own files
 SCHEMA_VERSION = 1
@@ -216,6 +218,7 @@ def _create(file: Path) -> None:
     new = f"{file}.new"
     for leftover in (new, f"{new}-journal", f"{new}-wal", f"{new}-shm"):
         Path(leftover).unlink(missing_ok=True)
+    os.close(new_private_file(Path(new)))
     with closing(sqlite3.connect(new, isolation_level=None)) as connection:
         with transaction(connection):
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
@@ -244,7 +247,7 @@ def _lock(file: Path, lock_path: str) -> int:
     if lock_path in _held:
         raise ValueError(f"a run's file serves one run at a time; '{file}' is in use by another run in this process")
     while True:
-        descriptor = os.open(lock_path, os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = _open_lock(lock_path)
         try:
             _claim(descriptor)
         except (BlockingIOError, PermissionError):
@@ -261,6 +264,23 @@ def _lock(file: Path, lock_path: str) -> int:
     os.ftruncate(descriptor, 0)
     os.write(descriptor, f"{os.getpid()} on {platform.node()}".encode())
     _held.add(lock_path)
+    return descriptor
+
+
+def _open_lock(lock_path: str) -> int:
+    """Return the descriptor of a lock file; refuse one that is a link, since it is written to."""
+    refused = ValueError(f"a lock file must be a file of its own, no link; '{lock_path}' is one: remove it")
+    try:
+        descriptor = os.open(lock_path, os.O_RDWR | os.O_CREAT | NO_LINK, 0o600)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise refused from None
+        raise
+    seen = os.fstat(descriptor)
+    # Without a name left, it was removed since by the process that held it: the caller looks for that.
+    if seen.st_nlink > 1 or not stat.S_ISREG(seen.st_mode):
+        os.close(descriptor)
+        raise refused
     return descriptor
 
 

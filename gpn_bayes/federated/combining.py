@@ -20,6 +20,19 @@ Shapes = Mapping[str, tuple[int, ...]]
 _AROUND_ARRAY = 2000
 
 
+def most_bytes(shapes: Shapes, secure: bool) -> int:
+    """Return how large the message of an answer may be that holds arrays of these shapes.
+
+    Examples
+    --------
+    >>> most_bytes({"weights": (20, 20)}, secure=True)
+    10400
+    """
+    words = fixed_point.WORDS if secure else 1
+    numbers = sum(math.prod(shape) for shape in shapes.values())
+    return 8 * words * numbers + _AROUND_ARRAY * (1 + len(shapes))
+
+
 class RoundSum:
     """Takes the answers of one round, and adds them up when all are there.
 
@@ -52,11 +65,7 @@ class RoundSum:
     @property
     def most_bytes(self) -> int | None:
         """How large the message of an answer may be; None where its arrays aren't known beforehand."""
-        if self.shapes is None:
-            return None
-        words = fixed_point.WORDS if self.plan.secure else 1
-        numbers = sum(math.prod(shape) for shape in self.shapes.values())
-        return 8 * words * numbers + _AROUND_ARRAY * (1 + len(self.shapes))
+        return None if self.shapes is None else most_bytes(self.shapes, self.plan.secure)
 
     def take(self, client: str, answer: messages.Answer) -> None:
         """Take one client's answer; the same again changes nothing.

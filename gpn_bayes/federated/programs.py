@@ -7,12 +7,18 @@ import numpy as np
 
 from gpn_bayes._util.checks import check_choice
 from gpn_bayes.data import Dataset
+from gpn_bayes.federated.combining import Shapes
 from gpn_bayes.federated.interface import Channel, Participant
 from gpn_bayes.federated.notears.bounds import Bounds
-from gpn_bayes.federated.notears.program import bounded_participant, coordinate_notears, notears_participant
+from gpn_bayes.federated.notears.program import (
+    bounded_participant,
+    coordinate_notears,
+    notears_participant,
+    notears_shapes,
+)
 from gpn_bayes.federated.plan import Plan
 from gpn_bayes.federated.privacy import planned_privacy
-from gpn_bayes.federated.statistics import StatisticsParticipant, sum_statistics
+from gpn_bayes.federated.statistics import StatisticsParticipant, answer_shapes, sum_statistics
 
 Arrays = dict[str, np.ndarray]
 
@@ -35,15 +41,15 @@ class Program:
     bounded : callable
         ``bounded(participant, plan, bounds)`` returns a client's side that answers within the bounds of the client's
         own file.
-    once : bool, default False
-        Whether a client takes part only once with the same table, unless its user says otherwise: sums over two sets of
-        clients that differ by one give that one's numbers away.
+    largest : callable
+        ``largest(plan)`` returns the shapes of the largest answer to come, by name of the array; None where that isn't
+        known.
     """
 
     coordinate: Callable[[Channel, Plan], Arrays]
     participant: Callable[[Dataset, Plan], Participant]
     bounded: Callable[[Participant, Plan, Bounds], Participant] = _unbounded
-    once: bool = False
+    largest: Callable[[Plan], Shapes | None] = lambda plan: None
 
 
 def _coordinate_statistics(channel: Channel, plan: Plan) -> Arrays:
@@ -55,12 +61,14 @@ def _statistics_participant(data: Dataset, plan: Plan) -> Participant:
 
 
 PROGRAMS: dict[str, Program] = {
-    "statistics": Program(_coordinate_statistics, _statistics_participant, once=True),
+    "statistics": Program(
+        _coordinate_statistics, _statistics_participant, largest=lambda plan: answer_shapes(len(plan.variables))
+    ),
     "notears": Program(
         lambda channel, plan: coordinate_notears(channel, plan.variables, plan.options),
         lambda data, plan: notears_participant(data, plan.options),
         lambda participant, plan, bounds: bounded_participant(participant, plan.options, bounds),
-        once=True,
+        lambda plan: notears_shapes(plan.variables, plan.options),
     ),
 }
 

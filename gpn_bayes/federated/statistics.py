@@ -58,10 +58,15 @@ class StatisticsParticipant(Participant):
         self._answered = bool(state.get("answered", False))
 
 
+def answer_shapes(variables: int) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of an answer, by name of the array."""
+    return {"digits": digit_shape(variables)}
+
+
 def sum_statistics(channel: Channel, names: Sequence[str], privacy: Privacy | None = None) -> SufficientStatistics:
     """Return the statistics of all rows of all clients of a channel; the coordinator's side."""
     clients = len(channel.clients)
-    digits = channel.sum(_TASK, {}, {"digits": digit_shape(len(names))})["digits"]
+    digits = channel.sum(_TASK, {}, answer_shapes(len(names)))["digits"]
     if privacy is None:
         return pooled_statistics(digits, names, clients)
     return noisy_statistics(digits, names, privacy, clients)

@@ -1,7 +1,6 @@
 """Private K2 as a learner: both parties on one machine, in two processes."""
 
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
@@ -11,7 +10,7 @@ from typing import Self
 
 import pandas as pd
 
-from gpn_bayes._util.processes import package_environment
+from gpn_bayes._util.processes import interpreter, package_environment
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.orders import read_order
@@ -169,7 +168,7 @@ def _process(payload: str, errors: Path) -> Iterator[subprocess.Popen[str]]:
     """Start the second party, and see to it that it doesn't outlive the first."""
     with errors.open("w") as stderr:
         process = subprocess.Popen(
-            [sys.executable, "-m", "gpn_bayes.private.second_party"],
+            interpreter("-m", "gpn_bayes.private.second_party"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,

@@ -76,7 +76,7 @@ class Dialler:
                 self._target,
                 grpc.ssl_channel_credentials(roots, self._identity.key_pem, self._identity.certificate_pem),
                 options=[
-                    *service.options(self._limits),
+                    *service.options(self._limits.message_bytes),
                     # Who the coordinator is matters, not the address at which it is reached.
                     ("grpc.ssl_target_name_override", self._coordinator),
                     ("grpc.initial_reconnect_backoff_ms", first),

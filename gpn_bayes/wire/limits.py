@@ -12,12 +12,13 @@ class Limits:
     Parameters
     ----------
     message_megabytes : float, default 64
-        The largest message that is taken. A moderate excess is refused and logged; one of more than twice this is
-        refused before anything of it is read.
+        The largest message that is taken, whatever a run needs; a coordinator takes none that is larger than its run
+        needs. A moderate excess is refused and logged; one of more than twice this is refused before anything of it is
+        read.
     heartbeat_seconds : float, default 5
         How often a client shows that it is alive, and how long it is kept waiting without a reply.
     deadline_seconds : float, default 30
-        How long a call may take, on top of the waiting that it asks for.
+        How long a call may take, on top of the waiting that it asks for; and a client's message to come whole.
     silence_seconds : float, default 30
         After how long without a sign of life of the other side the log warns of it.
     patience_seconds : float, default 3600

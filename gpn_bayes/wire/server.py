@@ -2,8 +2,9 @@
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, NoReturn, Protocol
 
 import grpc
@@ -19,6 +20,8 @@ from gpn_bayes.wire.limits import Limits
 _log = logging.getLogger(__name__)
 # One waits for instructions, one submits, one beats, and one may still wait from before the connection broke.
 _CALLS_PER_CLIENT = 4
+# To refuse further ones, no more than wait on a connection at the same time.
+_CALLS_PER_CONNECTION = 2 * _CALLS_PER_CLIENT
 # The largest message but for answers, and the largest answer where it isn't known how large it must be. A message of
 # many empty parts takes forty times its size when it is read.
 _MOST_BYTES = 1 << 16
@@ -66,7 +69,9 @@ class Server:
     fingerprints : dict of str to str
         The certificate that each client must show, by its name.
     limits : Limits
-        How large messages may be.
+        How large messages may be, and how long they may take to come.
+    largest : int, optional
+        Bytes of the largest answer that the run will ask for, where that is known.
 
     Attributes
     ----------
@@ -82,11 +87,20 @@ class Server:
         authority: bytes,
         fingerprints: Mapping[str, str],
         limits: Limits,
+        largest: int | None = None,
     ) -> None:
         self._reception = _Reception(host, fingerprints, limits)
+        # More than all clients together can hold, so that there is always one that refuses what is too much.
         self._pool = ThreadPoolExecutor(_CALLS_PER_CLIENT * len(fingerprints) + 2, "gpn-bayes-wire")
-        # Without the last option, a second coordinator could listen at the same port, and take half of the calls.
-        self._server = grpc.server(self._pool, options=[*service.options(limits), ("grpc.so_reuseport", 0)])
+        # gRPC keeps what has come of a message, up to this: as many times as all clients may have calls under way.
+        most_bytes = min(max(largest or _MOST_ANSWER_BYTES, _MOST_BYTES), limits.message_bytes)
+        options = [
+            *service.options(most_bytes),
+            ("grpc.max_concurrent_streams", _CALLS_PER_CONNECTION),
+            # Without this, a second coordinator could listen at the same port, and take half of the calls.
+            ("grpc.so_reuseport", 0),
+        ]
+        self._server = grpc.server(self._pool, options=options)
         self._server.add_generic_rpc_handlers((self._reception.handlers(),))
         credentials = grpc.ssl_server_credentials(
             [(identity.key_pem, identity.certificate_pem)], root_certificates=authority, require_client_auth=True
@@ -120,35 +134,33 @@ class _Reception:
         }
 
     def handlers(self) -> "grpc.GenericRpcHandler[bytes, Any]":
-        """Return one handler a call; requests arrive as bytes, so that their size is known before they are read."""
+        """Return one handler a call; requests arrive as bytes, so that their size is known before they are read.
+
+        To gRPC each is a stream, of which the first message is taken: so nothing is read before it is known who calls,
+        and a message that never ends holds none but its sender's share of the threads.
+        """
         return grpc.method_handlers_generic_handler(
             service.SERVICE_NAME,
             {
-                call: grpc.unary_unary_rpc_method_handler(
+                call: grpc.stream_unary_rpc_method_handler(
                     self._receive(call), response_serializer=lambda reply: reply.SerializeToString()
                 )
                 for call in service.CALLS
             },
         )
 
-    def _receive(self, call: str) -> Callable[[bytes, grpc.ServicerContext], Any]:
+    def _receive(self, call: str) -> Callable[[Iterator[bytes], grpc.ServicerContext], Any]:
         request_type, _ = service.CALLS[call]
 
-        def receive(received: bytes, context: grpc.ServicerContext) -> Any:
+        def receive(incoming: Iterator[bytes], context: grpc.ServicerContext) -> Any:
             client = self._client(call, context)
-            most = self._most_bytes(call)
-            if len(received) > most:
-                _refuse(
-                    context, grpc.StatusCode.RESOURCE_EXHAUSTED, call, f"client {client!r}",
-                    f"messages of this kind must have {most} bytes at most; received {len(received)}",
-                )  # fmt: skip
             if not self._free[client].acquire(blocking=False):
                 _refuse(
                     context, grpc.StatusCode.UNAVAILABLE, call, f"client {client!r}",
                     f"a client must have {_CALLS_PER_CLIENT} calls under way at most; received another",
                 )  # fmt: skip
             try:
-                return answered(client, received, context)
+                return answered(client, self._read(call, client, incoming, context), context)
             finally:
                 self._free[client].release()
 
@@ -169,6 +181,29 @@ class _Reception:
             return messages.Receipt() if reply is None else reply
 
         return receive
+
+    def _read(self, call: str, client: str, incoming: Iterator[bytes], context: grpc.ServicerContext) -> bytes:
+        """Return a call's message, or refuse it: one that is too large, or takes too long."""
+        seconds = self._limits.deadline_seconds
+        watch = threading.Timer(seconds, context.cancel)
+        watch.daemon = True
+        watch.start()
+        received = None
+        with suppress(grpc.RpcError):
+            received = next(incoming, None)
+        watch.cancel()
+        if received is None:
+            _refuse(
+                context, grpc.StatusCode.INVALID_ARGUMENT, call, f"client {client!r}",
+                f"a message must come whole within {seconds:g} seconds, and be no larger than the run needs; it didn't",
+            )  # fmt: skip
+        most = self._most_bytes(call)
+        if len(received) > most:
+            _refuse(
+                context, grpc.StatusCode.RESOURCE_EXHAUSTED, call, f"client {client!r}",
+                f"messages of this kind must have {most} bytes at most; received {len(received)}",
+            )  # fmt: skip
+        return received
 
     def _most_bytes(self, call: str) -> int:
         """Return how large a message may be that is yet to be read."""

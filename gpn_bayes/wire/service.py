@@ -3,7 +3,6 @@
 from typing import Any
 
 from gpn_bayes.wire import federation_pb2 as messages
-from gpn_bayes.wire.limits import Limits
 
 _SERVICE = messages.DESCRIPTOR.services_by_name["Federation"]
 SERVICE_NAME = str(_SERVICE.full_name)
@@ -22,12 +21,22 @@ def path(call: str) -> str:
     return f"/{SERVICE_NAME}/{call}"
 
 
-def options(limits: Limits) -> list[tuple[str, int]]:
-    """Return the settings of gRPC that both ends share."""
+def options(most_bytes: int) -> list[tuple[str, int]]:
+    """Return the settings of gRPC that both ends share.
+
+    Parameters
+    ----------
+    most_bytes : int
+        The largest message that is taken; of one that says it is larger than twice this, nothing is read.
+    """
     return [
         # Twice the limit, so that a moderate excess reaches our own check, which logs it.
-        ("grpc.max_receive_message_length", 2 * limits.message_bytes),
+        ("grpc.max_receive_message_length", 2 * most_bytes),
         ("grpc.max_send_message_length", -1),
+        # Nobody here compresses, and a small message could unpack to a thousand times its size: the limit is that of
+        # what is sent.
+        ("grpc.compression_enabled_algorithms_bitset", 1),
+        ("grpc.per_message_decompression", 0),
         ("grpc.keepalive_time_ms", 20_000),
         ("grpc.keepalive_timeout_ms", 10_000),
         ("grpc.keepalive_permit_without_calls", 1),

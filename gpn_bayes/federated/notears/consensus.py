@@ -110,7 +110,7 @@ def consensus_rounds(channel: Channel, model: SharedModel, schedule: Schedule) -
     pending: Round | None = None
     while True:
         values = public | {"shared": shared, "rho": rho2, "last_rho": last_rho2}
-        sums = channel.sum(ROUND, values, {"target": shared.shape, "distance": ()})
+        sums = channel.sum(ROUND, values, answer_shapes(model))
         if pending is not None:
             pending = watch.judged(pending, float(sums["distance"]))
             yield pending
@@ -123,6 +123,11 @@ def consensus_rounds(channel: Channel, model: SharedModel, schedule: Schedule) -
         alpha, last_rho2 = alpha + rho1 * h, rho2
         rho1 = rho1 * _GROWTH_OF_RHO1 if rho1 < LARGEST_RHO else rho1
         rho2 = next_rho(rho2)
+
+
+def answer_shapes(model: SharedModel) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of an answer in a round, by name of the array; what is said of rows is smaller."""
+    return {"target": model.start.shape, "distance": ()}
 
 
 def _about_rows(channel: Channel) -> tuple[dict[str, ArrayLike], np.ndarray | None]:

@@ -10,7 +10,7 @@ from gpn_bayes.federated.interface import Channel, Participant
 from gpn_bayes.federated.notears import building
 from gpn_bayes.federated.notears.bounds import BoundedParticipant, Bounds
 from gpn_bayes.federated.notears.clients import read_client
-from gpn_bayes.federated.notears.consensus import consensus_rounds
+from gpn_bayes.federated.notears.consensus import answer_shapes, consensus_rounds
 from gpn_bayes.federated.notears.estimate import estimate, history
 from gpn_bayes.federated.notears.settings import Settings
 
@@ -51,6 +51,11 @@ def coordinate_notears(channel: Channel, names: Sequence[str], settings: Mapping
         "state": np.array(rounds[-1].state),
         "history": history(rounds).to_numpy(),
     }
+
+
+def notears_shapes(names: Sequence[str], settings: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the largest answer of a run, by name of the array."""
+    return answer_shapes(building.shared_model(tuple(names), Settings.read(settings)))
 
 
 def notears_participant(data: Dataset, settings: Mapping[str, Any]) -> Participant:

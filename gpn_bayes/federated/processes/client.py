@@ -42,7 +42,7 @@ def take_part(
     data : Dataset
         This client's rows; see `gpn_bayes.data.read_part`.
     again : bool, default False
-        Whether to take part in one more run with a table that was part of another.
+        Whether to take part in one more run with a table that was part of another; one, however often it is needed.
     tell : callable, optional
         Called with a line of text when a round is answered.
 
@@ -86,7 +86,7 @@ class _Client:
         self._config = config
         self._data = data
         self._again = again
-        self._allowed = ""
+        self._answered = ""  # the run that this start has answered in
         self._dialler = dialler
         self._store = store
         self._tell = tell
@@ -122,10 +122,10 @@ class _Client:
             check_plan(plan, self._config, self._data)
             session = self._resume(plan)
             if session is None or session.last_round < 0:
-                again = self._again or self._allowed == plan.run
-                if check_once(plan, self._data, self._store, again):
-                    # One more run was allowed, and this is the one.
-                    self._again, self._allowed = False, plan.run
+                # A start opens the sums of one run at most, also one that began with a table never used before.
+                check_once(plan, self._data, self._store, self._again and self._answered in ("", plan.run))
+            else:
+                self._answered = plan.run
             self._session = session or ClientSession(plan, self._config.name, self._participant(plan))
         except ValueError as error:
             self._dialler.refuse(plan.run, error.reason if isinstance(error, Unwilling) else messages.TABLE)
@@ -159,6 +159,7 @@ class _Client:
             raise
         # Safe on disk before it leaves: after a restart the same bytes are sent again, never others.
         self._store.save(session, self._data.fingerprint)
+        self._answered = session.plan.run
         self._dialler.submit(answer)
         self._tell(f"round {task.round} answered")
 

@@ -4,7 +4,7 @@ import glob
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from google.protobuf.message import DecodeError
 
@@ -34,6 +34,14 @@ _SCHEMA = (
 _FORGET = "UPDATE sessions SET finished = 1, private_key = NULL, keys = NULL, answer = x'', state = x''"
 
 
+class Release(NamedTuple):
+    """A run that opened sums over this client's rows: by which program, and over which clients."""
+
+    run: str
+    program: str
+    clients: tuple[str, ...]
+
+
 class ClientStore:
     """A client's file; only its owner may read it, for it holds keys while a run is on.
 
@@ -54,14 +62,18 @@ class ClientStore:
         self._connection.execute("PRAGMA secure_delete=ON")
         sqlite.create_tables(self._connection, _SCHEMA)
 
-    def earlier_run(self, data_fingerprint: str, program: str, run: str) -> str | None:
-        """Return another run in which this table was already summed by this program, if there is one."""
+    def earlier_releases(self, data_fingerprint: str, run: str) -> list[Release]:
+        """Return the other runs in which this table was summed, whatever their program, the first one first."""
         with sqlite.reading(self._connection):
-            row = self._connection.execute(
-                "SELECT run FROM ledger WHERE data_fingerprint = ? AND program = ? AND run <> ? LIMIT 1",
-                (data_fingerprint, program, run),
-            ).fetchone()
-        return None if row is None else row[0]
+            rows = self._connection.execute(
+                "SELECT ledger.run, ledger.program, plan FROM ledger LEFT JOIN sessions ON sessions.run = ledger.run "
+                "WHERE ledger.data_fingerprint = ? AND ledger.run <> ? ORDER BY ledger.rowid",
+                (data_fingerprint, run),
+            ).fetchall()
+        return [
+            Release(str(other), str(program), () if plan is None else Plan.from_json(plan).clients)
+            for other, program, plan in rows
+        ]
 
     def save(self, session: ClientSession, data_fingerprint: str) -> None:
         """Write down where a session stands, and that it has used the table; both or neither."""

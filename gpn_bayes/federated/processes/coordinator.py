@@ -47,7 +47,7 @@ def coordinate(config: CoordinatorConfig, tell: Callable[[str], None] = lambda t
         credentials = config.credentials
         channel = GrpcChannel(
             plan, store, config.listen, credentials.identity, credentials.authority, credentials.fingerprints,
-            config.limits, tell,
+            config.limits, tell, program.largest(plan),
         )  # fmt: skip
         try:
             results = program.coordinate(channel, plan)

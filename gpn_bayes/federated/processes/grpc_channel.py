@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gpn_bayes.federated.combining import RoundSum, Shapes
+from gpn_bayes.federated.combining import RoundSum, Shapes, most_bytes
 from gpn_bayes.federated.interface import Channel
 from gpn_bayes.federated.plan import Plan
 from gpn_bayes.federated.processes.coordinator_store import CoordinatorStore
@@ -42,6 +42,8 @@ class GrpcChannel(Channel):
         How large messages may be, and how long to wait.
     tell : callable, optional
         Called with a line of text when a round begins.
+    largest : dict of str to tuple, optional
+        The shapes of the largest answer of the run, where they are known: no message may be larger.
     """
 
     def __init__(
@@ -54,12 +56,14 @@ class GrpcChannel(Channel):
         fingerprints: Mapping[str, str],
         limits: Limits,
         tell: Callable[[str], None] = lambda text: None,
+        largest: Shapes | None = None,
     ) -> None:
         self.clients = plan.clients
         self._plan = plan
         self._store = store
         self._fingerprints = {client: fingerprints[client] for client in plan.clients}
         self._limits = limits
+        self._largest = None if largest is None else most_bytes(largest, plan.secure)
         self._address = (listen, identity, authority)
         self._tell = tell
         self._number = 0
@@ -99,7 +103,9 @@ class GrpcChannel(Channel):
         if self._rendezvous is None:
             meeting = Rendezvous(self._plan, self._fingerprints, self._limits, self._store.announcements())
             listen, identity, authority = self._address
-            self._server = Server(meeting, listen, identity, authority, self._fingerprints, self._limits)
+            self._server = Server(
+                meeting, listen, identity, authority, self._fingerprints, self._limits, self._largest
+            )  # fmt: skip
             self._rendezvous = meeting
             _log.info("listening at port %d for %d clients", self._server.port, len(self.clients))
         return self._rendezvous

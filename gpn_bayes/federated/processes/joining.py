@@ -8,12 +8,12 @@ import numpy as np
 from gpn_bayes.data import Dataset
 from gpn_bayes.federated.plan import ENOUGH, Plan, few_clients
 from gpn_bayes.federated.privacy import planned_privacy
-from gpn_bayes.federated.processes.client_store import ClientStore
+from gpn_bayes.federated.processes.client_store import ClientStore, Release
 from gpn_bayes.federated.processes.config import ClientConfig
-from gpn_bayes.federated.programs import find_program
 from gpn_bayes.wire import federation_pb2 as messages
 
 _log = logging.getLogger(__name__)
+_SHOWN = 6  # clients that a message names
 
 
 class Unwilling(ValueError):
@@ -77,24 +77,48 @@ def _check_privacy(plan: Plan, config: ClientConfig) -> None:
         )
 
 
-def check_once(plan: Plan, data: Dataset, store: ClientStore, again: bool) -> bool:
-    """Refuse a table a second time unless its user says otherwise; return whether that was needed.
+def check_once(plan: Plan, data: Dataset, store: ClientStore, again: bool) -> None:
+    """Refuse a table a second time, whatever the program, unless its user says otherwise.
+
+    Every program opens sums over the clients of its run, so those of any two runs can be subtracted.
 
     Raises
     ------
     Unwilling
-        If the table was part of another run of a program that takes it once.
+        If the table was part of another run.
     """
-    earlier = store.earlier_run(data.fingerprint, plan.program, plan.run)
-    if not find_program(plan.program).once or earlier is None:
-        return False
+    earlier = store.earlier_releases(data.fingerprint, plan.run)
+    if not earlier:
+        return
+    # Of several, the one that says most: over other clients than this run.
+    telling = next((release for release in earlier if _differing(release, plan)), earlier[-1])
     if not again:
         raise Unwilling(
-            f"a table is summed once: two sums that differ by one client reveal that client's; this table was part of "
-            f"run {earlier} (--again allows one more)",
+            "a table is summed once, whatever the program: two sums that differ by one client reveal that client's; "
+            f"this table was part of {_in_words(telling)} (--again allows one more run)",
             messages.SUMMED_BEFORE,
         )
-    return True
+    differing = _differing(telling, plan)
+    if differing:
+        _log.warning(
+            "this table was part of %s: that run's sums and this one's differ by those of %s",
+            _in_words(telling), _listed(differing),
+        )  # fmt: skip
+
+
+def _differing(release: Release, plan: Plan) -> list[str]:
+    """Return the clients that were in one of the two runs only."""
+    return sorted(set(release.clients) ^ set(plan.clients)) if release.clients else []
+
+
+def _in_words(release: Release) -> str:
+    over = f" over {_listed(release.clients)}" if release.clients else ""
+    return f"run {release.run} ({release.program}{over})"
+
+
+def _listed(clients: Sequence[str]) -> str:
+    shown = ", ".join(clients[:_SHOWN])
+    return shown if len(clients) <= _SHOWN else f"{shown} and {len(clients) - _SHOWN} more"
 
 
 def _not_agreed(text: str) -> Unwilling:
