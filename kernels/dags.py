@@ -1,4 +1,4 @@
-"""Compiled questions about many DAGs at once: acyclicity, ancestors, CPDAGs, linear extensions."""
+"""Compiled questions about many DAGs at once: acyclicity, ancestors, CPDAGs, MPDAGs, linear extensions."""
 
 from typing import NamedTuple
 
@@ -115,6 +115,87 @@ def cpdags(adjacency: Adjacency) -> Adjacency:
                     _label_edge(x, y, graph, labels)
                 if labels[x, y] == _REVERSIBLE:
                     answer[d, y, x] = 1
+    return answer
+
+
+@inner
+def _direct(i: int, j: int, graph: Adjacency, queue: Ints, count: int) -> int:
+    """Direct i - j as i -> j and put it into the queue; return how many edges this holds."""
+    graph[j, i] = 0
+    queue[count] = i * graph.shape[0] + j
+    return count + 1
+
+
+@inner
+def _apply_rules(a: int, b: int, graph: Adjacency, queue: Ints, count: int) -> int:
+    """Direct what follows from a -> b by Meek's rules, with what is directed already; return the queue's length."""
+    for x in range(graph.shape[0]):
+        if x == a or x == b:
+            continue
+        with_a, with_b = graph[a, x] or graph[x, a], graph[b, x] or graph[x, b]
+        if with_b and not with_a:
+            if graph[b, x] and graph[x, b]:
+                # 1: a -> b - x with a and x not joined.
+                count = _direct(b, x, graph, queue, count)
+            elif graph[b, x]:
+                # 4: i - a -> b -> x with a and x not joined, i and b joined.
+                count = _fourth(a, x, b, graph, queue, count)
+        elif with_a and not with_b:
+            if graph[x, a] and not graph[a, x]:
+                # 4 again: i - x -> a -> b with x and b not joined, i and a joined.
+                count = _fourth(x, b, a, graph, queue, count)
+        elif with_a and with_b:
+            if graph[a, x] and graph[x, a] and graph[b, x] and not graph[x, b]:
+                # 2: a -> b -> x.
+                count = _direct(a, x, graph, queue, count)
+            elif graph[b, x] and graph[x, b] and graph[x, a] and not graph[a, x]:
+                # 2 again: x -> a -> b.
+                count = _direct(x, b, graph, queue, count)
+            elif graph[a, x] and graph[x, a] and graph[b, x] and graph[x, b] and _third(x, a, b, graph):
+                count = _direct(x, b, graph, queue, count)
+    return count
+
+
+@inner
+def _third(i: int, c: int, j: int, graph: Adjacency) -> bool:
+    """Tell whether i - c -> j has a companion, i - d -> j with c and d not joined: then i -> j."""
+    for d in range(graph.shape[0]):
+        if d != c and graph[i, d] and graph[d, i] and graph[d, j] and not graph[j, d]:
+            if not (graph[c, d] or graph[d, c]):
+                return True
+    return False
+
+
+@inner
+def _fourth(c: int, j: int, d: int, graph: Adjacency, queue: Ints, count: int) -> int:
+    """Direct i -> j wherever i - j, i - c -> d -> j with c and j not joined, and i and d joined."""
+    for i in range(graph.shape[0]):
+        if graph[i, j] and graph[j, i] and graph[i, c] and graph[c, i] and (graph[i, d] or graph[d, i]):
+            count = _direct(i, j, graph, queue, count)
+    return count
+
+
+@compiled
+def mpdags(adjacency: Adjacency, known: Bools) -> Adjacency:
+    """Return what is known of each DAG of a stack [d, n, n] from its class and the direction of some pairs [n, n].
+
+    The CPDAG, with the pairs known directed as in the DAG, and closed under Meek's four rules (1995). A rule can begin
+    to apply only where an edge was just directed, so that each is looked at once.
+    """
+    n = adjacency.shape[1]
+    answer = cpdags(adjacency)
+    queue = np.empty(n * n, np.int64)
+    for d in range(adjacency.shape[0]):
+        dag, graph = adjacency[d], answer[d]
+        count, done = 0, 0
+        for i in range(n):
+            for j in range(n):
+                if dag[i, j] and graph[j, i] and (known[i, j] or known[j, i]):
+                    count = _direct(i, j, graph, queue, count)
+        while done < count:
+            edge = queue[done]
+            done += 1
+            count = _apply_rules(edge // n, edge % n, graph, queue, count)
     return answer
 
 

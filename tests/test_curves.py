@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import pyplot as plt
 from scipy import stats
 from scipy.optimize import brentq
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -12,6 +13,7 @@ from gpn_bayes import graphs
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.posterior import GraphPosterior
 from gpn_bayes.posterior.curves import fitted_curves
+from gpn_bayes.report.functions import functions_of
 from gpn_bayes.scores import GP, GraphPrior
 from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.gp.components import components
@@ -292,3 +294,81 @@ def test_other_scores_are_asked_for():
 def test_refusals(settings, text):
     with pytest.raises(ValueError, match=text):
         posterior(["x"] * 4).curves("y", **settings)
+
+
+# Parents that are categories
+
+
+def with_groups(rows=150):
+    """Return a table in which y depends on x, on a category of two levels, and most of all on one of three."""
+    rng = np.random.default_rng(3)
+    sex, site = rng.choice(["f", "m"], rows), rng.choice(["A", "B", "C"], rows, p=[0.5, 0.3, 0.2])
+    x = rng.uniform(-2, 2, rows)
+    y = np.sin(2 * x) + (sex == "m") + 3 * (site == "B") + 0.3 * rng.normal(size=rows)
+    return pd.DataFrame({"x": x, "sex": sex, "site": site, "y": y})
+
+
+@pytest.fixture(scope="module")
+def grouped():
+    required = [("x", "y"), ("sex", "y"), ("site", "y")]
+    forbidden = [(a, b) for a in ("x", "sex", "site") for b in ("x", "sex", "site") if a != b]
+    how = {"required": required, "forbidden": forbidden, "draws": 20, "random_seed": 1, "progressbar": False}
+    return gpn.sample(with_groups(), GP(estimator="laplace"), **how)
+
+
+def test_a_parent_that_is_a_category_has_a_value_for_every_level(grouped):
+    lines = grouped.curves("y", points=12)
+    assert lines.groupby("parent", sort=False).size().to_dict() == {"x": 12, "sex": 2, "site": 3}
+    of_site = lines[lines["parent"] == "site"].set_index("x")
+    assert of_site.index.tolist() == ["A", "B", "C"] and of_site["edge_probability"].tolist() == [1.0] * 3
+    # The truth, levelled out over the rows, lies within four standard deviations.
+    data = with_groups()
+    for parent, truth in (("sex", {"f": 0, "m": 1}), ("site", {"A": 0, "B": 3, "C": 0})):
+        own = lines[lines["parent"] == parent]
+        level = data["y"].mean() - data[parent].map(truth).mean()
+        assert (np.abs(own["mean"] - own["x"].map(truth) - level) < 4 * own["sd"]).all()
+        assert (own["lower"] < own["mean"]).all() and (own["mean"] < own["upper"]).all()
+    only = grouped.curves("y", parents=["site"])
+    pd.testing.assert_frame_equal(only, lines[lines["parent"] == "site"].reset_index(drop=True))
+
+
+def test_the_value_of_a_level_is_that_of_the_covariances_written_out(grouped):
+    """With k(a, b) = exp(-d^2 / (2 theta^2)), d the distance of levels, or of standardised numbers."""
+    data = Dataset.read(with_groups())
+    scorer = GP(estimator="laplace").bind(data)
+    _, modes = scorer.hyper_posterior(3, (0, 1, 2))
+    phi = modes.points[np.argmax(log_masses(modes))]
+    values, spacings = scorer.values, scorer.basis.spacings
+    kernels = []
+    for p, theta in zip((0, 1, 2), np.exp(phi[1:]), strict=True):
+        apart = values[:, p][:, None] - values[:, p]
+        squares = (apart != 0) * spacings[p] if spacings[p] else apart**2
+        kernels.append(np.exp(-squares / (2 * theta**2)))
+    whole = sum(kernels) + 1.0 + np.exp(2 * phi[0]) * np.eye(len(values))
+    mean = kernels[2] @ np.linalg.solve(whole, values[:, 3])
+    mean -= mean.mean()
+    site = with_groups()["site"].to_numpy()
+    expected = [data.means()[3] + data.spreads()[3] * mean[np.argmax(site == level)] for level in "ABC"]
+    shares = np.exp(log_masses(modes) - log_masses(modes).max())
+    assert shares.max() / shares.sum() > 0.99, "the case is meant to have one mode that matters"
+    np.testing.assert_allclose(grouped.curves("y", parents=["site"])["mean"], expected, atol=0.01)
+
+
+def test_levels_have_rows_and_a_panel_of_their_own(grouped):
+    points = fitted_curves(grouped, "y").points
+    own = points[points["parent"] == "site"]
+    assert own["x"].tolist() == with_groups()["site"].tolist()
+    # Other parents' effects are taken off: what is left differs by level alone.
+    assert own.groupby("x")["adjusted"].std().max() < 0.45 < own.groupby("x")["y"].std().min()
+    panels = grouped.plot_curves("y")
+    assert [panel.get_xlabel() for panel in panels] == ["x", "sex", "site"]
+    assert [text.get_text() for text in panels[2].get_xticklabels()] == ["A", "B", "C"]
+    dots = np.concatenate([drawn.get_offsets() for drawn in panels[2].collections if len(drawn.get_offsets()) > 3])
+    places = {"A": 0, "B": 1, "C": 2}
+    assert (np.round(dots[:, 0]) == with_groups()["site"].map(places)).all()
+    plt.close("all")
+
+
+def test_reports_say_which_parents_have_no_curve(grouped):
+    found = functions_of(grouped, None, 4)
+    assert found["levels"] == {"3": [1, 2]} and [curve["parent"] for curve in found["of"]["3"]] == [0]

@@ -12,10 +12,13 @@ from scipy.special import logsumexp
 
 import gpn_bayes as gpn
 from gpn_bayes import graphs
+from gpn_bayes.posterior.chosen_draws import choose
 from gpn_bayes.posterior.effect import Effect, weighted_quantiles
+from gpn_bayes.posterior.effects import _average_slopes as average_slopes
 from gpn_bayes.scores import GP, BGe
 from gpn_bayes.scores.gp.components import components
 from gpn_bayes.scores.gp.curve_equation import CurveEquation
+from tests.draws import make
 
 REFERENCE = Path(__file__).parent / "reference" / "effects"
 NAMES = ["a", "b", "c", "d"]
@@ -382,6 +385,47 @@ def test_all_slopes_are_those_of_single_curves():
     assert found.loc[("c", "a"), "mean"] == found.loc[("c", "a"), "sd"] == 0.0
 
 
+def test_draws_that_are_chosen_have_their_own_weights():
+    post = make(np.arange(60).reshape(2, 30), np.log(1.0 + np.arange(60).reshape(2, 30)))
+    chosen = choose(post, 10)
+    assert chosen.shape == (2, 5) and chosen.places.tolist() == [0, 7, 14, 22, 29, 30, 37, 44, 52, 59]
+    np.testing.assert_allclose(chosen.weights.ravel(), (1 + chosen.places) / (1 + chosen.places).mean())
+
+
+def test_slopes_of_curves_are_averaged_over_weighted_rows():
+    """The slopes between points 0, 1, 2, 3 are 1, 3, 5; a row on a point belongs to what follows it."""
+    grid, means = np.arange(4.0), np.array([[0.0, 1.0, 4.0, 9.0], [0.0, 2.0, 8.0, 18.0]])
+    column, weights = np.array([0.5, 1.0, 1.5, 2.5]), np.array([4.0, 0.0, 1.0, 3.0])
+    found = average_slopes(means, grid, column, weights)
+    np.testing.assert_allclose(found, np.array([1, 2]) * (4 * 1 + 1 * 3 + 3 * 5) / 8)
+    repeated = np.repeat(column, weights.astype(int))
+    np.testing.assert_allclose(average_slopes(means, grid, repeated, None), found)
+    np.testing.assert_allclose(average_slopes(means, grid, column, None), np.array([1, 2]) * (1 + 3 + 3 + 5) / 4)
+
+
+def test_slopes_of_curves_of_weighted_rows_are_those_of_repeated_rows():
+    rng = np.random.default_rng(1)
+    a = rng.uniform(-2, 2, 60)
+    # Steep on the right, where the rows weigh most.
+    table = pd.DataFrame({"a": a, "b": np.exp(a) + 0.3 * rng.normal(size=60), "n": np.where(a > 1, 6, 1)})
+    repeated = table.loc[table.index.repeat(table["n"]), ["a", "b"]]
+    settings = {"score": "gp", "draws": 60, **chain(["a", "b"]), **QUIET}
+    post = gpn.sample(table, weights="n", **settings)
+    weighted = post.effect("a", "b", progressbar=False).slope
+    alone = gpn.sample(table[["a", "b"]], **settings).effect("a", "b", progressbar=False).slope
+    expected = gpn.sample(repeated, **settings).effect("a", "b", progressbar=False).slope
+    error = 4 * np.hypot(weighted.mcse, expected.mcse) + 0.02 * expected.mean
+    assert weighted.mean == pytest.approx(expected.mean, abs=error)
+    assert expected.mean - alone.mean > 4 * error
+    # Weights of surveys aren't repetitions. Of all pairs, curves have fewer points.
+    with pytest.warns(UserWarning, match="survey weights"):
+        survey = gpn.sample(table.assign(n=table["n"] / 4), weights="n", **settings)
+    assert survey.data.weights is not None and post.data.weights is None
+    every = survey.effects(progressbar=False).set_index(["cause", "outcome"])
+    for found in (survey.effect("a", "b", progressbar=False).slope.mean, every.loc[("a", "b"), "mean"]):
+        assert found == pytest.approx(expected.mean, abs=0.3 * (expected.mean - alone.mean))
+
+
 # What users get wrong
 
 
@@ -474,3 +518,13 @@ def test_adjustment_sets_have_their_probability_over_all_dags():
     assert ("a",) in table["adjustment_set"].tolist()
     with pytest.raises(ValueError, match="variables must be a list of variables; received 'a'"):
         post.is_adjustment_set("b", "c", "a")
+
+
+def test_adjustment_sets_are_those_of_probable_dags_not_of_frequent_ones():
+    """Eighteen draws with a common cause d weigh less than two with a common cause a."""
+    dags = np.zeros((2, 4, 4), dtype=np.int8)
+    dags[:, 1, 2] = dags[0, 3, 1:3] = dags[1, 0, 1:3] = 1
+    post = make([[0] * 18 + [1] * 2], np.array([[0.0] * 18 + [3.0] * 2]), dags=dags, names=tuple(NAMES))
+    (found,) = post.adjustment_sets("b", "c", most=1).itertuples()
+    assert found.adjustment_set == ("a",)
+    assert found.probability == pytest.approx(2 * np.exp(3) / (2 * np.exp(3) + 18))

@@ -51,6 +51,37 @@ def test_rules_direct_what_all_dags_agree_on():
     assert checked > 200
 
 
+def test_what_is_known_directs_what_all_dags_that_agree_share():
+    """All DAGs of four nodes, each with random forbidden and required edges that it has none and all of."""
+    rng = np.random.default_rng(2)
+    members = [(members, dag) for _, members in classes(4) for dag in members]
+    more_than_cpdag = more_than_known = 0
+    for same, dag in members * 6:
+        forbidden = (rng.random((4, 4)) < rng.choice([0.1, 0.3, 0.6])) & (dag == 0)
+        required = (rng.random((4, 4)) < 0.2) & (dag == 1)
+        agreeing = same[((same & forbidden) == 0).all(axis=(1, 2)) & (same >= required).all(axis=(1, 2))]
+        found = graphs.mpdag(dag, forbidden | required)
+        # The union of the DAGs: an edge that all have one way stands alone.
+        assert (found == agreeing.max(axis=0)).all()
+        more_than_cpdag += bool((found != graphs.cpdag(dag)).any())
+        pairs = forbidden | forbidden.T | required | required.T
+        more_than_known += bool((found != np.where(pairs, dag, graphs.cpdag(dag))).any())
+    # Not by chance: in many the rules had something to do.
+    assert more_than_cpdag > 500 and more_than_known > 100
+
+
+def test_what_is_known_of_larger_graphs_is_what_the_rules_in_plain_numpy_say():
+    rng = np.random.default_rng(3)
+    drawn = []
+    for _ in range(300):
+        order = rng.permutation(9)
+        drawn.append(np.triu(rng.random((9, 9)) < rng.uniform(0.2, 0.9), 1)[np.ix_(order, order)].astype(np.int8))
+    for known in (rng.random((9, 9)) < share for share in (0.02, 0.1, 0.3)):
+        pairs = known | known.T
+        expected = [meek_closure(np.where(pairs, dag, graphs.cpdag(dag))).pdag for dag in drawn]
+        assert (graphs.mpdag(np.array(drawn), known) == np.array(expected)).all()
+
+
 def test_rule_four_is_needed_and_there():
     """A diamond whose three arrows need the fourth rule: no CPDAG alone has it."""
     i, j, c, d = range(4)

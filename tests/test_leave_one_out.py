@@ -1,6 +1,7 @@
 """Rows predicted from all others, with parameters integrated out: against refits, enumeration, and ArviZ."""
 
 import warnings
+from dataclasses import replace
 from functools import cache
 
 import arviz as az
@@ -12,7 +13,10 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import gpn_bayes as gpn
-from gpn_bayes import scores
+from gpn_bayes import graphs, scores
+from gpn_bayes.posterior import comparing
+from gpn_bayes.posterior.diagnostics import weight_ess
+from gpn_bayes.posterior.rows_left_out import rows_left_out
 from gpn_bayes.scores import GP, BGe
 from tests.test_effects import weighed_dags
 from tests.test_predictive_densities import FAMILIES, categories, numbers
@@ -138,6 +142,46 @@ def test_two_runs_of_one_posterior_predict_about_equally_well():
     assert (own["elpd_diff"].abs() < 4 * np.hypot(own["dse"], own["mcse"])).all() and (own["mcse"] > 0.1).all()
     with pytest.raises(ValueError, match="^draws must be a whole number, 1 or more; received 0$"):
         gpn.compare(posts, draws=0)
+
+
+def test_draws_that_repeat_tell_no_more():
+    """Each draw four times over has the error of the draws, not half of it."""
+    post = gpn.sample(linear_table(60), score="bge", draws=500, **QUIET)
+    again = {name: np.repeat(getattr(post, name), 4, axis=1) for name in ("parents", "log_score")}
+    repeated = replace(post, stats={}, exact=None, **again)
+    once, four = (rows_left_out(own, own.log_score.size, progressbar=False) for own in (post, repeated))
+    assert four.share == pytest.approx(0.25, rel=0.3) and once.share > 0.8
+    for node in range(4):
+        one, other = (comparing._of_variable(found, node).mcse for found in (once, four))
+        assert one > 0 and other == pytest.approx(one, rel=0.25)
+    one, other = (comparing._mcse(found.joint, found.share) for found in (once, four))
+    assert other == pytest.approx(one, rel=0.25)
+
+
+def test_weighted_draws_are_those_of_their_own_chains():
+    """Two chains of one DAG each: resampling by weights leaves both in their places, and the weights count."""
+    table, rng = linear_table(60)[["a", "b"]], np.random.default_rng(1)
+    post = gpn.sample(table, score="bge", draws=100, chains=2, **QUIET)
+    dags = np.zeros((2, 100, 2, 2), dtype=np.int8)
+    dags[1, :, 0, 1] = 1
+    weighted = replace(
+        post,
+        parents=graphs.pack(dags),
+        log_score=rng.normal(size=(2, 100)),
+        log_weights=rng.normal(scale=2.0, size=(2, 100)),
+        stats={},
+        exact=None,
+    )
+    found = rows_left_out(weighted, 200, progressbar=False)
+    without, with_edge = found.joint.reshape(2, 100, -1)
+    # Of ties, one is lowered by 1e-10.
+    np.testing.assert_allclose(without, without[:1].repeat(100, axis=0), atol=1e-9)
+    np.testing.assert_allclose(with_edge, with_edge[:1].repeat(100, axis=0), atol=1e-9)
+    assert np.abs(without[0] - with_edge[0]).max() > 0.1
+    assert found.share == pytest.approx(weight_ess(weighted.weights) / 200) and found.share < 0.3
+    # So they do where the log score never changes, as in an equivalence class.
+    alike = rows_left_out(replace(weighted, log_score=np.zeros((2, 100))), 200, progressbar=False)
+    assert alike.share == found.share
 
 
 def test_draws_that_all_agree_are_no_error():
@@ -277,6 +321,10 @@ def test_what_can_not_be_compared_is_refused():
         pair = {"x": post} | ({"y": gpn.sample(other, score="bge", draws=50, **QUIET)} if len(other) else {})
         with pytest.raises(ValueError, match=message):
             gpn.compare(pair)
+    rule = "^posteriors must map names to what gpn.sample returned, as in {'gp': post_gp, 'bge': post_bge}; received "
+    for wrong, received in (([post, post], "a list"), (post, "a GraphPosterior"), ({"x": post, "y": 3}, "3 for 'y'")):
+        with pytest.raises(ValueError, match=f"{rule}{received}$"):
+            gpn.compare(wrong)
     cut = gpn.sample(gpn.Dataset.read(table, discretise=3), score="bdeu", draws=50, **QUIET)
     with pytest.raises(ValueError, match="^densities of numbers and probabilities of categories can't be compared; "):
         gpn.compare({"x": post, "y": cut})

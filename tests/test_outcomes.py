@@ -87,6 +87,15 @@ def test_a_curved_counterfactual_follows_the_curve():
     [
         (lambda post: post.do({"a": "high"}), "an intervention is a number, .*; received 'high' for 'a'"),
         (lambda post: post.do({"a": ("move", 1)}), r"an intervention is a number, .*; received \('move', 1\) for 'a'"),
+        (lambda post: post.do({"a": np.float64("inf")}), "an intervention is a number, .*; received inf for 'a'$"),
+        (
+            lambda post: post.do([("a", 1.0)]),
+            r"interventions must map variables to what is done to them, as in \{'a': 1.0\}; received \[\('a', 1.0\)\]$",
+        ),
+        (
+            lambda post: post.counterfactual([1, 2, 3, 4], ["a"]),
+            r"interventions must map variables .* received \['a'\]$",
+        ),
         (lambda post: post.do({"z": 1}), "z"),
         (lambda post: post.do({"a": lambda values: "x"}), "could not convert|must return a finite number"),
         (lambda post: post.do({}, draws=0), "draws must"),

@@ -344,6 +344,14 @@ def test_every_picture_is_a_method_and_says_so(name):
     assert f"gpn_bayes.plots.{name}" in method.__doc__
 
 
+@pytest.mark.parametrize("name", ["network", "edges", "trace", "rank", "running", "parent_counts"])
+def test_pictures_are_only_drawn_in_axes(name):
+    """As where the name of a variable is given, which none of these takes."""
+    post = drawn(NAMES, chain_of(0.9, 0.5, 0.2))
+    with pytest.raises(ValueError, match="^ax must be Axes of matplotlib; received 'a'$"):
+        getattr(post, f"plot_{name}")(ax="a")
+
+
 def test_only_posteriors_are_compared():
     post = drawn(NAMES, chain_of(0.9, 0.5, 0.2))
     rule = "^other must be a GraphPosterior or a BootstrapResult; received DataFrame$"

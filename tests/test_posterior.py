@@ -137,6 +137,12 @@ def test_probability_of_any_feature(drawn):
         assert post.probability(feature).value == pytest.approx(mean_of(listed, feature), abs=1e-12)
 
 
+def test_a_feature_that_never_varies_has_its_value_as_its_mean(drawn, exact):
+    for post in (drawn[0], exact[-1]):
+        for value in (2.5, 0.1, -7, True, np.float64(1e-3)):
+            assert post.probability(lambda graph, value=value: value).value == value
+
+
 def test_feature_is_asked_once_for_each_distinct_dag():
     asked = []
     make([[3, 3, 7, 3], [7, 7, 3, 3]]).probability(lambda g: asked.append(sorted(g.edges)) or 1.0)
@@ -209,6 +215,15 @@ def test_median_graph(drawn):
         assert data["probability"] == table.loc[parent, child]
 
 
+def test_two_directions_of_one_half_are_no_cycle(drawn, monkeypatch):
+    post, _ = drawn
+    table = post.edge_probabilities() * 0
+    table.loc["a", "b"] = table.loc["b", "a"] = np.nextafter(0.5, 1)
+    table.loc["b", "c"] = 0.500001
+    monkeypatch.setattr(type(post), "edge_probabilities", lambda self: table)
+    assert list(post.median_graph().edges) == [("b", "c")]
+
+
 def test_graphs(drawn):
     post, listed = drawn
     yielded = list(post.graphs())
@@ -245,14 +260,30 @@ def test_log_score_gap():
         (lambda p: p.path_probability("z", "a"), "every node must be one of the variables; 'z' is not"),
         (lambda p: p.markov_blanket("z"), "every node must be one of the variables; 'z' is not"),
         (lambda p: p.parent_set_probabilities(9), "every node must be one of the variables; 9 is not"),
-        (lambda p: p.order_probability("a"), "an order needs at least two variables; received 1"),
+        (lambda p: p.order_probability(0), "an order needs at least two variables; received 1"),
+        (lambda p: p.markov_blanket(["a"]), "every node must be one of the variables; ['a'] is not"),
+        (lambda p: p.edge_probability(np.int64(9), "a"), "every node must be one of the variables; 9 is not"),
+        (
+            lambda p: p.edge_probability(0),
+            "two variables, or a text such as 'a -> b', must be given; received 0",
+        ),
+        (
+            lambda p: p.path_probability(("a", "b")),
+            "two variables, or a text such as 'a ~> b', must be given; received ('a', 'b')",
+        ),
+        (
+            lambda p: p.edge_probability("a"),
+            "a question must read 'a -> b' (edge), 'a ~> b' (path), 'a - b' (edge either way) or 'a < b < c' (order); "
+            "received 'a'",
+        ),
         (
             lambda p: p.order_probability("a", "b", "a"),
             "an order names each variable once; received ['a', 'b', 'a']",
         ),
         (lambda p: p.median_graph(1.5), "threshold must lie between 0 and 1; received 1.5"),
+        (lambda p: p.median_graph("a"), "threshold must lie between 0 and 1; received 'a'"),
         (
-            lambda p: p.probability(lambda graph: float("nan")),
+            lambda p: p.probability(lambda graph: np.float64("nan")),
             "a feature must be a truth value or a finite number for every DAG; received nan",
         ),
         (
@@ -297,6 +328,9 @@ def test_questions_in_words_are_those_asked_by_methods(weighted):
     assert post.probability("a -> b") == post.edge_probability("a", "b")
     assert post.probability("a ~> d") == post.path_probability("a", "d")
     assert post.probability("a<b<c") == post.order_probability("a", "b", "c")
+    assert post.edge_probability("a -> b") == post.edge_probability("a", "b")
+    assert post.path_probability("a ~> d") == post.path_probability("a", "d")
+    assert post.order_probability("a < b < c") == post.order_probability("a", "b", "c")
     joined = post.probability("a - c")
     assert joined.value == pytest.approx(post.probability("a -> c").value + post.probability("c -> a").value)
 

@@ -1,6 +1,7 @@
 """The ways out of a posterior: to ArviZ, to a file and back."""
 
 import copy
+import json
 import pickle
 import shutil
 import subprocess
@@ -330,6 +331,17 @@ def test_save_refuses_to_overwrite(tmp_path):
         post.save(tmp_path / "absent" / "run.nc")
 
 
+def test_save_refuses_names_of_other_formats(tmp_path):
+    post = make([[0, 1], [2, 3]])
+    for name in ("run.csv", "run.json", "run.nc.gz"):
+        with pytest.raises(ValueError, match=f"^the file's name must end with .nc; received '{name}'$"):
+            post.save(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+    for name in ("run.NC", "run"):
+        post.save(tmp_path / name)
+    assert load(tmp_path / "run").names == post.names
+
+
 def test_load_refuses_other_files(tmp_path):
     with pytest.raises(ValueError, match="^the posterior's file must exist; '.*' is not a file$"):
         load(tmp_path / "absent.nc")
@@ -392,6 +404,68 @@ def test_files_that_somebody_has_changed_are_refused(damage, tmp_path):
     ) as refusal:
         load(tmp_path / "run.nc")
     assert "\n" not in str(refusal.value)
+
+
+def with_attribute(group, name, change):
+    """Return what changes an attribute that holds JSON."""
+
+    def damage(file):
+        content = json.loads(file[group].attrs[name])
+        content = change(content) or content
+        file[group].attrs[name] = json.dumps(content)
+
+    return damage
+
+
+def with_prior(**changes):
+    return with_attribute("posterior", "settings", lambda settings: settings["prior"].update(changes))
+
+
+CANDIDATES = "exact candidates aren't"
+EXACT_DAMAGES = {
+    "NaN of an edge": (put("exact/edge_probability", (0, 1), np.nan), "exact probabilities don't lie between 0 and 1"),
+    "NaN of a set": (put("exact/set_probability", 0, np.nan), "exact probabilities don't lie between 0 and 1"),
+    "a set's beyond one": (put("exact/set_probability", 0, 1.5), "exact probabilities don't lie between 0 and 1"),
+    "a set's score": (put("exact/set_log_score", 0, np.nan), "exact log scores are infinite or NaN"),
+    "the sum": (lambda file: file["exact"].attrs.__setitem__("log_z", np.nan), "exact log scores are infinite or NaN"),
+    "too few lists": (with_attribute("exact", "candidates", lambda lists: lists[:-1]), CANDIDATES),
+    "no such variable": (with_attribute("exact", "candidates", lambda lists: [[1, 9], *lists[1:]]), CANDIDATES),
+    "a negative one": (with_attribute("exact", "candidates", lambda lists: [[1, -1], *lists[1:]]), CANDIDATES),
+    "itself": (with_attribute("exact", "candidates", lambda lists: [[0, 1], *lists[1:]]), CANDIDATES),
+    "one twice": (with_attribute("exact", "candidates", lambda lists: [[1, 1], *lists[1:]]), CANDIDATES),
+    "a text": (with_attribute("exact", "candidates", lambda lists: ["12", *lists[1:]]), CANDIDATES),
+    "another number": (with_attribute("exact", "candidates", lambda lists: [[1], *lists[1:]]), "set_log_score"),
+    "a prior's kind": (with_prior(kind="flat"), "its prior isn't one"),
+    "a prior's penalty": (with_prior(edge_penalty=float("nan")), "its prior isn't one"),
+    "a prior's odds": (with_prior(log_odds=[[0, float("nan"), 0]] * 3), "its prior isn't one"),
+    "a prior's edges": (with_prior(required=[[0, 7]]), "its prior isn't one"),
+    "a prior's edges counted back": (with_prior(required=[[-1, 0]]), "its prior isn't one"),
+    "a prior that is a number": (
+        with_attribute("posterior", "settings", lambda settings: settings | {"prior": 3}), "its prior isn't one",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def whole_exact(tmp_path_factory):
+    """Return the file of a posterior that is exact, which loads."""
+    rows = pd.DataFrame(np.random.default_rng(1).normal(size=(30, 3)), columns=["a", "b", "c"])
+    post = gpn.sample(rows, "bge", sampler="exact", draws=10, chains=1, random_seed=1, progressbar=False)
+    path = tmp_path_factory.mktemp("exact") / "run.nc"
+    post.save(path)
+    load(path)
+    return path
+
+
+@pytest.mark.parametrize("damage", EXACT_DAMAGES)
+def test_exact_answers_that_somebody_has_changed_are_refused(damage, whole_exact, tmp_path):
+    change, reason = EXACT_DAMAGES[damage]
+    shutil.copy(whole_exact, tmp_path / "run.nc")
+    with h5py.File(tmp_path / "run.nc", "r+") as file:
+        change(file)
+    with pytest.raises(ValueError, match=f"^'run.nc' must be as GraphPosterior.save wrote it; it isn't: {reason}") as e:
+        load(tmp_path / "run.nc")
+    assert "\n" not in str(e.value)
 
 
 @pytest.mark.parametrize("several", [False, True])

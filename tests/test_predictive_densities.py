@@ -1,12 +1,14 @@
 """Densities of new rows, against scores of tables with and without them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import logsumexp
 
 import gpn_bayes as gpn
-from gpn_bayes import scores
+from gpn_bayes import graphs, scores
 from gpn_bayes.scores import GP, BGe
 from tests.test_effects import weighed_dags
 
@@ -125,6 +127,25 @@ def test_categories_have_probabilities():
     assert np.exp(post.log_predictive(rows).log_density).sum() == pytest.approx(1)
     with pytest.raises(ValueError, match="^'a' must be one of its levels, 0, 1, 2; received '7'$"):
         post.log_predictive({"a": "7", "b": "0", "c": "0"})
+
+
+@pytest.mark.parametrize("given", ["parents", "all"])
+def test_predictions_are_averages_by_the_weights_of_the_draws(given):
+    table = categories()
+    post = gpn.sample(table, score="bdeu", draws=20, chains=1, random_seed=1, progressbar=False)
+    dags = np.zeros((1, 20, 3, 3), dtype=np.int8)
+    dags[:, 10:, 0, 1] = 1
+    known = {"log_score": np.zeros((1, 20)), "stats": {}, "exact": None}
+
+    def predicted(dags, log_weights):
+        own = replace(post, parents=graphs.pack(dags), log_weights=log_weights, **known)
+        return own.predict(table.drop(columns="b"), "b", given=given, progressbar=False).to_numpy()
+
+    weights = np.repeat([[9.0, 1.0]], 10, axis=1)
+    apart = [predicted(np.repeat(dags[:, k : k + 1], 20, axis=1), None) for k in (0, 10)]
+    # The other variables are as probable under both DAGs.
+    np.testing.assert_allclose(predicted(dags, np.log(weights)), 0.9 * apart[0] + 0.1 * apart[1])
+    assert np.abs(apart[0] - apart[1]).max() > 0.1
 
 
 def test_codes_with_a_cardinality_are_their_own_levels():

@@ -15,7 +15,7 @@ from gpn_bayes.graphs.counting import (
     enumerate_dags,
     log_linear_extensions,
 )
-from gpn_bayes.graphs.equivalence import interventional_cpdag
+from gpn_bayes.graphs.equivalence import directed_by_experiments, interventional_cpdag, mpdag
 from gpn_bayes.graphs.packing import edge_shares, pack, parents_of, unpack, unpack_in_parts
 from gpn_bayes.graphs.structure import (
     ancestors,
@@ -33,6 +33,7 @@ __all__ = [
     "count_linear_extensions",
     "cpdag",
     "d_separated",
+    "directed_by_experiments",
     "edge_shares",
     "enumerate_dags",
     "graph_names",
@@ -42,6 +43,7 @@ __all__ = [
     "log_linear_extensions",
     "markov_blankets",
     "minimal_back_door_sets",
+    "mpdag",
     "node_index",
     "node_pair",
     "pack",

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gpn_bayes._util.checks import did_you_mean
+from gpn_bayes._util.checks import did_you_mean, shown
 from gpn_bayes._util.types import Adjacency, DiGraph
 from gpn_bayes.kernels import dags
 
@@ -111,12 +111,12 @@ def _binary(array: NDArray[Any]) -> Adjacency:
 
 def _from_edges(edges: Iterable[Any], places: dict[Hashable, int]) -> Adjacency:
     if isinstance(edges, str) or not isinstance(edges, Iterable):
-        raise ValueError(f"a graph must be a DiGraph, an adjacency matrix or edges; received {edges!r}")
+        raise ValueError(f"a graph must be a DiGraph, an adjacency matrix or edges; received {shown(edges)}")
     matrix = np.zeros((len(places), len(places)), np.int8)
     by_position = _by_position(places)
     for edge in edges:
         if isinstance(edge, str) or not isinstance(edge, Sequence) or len(edge) != 2:
-            raise ValueError(f"every edge must be a pair (parent, child); received {edge!r}")
+            raise ValueError(f"every edge must be a pair (parent, child); received {shown(edge)}")
         parent, child = (_place(node, places, by_position) for node in edge)
         matrix[parent, child] = 1
     return matrix
@@ -159,11 +159,11 @@ def _by_position(names: Iterable[Hashable]) -> bool:
 
 
 def _place(node: Hashable, places: dict[Hashable, int], by_position: bool) -> int:
-    if node in places:
+    if isinstance(node, Hashable) and node in places:
         return places[node]
     if by_position and isinstance(node, int | np.integer) and 0 <= node < len(places):
         return int(node)
-    raise ValueError(f"every node must be one of the variables; {node!r} is not{did_you_mean(node, places)}")
+    raise ValueError(f"every node must be one of the variables; {shown(node)} is not{did_you_mean(node, places)}")
 
 
 def _cycle(matrix: Adjacency, names: Sequence[Hashable]) -> str:

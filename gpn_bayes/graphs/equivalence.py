@@ -1,4 +1,4 @@
-"""Graphs with some edges undirected: Meek's rules, and the DAGs that such a graph stands for.
+"""Graphs with some edges undirected: Meek's rules, what is known besides, and the DAGs that such a graph stands for.
 
 A partially directed graph is an int8 matrix like an adjacency matrix, with undirected edges set both ways, as
 `gpn_bayes.graphs.cpdag` returns it. It stands for its consistent extensions: the DAGs with the same pairs joined and
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gpn_bayes._util.types import Adjacency, Bools
 from gpn_bayes.graphs.adjacency import as_stack
 from gpn_bayes.graphs.structure import as_dags, cpdag
+from gpn_bayes.kernels import dags
 
 
 class Closure(NamedTuple):
@@ -84,16 +85,63 @@ def interventional_cpdag(adjacency: Any, targets: Collection[Collection[int]]) -
     >>> interventional_cpdag(chain, [[1]]).tolist() == chain.tolist()
     True
     """
-    stack = as_dags(adjacency)
-    n = stack.shape[-1]
-    determined = np.zeros((n, n), dtype=bool)
+    return mpdag(adjacency, directed_by_experiments(targets, as_stack(adjacency).shape[-1]))
+
+
+def directed_by_experiments(targets: Collection[Collection[int]], n: int) -> Bools:
+    """Return which pairs have a direction that experiments determine: these changed one of the two and not the other.
+
+    Parameters
+    ----------
+    targets : collection of collections of int
+        The variables that each experiment changed.
+    n : int
+        How many variables there are.
+
+    Examples
+    --------
+    >>> directed_by_experiments([[2]], 3).astype(int).tolist()
+    [[0, 0, 1], [0, 0, 1], [1, 1, 0]]
+    """
+    pairs = np.zeros((n, n), dtype=bool)
     for experiment in targets:
         changed = np.isin(np.arange(n), list(experiment))
-        determined |= changed[:, None] != changed[None, :]
-    known: Adjacency = np.where(determined, stack, cpdag(stack))
-    flat = known.reshape(-1, n, n)
-    closed = [meek_closure(graph).pdag for graph in flat]
-    return np.array(closed, dtype=np.int8).reshape(stack.shape)
+        pairs |= changed[:, None] != changed[None, :]
+    return pairs
+
+
+def mpdag(adjacency: Any, known: NDArray[Any]) -> Adjacency:
+    """Return the maximally oriented graph of a DAG, or of each of a stack (..., n, n), given what else is known.
+
+    It stands for the DAGs of the equivalence class in which certain pairs have the same direction: its arrows are those
+    that all of them share. They follow from the CPDAG and these pairs by the four rules of Meek (1995); see Perković,
+    Kalisch & Maathuis (2017).
+
+    Parameters
+    ----------
+    adjacency : array
+        The DAG.
+    known : ndarray of bool, shape (n, n)
+        Which pairs, in either order, can only be joined in the direction that they have in the DAG.
+
+    Returns
+    -------
+    ndarray of int8
+        As `gpn_bayes.graphs.cpdag`.
+
+    Examples
+    --------
+    >>> chain = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
+    >>> mpdag(chain, np.zeros((3, 3), dtype=bool)).tolist()
+    [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+    >>> mpdag(chain, np.array([[0, 1, 0], [0, 0, 0], [0, 0, 0]])).tolist() == chain.tolist()
+    True
+    """
+    stack = as_dags(adjacency)
+    known = np.asarray(known, dtype=bool)
+    if not known.any():
+        return cpdag(stack)
+    return dags.mpdags(stack.reshape(-1, *stack.shape[-2:]), known).reshape(stack.shape)
 
 
 def _directed_by_rules(graph: Bools) -> Bools:

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from gpn_bayes import graphs
+from gpn_bayes._util.checks import shown
 from gpn_bayes.plots import frames, palette
 from gpn_bayes.posterior.protocols import DrawnPosterior
 
@@ -163,14 +164,14 @@ def _pairs(post: DrawnPosterior, edges: Any) -> list[tuple[int, int]]:
     """Return the places of edges that a user named."""
     rule = "edges must be pairs (parent, child) of two variables, one pair or more"
     if isinstance(edges, str) or not len(edges):
-        raise ValueError(f"{rule}; received {edges!r}")
+        raise ValueError(f"{rule}; received {shown(edges)}")
     pairs = []
     for edge in edges:
         if isinstance(edge, str) or not isinstance(edge, Sequence) or len(edge) != 2:
-            raise ValueError(f"{rule}; received {edge!r}")
+            raise ValueError(f"{rule}; received {shown(edge)}")
         parent, child = (graphs.node_index(node, post.names) for node in edge)
         if parent == child:
-            raise ValueError(f"{rule}; received {edge!r}")
+            raise ValueError(f"{rule}; received {shown(edge)}")
         pairs.append((parent, child))
     return pairs
 

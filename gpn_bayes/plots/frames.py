@@ -7,6 +7,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.legend import Legend
 
+from gpn_bayes._util.checks import shown
 from gpn_bayes.plots import lettering, palette
 from gpn_bayes.posterior.protocols import GraphCollection
 
@@ -19,9 +20,16 @@ _NOTE_WIDTH = 44
 
 def axes_of(ax: Axes | None, width: float, height: float) -> Axes:
     """Return the axes to draw in: those given, or new ones of a size in inches."""
+    check_axes(ax)
     if ax is not None:
         return ax
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def check_axes(ax: Any) -> None:
+    """Refuse what is no place to draw in, such as the name of a variable."""
+    if ax is not None and not isinstance(ax, Axes):
+        raise ValueError(f"ax must be Axes of matplotlib; received {shown(ax)}")
 
 
 def note(ax: Axes, text: str) -> None:

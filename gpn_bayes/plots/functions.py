@@ -1,9 +1,13 @@
-"""Fitted functions: a panel for every parent of a variable, with the curve, its band and the rows."""
+"""Fitted functions: a panel for every parent of a variable, with the curve, its band and the rows.
+
+Of a parent that is a category, a mean and an interval for every level.
+"""
 
 from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
@@ -16,6 +20,8 @@ from gpn_bayes.posterior.protocols import DrawnPosterior
 _COLUMNS = 4
 # More dots than this take long to draw and hide the curve.
 _MOST_DOTS = 2000
+# Characters in a line of a level's name, and how far dots lie beside their level at most.
+_LEVEL_WIDTH, _ASIDE = 12, 0.3
 _DOTS = ("adjusted", "data", "none")
 
 
@@ -29,6 +35,8 @@ def plot_curves(
     **settings: Any,
 ) -> np.ndarray:
     """Draw how a variable depends on each of its parents: the mean of the fitted function, a band, and the rows.
+
+    A parent that is a category has a mean and an interval for every level.
 
     Parameters
     ----------
@@ -72,11 +80,16 @@ def plot_curves(
         frames.note(panels[0], f"No parent of {lettering.drawable(target)} {why}.")
         panels[0].set_axis_off()
     for panel, parent in zip(panels, parents, strict=False):
-        line = curves.lines[curves.lines["parent"] == parent]
+        line, rows = (table[table["parent"] == parent] for table in (curves.lines, curves.points))
+        is_category = parent in curves.categories
         if dots != "none":
-            _draw_dots(panel, curves.points[curves.points["parent"] == parent], dots)
-        panel.fill_between(line["x"], line["lower"], line["upper"], color=palette.BLUE, alpha=0.25, linewidth=0)
-        panel.plot(line["x"], line["mean"], color=palette.BLUE, linewidth=2)
+            _draw_dots(panel, _beside_levels(rows, list(line["x"])) if is_category else rows, dots)
+        if is_category:
+            _draw_levels(panel, line)
+        else:
+            x = line["x"].to_numpy(dtype=float)
+            panel.fill_between(x, line["lower"], line["upper"], color=palette.BLUE, alpha=0.25, linewidth=0)
+            panel.plot(x, line["mean"], color=palette.BLUE, linewidth=2)
         _label(panel, parent, float(line["edge_probability"].iloc[0]))
     if parents:
         taken_off = dots == "adjusted" and bool((curves.points["adjusted"] != curves.points["y"]).any())
@@ -95,9 +108,27 @@ def _panels(ax: Axes | Sequence[Axes] | None, count: int) -> np.ndarray:
             unused.remove()
         return grid.ravel()[:count]
     given = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+    for own in given:
+        frames.check_axes(own)
     if len(given) < count:
         raise ValueError(f"every parent needs axes of its own; {count} parents, received {len(given)}")
     return given[:count]
+
+
+def _draw_levels(panel: Axes, line: pd.DataFrame) -> None:
+    """Draw the mean and interval of every level."""
+    ends = (line["mean"] - line["lower"], line["upper"] - line["mean"])
+    places = np.arange(len(line))
+    panel.errorbar(places, line["mean"], ends, fmt="o", color=palette.BLUE, markersize=4, linewidth=2, capsize=8)
+    names = [lettering.wrapped(lettering.drawable(str(level)), _LEVEL_WIDTH) for level in line["x"]]
+    panel.set_xticks(places, names, **lettering.style(frames.SMALL))
+    panel.set_xlim(-0.5, len(line) - 0.5)
+
+
+def _beside_levels(rows: pd.DataFrame, levels: list[Hashable]) -> pd.DataFrame:
+    """Return rows with places beside those of their levels, so that their dots don't hide each other."""
+    beside = np.random.default_rng(0).uniform(-_ASIDE, _ASIDE, len(rows))
+    return rows.assign(x=rows["x"].map(levels.index).to_numpy() + beside)
 
 
 def _draw_dots(panel: Axes, rows: Any, dots: str) -> None:

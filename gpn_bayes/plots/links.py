@@ -5,9 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from gpn_bayes.plots import palette
+from gpn_bayes.posterior.directions import CLEAR
 
-# The share of a pair's probability that one direction needs to count as determined ("clear"), or as more probable.
-CLEAR, LIKELIER = 0.9, 2 / 3
+# The share of a pair's probability that one direction needs to count as more probable.
+LIKELIER = 2 / 3
 
 
 class Link(NamedTuple):

@@ -89,6 +89,7 @@ def draw_matrix(
     labels = _labels(names)
     cell, size = _cell(labels)
     long = max(lettering.size_of(name, size)[0] for name in labels)
+    frames.check_axes(ax)
     room = cell if ax is None else ax.get_window_extent().width / ax.figure.dpi / n
     ax = frames.axes_of(ax, max(n * cell + long + 1.85, 3.4), n * cell + long + 0.7 + room_above)
     image = _draw_cells(ax, values, n <= _MOST_NUMBERED, None if two_sided is None else two_sided(ax))

@@ -26,6 +26,7 @@ from gpn_bayes.plots.placing import (
     tiers_of,
     widened,
 )
+from gpn_bayes.posterior.directions import counted_sentences, grounds
 from gpn_bayes.posterior.protocols import GraphCollection
 
 # In inches, at a scale of 1: around a name, the narrowest node, and from a line to the node it ends at.
@@ -46,8 +47,9 @@ def plot_network(post: GraphCollection, threshold: float = 0.1, ax: Axes | None 
 
     Layers follow the order of the variables averaged over the draws. A filled arrowhead is a direction with 90 % or
     more of the pair's probability, an open one a direction with two thirds or more; a line of another colour, without
-    a head, joins two variables of which either may be the cause. The lines of the most probable pairs, at most two for
-    each variable, go around the nodes between; those of other pairs pass behind nodes. Tiers that were given to
+    a head, joins two variables of which either may be the cause. What decides the clear directions is written below:
+    conditional independences, the shape of relations, or what was given. The lines of the most probable pairs, at most
+    two for each variable, go around the nodes between; those of other pairs pass behind nodes. Tiers that were given to
     `gpn_bayes.sample` are bands, the earliest at the top.
 
     Parameters
@@ -79,7 +81,9 @@ def plot_network(post: GraphCollection, threshold: float = 0.1, ax: Axes | None 
     drawn = links(probabilities, threshold)
     left_out = len(links(probabilities, 0.0)) - len(drawn)
     picture = _Picture(post, drawn, threshold)
-    ax = picture.start(ax, _explanation(drawn, left_out, threshold, post.quantity))
+    clear = [(link.parent, link.child) for link in drawn if link.direction == "clear"]
+    decided = counted_sentences(grounds(post, clear))
+    ax = picture.start(ax, _explanation(drawn, left_out, threshold, post.quantity, decided))
     picture.draw_tiers(ax)
     for link in drawn:
         picture.draw_link(ax, link, f"{post.names[link.parent]} -> {post.names[link.child]}")
@@ -134,6 +138,7 @@ class _Picture:
 
     def start(self, ax: Axes | None, explanation: tuple[list[Line2D], str]) -> Axes:
         """Return axes with a legend at their bottom, and place the network above it."""
+        frames.check_axes(ax)
         if ax is None:
             return self._new_axes(explanation)
         ax.set_axis_off()
@@ -256,8 +261,10 @@ def _inches(ax: Axes) -> tuple[float, float]:
     return box.width / ax.figure.dpi, box.height / ax.figure.dpi
 
 
-def _explanation(drawn: Sequence[Link], left_out: int, threshold: float, quantity: str) -> tuple[list[Line2D], str]:
-    """Return what lines mean, as a legend's lines and its title, which says what isn't drawn."""
+def _explanation(
+    drawn: Sequence[Link], left_out: int, threshold: float, quantity: str, decided: Sequence[str]
+) -> tuple[list[Line2D], str]:
+    """Return what lines mean, as a legend's lines and its title: what isn't drawn, and what decides directions."""
     kinds = {"clear": "clear direction", "likelier": "more probable direction", "open": "direction undetermined"}
     marks = {"clear": palette.BLUE, "likelier": "none"}
     handles = [
@@ -270,7 +277,7 @@ def _explanation(drawn: Sequence[Link], left_out: int, threshold: float, quantit
     ]  # fmt: skip
     unseen = f"{left_out} more pair{'s' * (left_out != 1)}, below {threshold:g}, not drawn"
     caption = f"Width and opacity: {quantity} that two are joined" if drawn else "No two variables to join"
-    return handles, caption + (f"\n{unseen}" if left_out else "")
+    return handles, "\n".join([caption, *decided, *([unseen] if left_out else [])])
 
 
 def _legend(ax: Axes, handles: list[Line2D], title: str, width: float | None = None) -> float:

@@ -1,20 +1,24 @@
 """Causal questions of a posterior: effects, interventions, counterfactuals, and what to adjust for."""
 
+import warnings
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from gpn_bayes import graphs
-from gpn_bayes._util.checks import check_count
+from gpn_bayes._util.checks import check_count, shown
 from gpn_bayes.posterior.estimate import Estimate
+from gpn_bayes.posterior.impossible_pairs import assumption, note_on_effect, pairs_of
 from gpn_bayes.posterior.protocols import DrawnPosterior
 
 if TYPE_CHECKING:
     from gpn_bayes.posterior.effect import Effect
 
+_PACKAGE = (str(Path(__file__).parents[1]),)
 # Adjustment sets are looked for in this many DAGs, the likeliest; their probabilities are those over all.
 _DAGS_FOR_SETS = 300
 
@@ -121,7 +125,10 @@ class CausalQueries(DrawnPosterior):
         """
         from gpn_bayes.posterior.effects import effects
 
-        return effects(self, probability=probability, draws=draws, random_seed=random_seed, progressbar=progressbar)
+        found = effects(self, probability=probability, draws=draws, random_seed=random_seed, progressbar=progressbar)
+        for text in assumption(self.settings, self.names):
+            warnings.warn(text, UserWarning, skip_file_prefixes=_PACKAGE)
+        return found
 
     def do(
         self,
@@ -217,7 +224,9 @@ class CausalQueries(DrawnPosterior):
         -------
         DataFrame
             Columns `adjustment_set`, a tuple of names; `probability`, that it is a back-door set; and `mcse`. By
-            falling probability.
+            falling probability. Where pairs with the cause or the outcome can't be joined under the score and the
+            constraints of the run, the sets can't hold them for want of an edge: a warning says so, and the column
+            `unexamined` names these variables.
 
         Examples
         --------
@@ -241,7 +250,18 @@ class CausalQueries(DrawnPosterior):
             answer = self.is_adjustment_set(cause, outcome, members)
             rows.append((tuple(self.names[v] for v in members), answer.value, answer.mcse))
         table = pd.DataFrame(rows, columns=["adjustment_set", "probability", "mcse"])
+        self._warn_of_unexamined(table, i, j)
         return table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
+
+    def _warn_of_unexamined(self, table: pd.DataFrame, cause: int, outcome: int) -> None:
+        """Say, also in the table, with which variables neither the cause nor the outcome could be joined."""
+        note = note_on_effect(self.settings, self.names, cause, outcome)
+        if not note:
+            return
+        asked = {cause, outcome}
+        others = sorted({v for pair in pairs_of(self.settings) if asked & set(pair) for v in set(pair) - asked})
+        table["unexamined"] = [tuple(self.names[v] for v in others)] * len(table)
+        warnings.warn(f"sets are found {note}", UserWarning, skip_file_prefixes=_PACKAGE)
 
     def is_adjustment_set(self, cause: Hashable, outcome: Hashable, variables: Sequence[Hashable]) -> Estimate:
         """Return the probability that a set of variables satisfies the back-door criterion, with its error.
@@ -262,10 +282,11 @@ class CausalQueries(DrawnPosterior):
         True
         """
         i, j = graphs.node_pair(cause, outcome, self.names)
+        note = note_on_effect(self.settings, self.names, i, j)
         if isinstance(variables, str):
-            raise ValueError(f"variables must be a list of variables; received {variables!r}")
+            raise ValueError(f"variables must be a list of variables; received {shown(variables)}")
         given = [graphs.node_index(name, self.names) for name in variables]
         moments = self._moments(
             lambda dags: np.array([graphs.is_back_door_set(dag, i, j, given) for dag in dags], dtype=float)
         )
-        return Estimate(float(moments.value[0]), float(moments.mcse[0]), float(moments.ess[0]))
+        return Estimate(float(moments.value[0]), float(moments.mcse[0]), float(moments.ess[0])).with_note(note)

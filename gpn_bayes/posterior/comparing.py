@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.special import logsumexp
 
-from gpn_bayes._util.checks import check_count
+from gpn_bayes._util.checks import check_count, shown
 from gpn_bayes._util.types import Floats
 from gpn_bayes.posterior import densities
 from gpn_bayes.posterior.chosen_draws import CURVE_DRAWS
@@ -140,7 +140,7 @@ def compare(
 
     if draws is not None:
         check_count("draws", draws, 1)
-    named = dict(posteriors)
+    named = _named(posteriors)
     if len(named) < 2:
         raise ValueError(f"comparisons need two posteriors or more; received {len(named)}")
     first, *others = named
@@ -151,6 +151,17 @@ def compare(
         found[name], of_variables[name], errors[name] = _left_out(post, named[first].names, draws, progressbar)
     table = arviz_compare(found, round_to="none").assign(mcse=pd.Series(errors))
     return Comparison(table, _by_variable(table, of_variables), _n_rows(found), found)
+
+
+def _named(posteriors: Any) -> dict[str, DrawnPosterior]:
+    """Return posteriors by name; refuse all else."""
+    rule = "posteriors must map names to what gpn.sample returned, as in {'gp': post_gp, 'bge': post_bge}"
+    if not isinstance(posteriors, Mapping):
+        raise ValueError(f"{rule}; received a {type(posteriors).__name__}")
+    for name, post in posteriors.items():
+        if not hasattr(post, "log_score"):
+            raise ValueError(f"{rule}; received {shown(post)} for {name!r}")
+    return dict(posteriors)
 
 
 def _check_same_table(one: DrawnPosterior, two: DrawnPosterior, first: str, second: str) -> None:

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from gpn_bayes import graphs
 from gpn_bayes._util.blas_threads import one_blas_thread
-from gpn_bayes._util.checks import check_count, check_flag, check_share
+from gpn_bayes._util.checks import check_count, check_flag, check_share, shown
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Dataset, SufficientStatistics, check_known, read_data
 from gpn_bayes.posterior.protocols import DrawnPosterior
@@ -43,11 +43,13 @@ class Curves(NamedTuple):
     Attributes
     ----------
     lines : DataFrame
-        Columns `node`, `parent`, `edge_probability`, `x` (a value of the parent), and of the function there, in units
-        of the node, `mean`, `sd`, `lower` and `upper`.
+        Columns `node`, `parent`, `edge_probability`, `x` (a value of the parent; of a category, a level), and of the
+        function there, in units of the node, `mean`, `sd`, `lower` and `upper`.
     points : DataFrame
         Columns `node`, `parent`, `x`, `y`, which are the rows of the data, and `adjusted`: y less what the parent's
         companions add to it, on average.
+    categories : tuple of str
+        The parents that are categories, whose `x` are levels.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class Curves(NamedTuple):
 
     lines: pd.DataFrame
     points: pd.DataFrame
+    categories: tuple[str, ...] = ()
 
 
 class _Fit(NamedTuple):
@@ -86,11 +89,11 @@ def fitted_curves(
 ) -> Curves:
     """Return how a variable depends on each of its parents, by the Gaussian processes behind a posterior.
 
-    The function of a parent is its own additive part of the node, given the data. It is averaged over the parent sets
-    that were drawn and contain the parent, weighted by their probability (the most probable sets, up to 99 % of it or
-    40 sets), and over the modes of their hyperparameters, each with the probability around it. Hyperparameters stand at
-    these modes, so with few rows bands are somewhat too narrow. With the interaction kernel, what pairs of parents add
-    isn't part of it.
+    The function of a parent is its own additive part of the node, given the data: a curve over a number, a value for
+    each level of a category. It is averaged over the parent sets that were drawn and contain the parent, weighted by
+    their probability (the most probable sets, up to 99 % of it or 40), and over the modes of their hyperparameters,
+    each with the probability around it. Hyperparameters stand at these modes, so with few rows bands are somewhat too
+    narrow. With the interaction kernel, what pairs of parents add isn't part of it.
 
     Parameters
     ----------
@@ -109,7 +112,7 @@ def fitted_curves(
     probability : float, default 0.9
         That the function lies between `lower` and `upper`, at every single point.
     points : int, default 100
-        At how many values of a parent, from its smallest to its largest.
+        At how many values of a parent that is a number, from its smallest to its largest.
     centred : bool, default True
         Whether every function has the node's mean as its mean over the rows. The data don't tell the level of a
         single part; with False it is left to the prior.
@@ -149,16 +152,16 @@ def fitted_curves(
             f"curves are of numbers; {post.names[target]!r} is a category: post.effect(cause, "
             f"{post.names[target]!r}).plot() shows the probabilities of its levels"
         )
-    if parents is not None and categories[chosen].any():
-        named = post.names[chosen[int(np.argmax(categories[chosen]))]]
-        raise ValueError(f"curves are over numbers; {named!r} is a category")
-    chosen = [p for p in chosen if not categories[p]]
     sets = _sets_of(post, target, chosen)
     scorer, rows = _rows_of(_scorer_of(post, gp, table), target, sets, table)
-    grids = {p: np.linspace(table.values[:, p].min(), table.values[:, p].max(), points) for p in chosen}
+    columns = scorer.columns_of_levels
+    numbers = [p for p in chosen if p not in columns]
+    grids = {p: np.linspace(table.values[:, p].min(), table.values[:, p].max(), points) for p in numbers}
     weights = {s: weight for own in sets.values() for s, weight in own.items()}
     centres, scales = _units(gp, table)
     scaled = {p: (grid - centres[p]) / scales[p] for p, grid in grids.items()}
+    # Levels stand where the score has them.
+    scaled |= {p: columns[p].inside[columns[p].occurring] for p in chosen if p in columns}
     fits = _fit_sets(scorer, target, weights, scaled, centred)
     edges = post.edge_probabilities().to_numpy()[:, target]
     y = table.values[rows, target]
@@ -167,10 +170,20 @@ def fitted_curves(
         own = [fit for fit in fits if tuple(fit.parts) in sets[p]]
         names = {"node": post.names[target], "parent": post.names[p]}
         moments = _averaged(own, p, probability, centres[target], scales[target])
-        lines.append(pd.DataFrame(names | {"edge_probability": float(edges[p]), "x": grids[p]} | moments))
+        levels = _levels_of(scorer, p) if p in columns else None
+        at = grids[p] if levels is None else pd.Series(levels, dtype=object)
+        lines.append(pd.DataFrame(names | {"edge_probability": float(edges[p]), "x": at} | moments))
         adjusted = y - scales[target] * _companions(own, p)
-        dots.append(pd.DataFrame(names | {"x": table.values[rows, p], "y": y, "adjusted": adjusted}))
-    return Curves(_joined(lines, _LINES), _joined(dots, _POINTS))
+        held = table.values[rows, p] if levels is None else pd.Series(levels[columns[p].levels], dtype=object)
+        dots.append(pd.DataFrame(names | {"x": held, "y": y, "adjusted": adjusted}))
+    named = tuple(post.names[p] for p in chosen if p in columns)
+    return Curves(_joined(lines, _LINES), _joined(dots, _POINTS), named)
+
+
+def _levels_of(scorer: GPScorer, parent: int) -> np.ndarray:
+    """Return the names of the levels of a category that occur."""
+    occurring = scorer.columns_of_levels[parent].occurring
+    return np.array([scorer.levels[parent][code] for code in occurring], dtype=object)
 
 
 def has_curves(post: DrawnPosterior, node: int, data: Any = None) -> bool:
@@ -221,7 +234,7 @@ def _gp_of(post: DrawnPosterior, score: Any) -> GP:
     """Return the score that a posterior was drawn under, unless another is given."""
     if score is not None:
         if not isinstance(score, GP):
-            raise ValueError(f"score must be a gpn_bayes.scores.GP; received {score!r}")
+            raise ValueError(f"score must be a gpn_bayes.scores.GP; received {shown(score)}")
         return score
     text = score_text(post.settings, unknown="an unknown score")
     if score_title(post.settings) != GP.__name__:
@@ -266,7 +279,7 @@ def _parents_of(post: DrawnPosterior, target: int, parents: Any, threshold: floa
     if parents is None:
         return [int(p) for p in np.argsort(-column, kind="stable") if column[p] > 0 and column[p] >= threshold]
     if isinstance(parents, str):
-        raise ValueError(f"parents must be a list of variables; received {parents!r}")
+        raise ValueError(f"parents must be a list of variables; received {shown(parents)}")
     chosen = [graphs.node_index(parent, post.names) for parent in parents]
     if len(set(chosen)) < len(chosen):
         raise ValueError(f"parents must name each variable once; received {list(parents)}")

@@ -8,15 +8,22 @@ import numpy as np
 
 from gpn_bayes import graphs
 from gpn_bayes._util import cells
-from gpn_bayes.data.flags import Flag
+from gpn_bayes._util.types import Floats
+from gpn_bayes.data.flagging import Flag
+from gpn_bayes.posterior.directions import direction_sentences
 from gpn_bayes.posterior.estimate import ess_of, r_hat_of
+from gpn_bayes.posterior.impossible_pairs import assumption, pairs_of
 from gpn_bayes.posterior.protocols import DrawnPosterior
-from gpn_bayes.posterior.score_setting import score_title
-from gpn_bayes.posterior.traces import binary_r_hats
+from gpn_bayes.posterior.score_setting import score_setting, score_title
+from gpn_bayes.posterior.traces import MIN_DRAWS, binary_r_hats, mean_errors
 
 # Beyond these a run is called unreliable; the usual values for R-hat and ESS (Vehtari et al. 2021).
 R_HAT_POOR = 1.05
 ESS_LIMIT = 400
+# Of edges: with fewer independent draws, the time in which a chain forgets an edge is itself too uncertain to base an
+# error on. Edges that are rarer, or more certain, than this don't count: a few draws in a row don't make them slow.
+EDGE_ESS_LIMIT = 200
+EDGE_SHARES = 0.05, 0.95
 GAP_LIMIT = 0.05
 # With this many effective draws of each chain, chance can excuse a gap.
 EXCUSED_FROM = 800
@@ -39,6 +46,7 @@ NETWORK_ASSUMPTIONS = (
 NOT_EXAMINED = "The data were not examined."
 # A green light for assumptions would claim more than checks can show.
 DATA_LIGHTS = {"clear": "neutral", "unknown": "neutral", "flagged": "caution"}
+# Of earlier versions.
 WITH_GAPS = "The data were not examined: some of their values are missing."
 WITHOUT_ROWS = "The data were not examined: only their means and covariances were given, without rows."
 
@@ -61,9 +69,12 @@ class Diagnostics:
         The largest difference between two chains in the probability of an edge.
     largest_gap_edge : str
         Which edge that is.
+    edge_ess, edge_ess_edge : float and str
+        The smallest number of independent draws that the draws are worth for an edge, and which edge that is; of edges
+        that 5 to 95 % of the draws have, without weights. NaN where there are none.
     pareto_k : float
         Shape of the tail of the importance weights; NaN where nothing was weighted, or so few distinct DAGs were drawn
-        that the largest weights repeat and have no tail.
+        that the largest weights repeat and have no tail whose shape could be fitted.
     weight_ess : float
         How many draws of equal weight would be worth as much; all of them where nothing was weighted.
     sampler : str
@@ -87,6 +98,9 @@ class Diagnostics:
         average over the nodes, and its standard error.
     assumptions : tuple of str
         What the answers take for granted, of the network and of the score.
+    directions : tuple of str
+        What decides the clear directions of the pairs that are joined with a probability of 0.9 or more: conditional
+        independences in the data; the shape of relations; or tiers, the score, experiments and the like.
     data_flags : tuple of Flag
         What deserves a look in the data: see `gpn_bayes.data.Flag`.
     unexamined : str
@@ -96,6 +110,14 @@ class Diagnostics:
         R-hat and gaps are then the largest within a table.
     table_gap, table_gap_edge : float and str
         The largest difference between completed tables in the probability of an edge, and which edge that is.
+    impossible_pairs : tuple of (str, str)
+        Pairs that the score and the constraints together leave without an edge in either direction; see `assumptions`.
+    temperatures : int
+        Coupled copies of each chain.
+    imputed : bool
+        Whether missing values were drawn along.
+    estimator : str
+        How scores without a closed form were estimated: see `gpn_bayes.scores.GP`; empty for others.
 
     Examples
     --------
@@ -118,8 +140,10 @@ class Diagnostics:
     ('clear', 'Checks of the data found nothing unusual.')
     >>> for warning in chains.warnings():
     ...     print(warning)
-    The chains disagree (R-hat 1.21, largest gap 0.62 for raf -> mek): draw longer, with a larger tune and thin.
-    Only 35 effective draws of the log score: draw more or thin more.
+    The chains disagree on the log score (R-hat 1.21; largest gap 0.62 for raf -> mek): run with until='converged',
+    which goes on, with more thinning, until they agree, or with temperatures=4, coupled copies of each chain that
+    cross what it can't.
+    Only 35 effective draws of the log score, of 400 at least: until='converged' goes on until there are enough.
     """
 
     chains: int
@@ -147,6 +171,13 @@ class Diagnostics:
     tables: int = 1
     table_gap: float = 0.0
     table_gap_edge: str = ""
+    impossible_pairs: tuple[tuple[str, str], ...] = ()
+    temperatures: int = 1
+    imputed: bool = False
+    estimator: str = ""
+    edge_ess: float = float("nan")
+    edge_ess_edge: str = ""
+    directions: tuple[str, ...] = ()
 
     def __getitem__(self, key: str) -> object:
         """Return a number by its name."""
@@ -222,15 +253,18 @@ class Diagnostics:
             if self.chains == 1:
                 notes.append("One chain can't be compared with others; run at least two.")
             if self._disagree:
-                notes.append(
-                    f"The chains disagree (R-hat {self.r_hat:.2f}, largest gap {self.largest_gap:.2f} for "
-                    f"{self.largest_gap_edge}): draw longer, with a larger tune and thin."
-                )
+                notes.append(f"{self._told_disagreement()}: {self._to_agree()}.")
             if np.isfinite(self.ess) and self.ess < ESS_LIMIT:
-                notes.append(f"Only {self.ess:.0f} effective draws of the log score: draw more or thin more.")
+                few = f"Only {self.ess:.0f} effective draws of the log score, of {ESS_LIMIT} at least"
+                notes.append(f"{few}: {self._for_more()}.")
+            if self.edge_ess < EDGE_ESS_LIMIT:
+                few = f"Only {self.edge_ess:.0f} effective draws of {self.edge_ess_edge}, too few to rely on its error"
+                notes.append(f"{few}: run with {self._more_draws()}, or a larger thin.")
             if self.converged is False:
+                longer = "" if self._disagree else f": {self._to_agree()}"
                 notes.append(
-                    "The run reached its greatest length before its chains agreed as closely as it was to wait for."
+                    "The run reached its greatest length before its chains agreed as closely as it was to wait for"
+                    f"{longer}."
                 )
         if self.neglected_mass > NEGLECTED_LIMIT:
             notes.append(
@@ -238,6 +272,40 @@ class Diagnostics:
                 "name candidates or lower max_parents, so that fewer sets are conceivable."
             )
         return [*notes, *self._weight_warnings()]
+
+    def _told_disagreement(self) -> str:
+        """Say how chains disagree: by their edges, which count, before the log score, which may hide it."""
+        if self.largest_gap <= self.gap_limit:
+            gap = f"largest gap {self.largest_gap:.2f} for {self.largest_gap_edge}"
+            return f"The chains disagree on the log score (R-hat {self.r_hat:.2f}; {gap})"
+        of_score = ""
+        if self.r_hat > R_HAT_POOR:
+            of_score = f" (R-hat of the log score {self.r_hat:.2f})"
+        elif np.isfinite(self.r_hat):
+            of_score = ", although their log scores are alike"
+        edge = f"the probability of {self.largest_gap_edge}"
+        return f"The chains disagree by {self.largest_gap:.2f} on {edge}{of_score}"
+
+    def _to_agree(self) -> str:
+        """Say what may make chains agree that wasn't asked for yet."""
+        ways = []
+        if self.converged is None:
+            ways.append("until='converged', which goes on, with more thinning, until they agree")
+        if self.temperatures == 1 and not self.imputed:
+            partition = "sampler='partition' and " if self.sampler == "order" else ""
+            ways.append(f"{partition}temperatures=4, coupled copies of each chain that cross what it can't")
+        if not ways:
+            return f"run with {self._more_draws()}, a larger tune and thin, or fewer candidates"
+        return f"run with {', or with '.join(ways)}"
+
+    def _for_more(self) -> str:
+        """Say what gives more effective draws."""
+        if self.converged is None:
+            return "until='converged' goes on until there are enough"
+        return f"run with {self._more_draws()}, or a larger thin"
+
+    def _more_draws(self) -> str:
+        return f"draws={4 * self.draws // self.chains}"
 
     def _weight_warnings(self) -> list[str]:
         notes = []
@@ -253,7 +321,7 @@ class Diagnostics:
         if self.poor_scores:
             notes.append(
                 f"{self.poor_scores} scores are less precise than they were meant to be (95% have errors of up to "
-                f"{self.score_error:.2f}): reported errors include this; try another estimator of the score."
+                f"{self.score_error:.2f}): reported errors include this{self._another_estimator()}."
             )
         if self.order_bias:
             notes.append(
@@ -262,11 +330,20 @@ class Diagnostics:
             )
         return notes
 
+    def _another_estimator(self) -> str:
+        """Say how scores can be estimated otherwise, where they can."""
+        if not self.estimator:
+            return ""
+        other = "bridge" if self.estimator == "importance" else "importance"
+        return f"; score=gpn.scores.GP(estimator={other!r}), in Python, estimates them in another way"
+
     def __str__(self) -> str:
         """Say it in plain words: the sampling, the assumptions, the data."""
         lines = [f"{self.heading} {self.summary}", *self.warnings()]
         if self.assumptions:
             lines += ["The answers assume:", *(f"- {text}" for text in self.assumptions)]
+        if self.directions:
+            lines += ["What decides directions:", *(f"- {text}" for text in self.directions)]
         if self.unexamined or self.assumptions:
             lines += [self.data_heading, *(f"- {flag.message}" for flag in self.data_flags)]
         return "\n".join(lines)
@@ -283,7 +360,10 @@ class Diagnostics:
         sampling, data = self._verdicts()
         flags = cells.listed([flag.message for flag in self.data_flags])
         assumed = cells.listed(self.assumptions, "What the answers assume")
-        return cells.cell(sampling, cells.note(self.summary), cells.listed(self.warnings()), data, flags, assumed)
+        decided = cells.listed(self.directions, "What decides directions")
+        return cells.cell(
+            sampling, cells.note(self.summary), cells.listed(self.warnings()), data, flags, assumed, decided
+        )
 
     @property
     def summary(self) -> str:
@@ -359,13 +439,17 @@ def data_heading(flags: Sequence[Flag], unexamined: str = "") -> str:
     --------
     >>> data_heading([]), data_heading([], "The data were not examined.")
     ('Checks of the data found nothing unusual.', 'The data were not examined.')
+    >>> data_heading([Flag("outliers", ("a",), "a: one value far out."), Flag("binary", ("b",), "b: two values.")])
+    'Checks of the data raised 1 flag and 1 note.'
     """
     if unexamined:
         return unexamined
     count = sum(not flag.mild for flag in flags)
+    mild = len(flags) - count
+    notes = f"{mild} note{'s' if mild > 1 else ''}"
     if not count:
-        return "Checks of the data found nothing unusual."
-    return f"Checks of the data raised {count} flag{'s' if count > 1 else ''}."
+        return f"Checks of the data found nothing unusual{f', and made {notes}' if mild else ''}."
+    return f"Checks of the data raised {count} flag{'s' if count > 1 else ''}{f' and {notes}' if mild else ''}."
 
 
 def completed_tables(settings: Mapping[str, Any]) -> int:
@@ -390,6 +474,7 @@ def diagnose(post: DrawnPosterior) -> Diagnostics:
         joined = (post.parents.reshape(tables, -1, *post.parents.shape[2:]), post.weights.reshape(tables, -1))
         table_gap, table_gap_edge = largest_gap(graphs.edge_shares(*joined), post.names)
     log_scores = np.split(post.log_score, tables)
+    edge_ess, edge_ess_edge = slowest_edge(post)
     chains, draws = post.log_score.shape
     pareto_k = post.settings.get("pareto_k")
     reweight = post.settings.get("reweight")
@@ -401,7 +486,8 @@ def diagnose(post: DrawnPosterior) -> Diagnostics:
         ess=sum(map(ess_of, log_scores)),
         largest_gap=gap,
         largest_gap_edge=edge,
-        pareto_k=float("nan") if pareto_k is None else float(pareto_k),
+        # Files of earlier versions have infinity where no tail could be fitted.
+        pareto_k=float(pareto_k) if pareto_k is not None and np.isfinite(pareto_k) else float("nan"),
         weight_ess=weight_ess(post.weights),
         sampler=post.settings.get("sampler", "unknown"),
         order_bias=post.settings.get("order_bias") == "kept",
@@ -414,12 +500,20 @@ def diagnose(post: DrawnPosterior) -> Diagnostics:
         audited_sets=sets.get("audited", 0),
         neglected_mass=sets.get("neglected_mass", 0.0),
         neglected_mass_error=sets.get("error", 0.0),
-        assumptions=(*NETWORK_ASSUMPTIONS, *_score_assumptions(post.settings)),
+        assumptions=(*NETWORK_ASSUMPTIONS, *_score_assumptions(post.settings), *assumption(post.settings, post.names)),
+        directions=direction_sentences(post),
+        impossible_pairs=tuple((post.names[i], post.names[j]) for i, j in pairs_of(post.settings)),
         data_flags=tuple(Flag.read(record) for record in post.settings.get("data_flags") or ()),
         unexamined=_unexamined(post.settings),
         tables=tables,
         table_gap=table_gap,
         table_gap_edge=table_gap_edge,
+        # Chains of slow scores that didn't agree were coupled without being asked to.
+        temperatures=len(post.settings.get("betas") or ()) or int(post.settings.get("temperatures", 1)),
+        imputed="imputed" in (post.settings.get("missing") or {}),
+        estimator=str(score_setting(post.settings)["parameters"].get("estimator", "")),
+        edge_ess=edge_ess,
+        edge_ess_edge=edge_ess_edge,
     )
 
 
@@ -434,9 +528,9 @@ def _unexamined(settings: dict[str, Any]) -> str:
     """Return why the data weren't examined: by an earlier version, or for want of rows; nothing if they were."""
     if "data_flags" not in settings:
         return NOT_EXAMINED
-    if "imputed" in (settings.get("missing") or {}):
-        return WITH_GAPS
-    return WITHOUT_ROWS if settings["data_flags"] is None else ""
+    if settings["data_flags"] is not None:
+        return ""
+    return WITH_GAPS if "imputed" in (settings.get("missing") or {}) else WITHOUT_ROWS
 
 
 def _most_errors(errors: np.ndarray) -> float:
@@ -454,6 +548,33 @@ def edge_r_hats(post: DrawnPosterior, varies: np.ndarray) -> np.ndarray:
         within = [binary_r_hats(own) for own in np.split(traces, completed_tables(post.settings), axis=1)]
         result[chosen, node] = np.fmax.reduce(within)
     return result.ravel()
+
+
+def slowest_edge(post: DrawnPosterior) -> tuple[float, str]:
+    """Return the fewest independent draws that the draws are worth for an edge, and the edge; NaN where none varies."""
+    chains, draws = post.log_score.shape
+    tables = completed_tables(post.settings)
+    shares = graphs.edge_shares(post.parents, np.ones((chains, draws))).mean(axis=0)
+    low, high = EDGE_SHARES
+    counted = (shares > low) & (shares < high)
+    fewest, edge = float("nan"), ""
+    if draws < MIN_DRAWS:
+        return fewest, edge
+    for node in np.flatnonzero(counted.any(axis=0)):
+        parents = np.flatnonzero(counted[:, node])
+        traces = np.moveaxis(graphs.parents_of(post.parents, int(node)), -1, 0)[parents]
+        worth = sum(_independent_draws(own) for own in np.split(traces, tables, axis=1))
+        if not fewest <= np.min(worth):
+            fewest, edge = float(np.min(worth)), f"{post.names[parents[np.argmin(worth)]]} -> {post.names[node]}"
+    return fewest, edge
+
+
+def _independent_draws(traces: Any) -> Floats:
+    """Return how many independent draws traces (trace, chain, draw) are worth; 0 for one that never changes."""
+    variance = traces.var(axis=(1, 2))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        worth: Floats = np.where(variance > 0, variance / mean_errors(traces) ** 2, 0.0)
+    return worth
 
 
 def weight_ess(weights: np.ndarray) -> float:

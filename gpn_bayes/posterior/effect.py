@@ -15,6 +15,9 @@ from gpn_bayes.posterior.pictures import EffectPicture
 if TYPE_CHECKING:
     import xarray as xr
 
+# Levels whose numbers are printed in a line.
+_SHOWN_LEVELS = 5
+
 
 @dataclass(eq=False, repr=False)
 class Effect(EffectPicture):
@@ -41,7 +44,8 @@ class Effect(EffectPicture):
     probability : float
         The probability of any effect: of a directed path.
     mcse : float or xarray.DataArray
-        The Monte Carlo standard error of the mean, with what the errors of the scores add to it.
+        The Monte Carlo standard error of the mean, with what the errors of the scores add to it; NaN where all draws
+        are alike, such as those of DAGs without any path, which don't show how far off they are.
     outcomes : xarray.DataArray, optional
         Of a curve and of means: single outcomes, noise included.
     slope : Effect, optional
@@ -50,6 +54,8 @@ class Effect(EffectPicture):
         The effect in the DAGs that have a directed path, without the point mass at zero; None where none of them has.
     is_given_path : bool
         Whether this is such an effect, of some of the DAGs only.
+    note : str
+        What it takes for granted of pairs that can't be joined; empty where there are no such pairs.
 
     Examples
     --------
@@ -80,6 +86,7 @@ class Effect(EffectPicture):
     given_path: "Effect | None" = None
     units: str = ""
     is_given_path: bool = False
+    note: str = ""
 
     @property
     def mean(self) -> Any:
@@ -186,15 +193,18 @@ class Effect(EffectPicture):
         return f"{self.outcome} if {self.cause} is set{given}"
 
     def __str__(self) -> str:
-        """Say in one line what the effect is."""
+        """Say in one line what the effect is, and what it takes for granted of pairs that can't be joined."""
+        return f"{self._told()}; {self.note}" if self.note else self._told()
+
+    def _told(self) -> str:
         any_effect = "" if self.is_given_path else f"; any effect with probability {self.probability:.2f}"
         if self.draws.ndim == 2 and self.given_path is not None and self.probability < 1:
             lower, upper = self.given_path.interval(0.9)
             any_effect += f", and then 90% between {lower:.3f} and {upper:.3f}"
+        if self.slope is not None and self.draws.ndim > 2:
+            return f"{self.what}: a {self.quantity}; average slope {self.slope._number()}{any_effect}"
         if self.draws.ndim > 2:
-            shown = "" if self.slope is None else f"; average slope {self.slope._number()}"
-            a = "" if self.quantity in ("means", "curves") else "a "
-            return f"{self.what}: {a}{self.quantity}{shown}{any_effect}"
+            return f"{self.what}: {self._numbers()}{any_effect}"
         return f"{self.what}: {self._number()}{any_effect}"
 
     def __repr__(self) -> str:
@@ -202,8 +212,27 @@ class Effect(EffectPicture):
         return f"<Effect: {self}>"
 
     def _number(self) -> str:
+        if np.isnan(self.mcse):
+            # Draws that are all alike don't show how far off they are.
+            return f"{self.mean:.3f} in all {self.draws.size:,} draws"
         lower, upper = self.interval(0.9)
         return f"{self.mean:.3f} ± {self.mcse:.3f}, 90% between {lower:.3f} and {upper:.3f}"
+
+    def _numbers(self) -> str:
+        """Return the means over levels, those at both ends of a curve."""
+        mean, mcse = self.mean, self.mcse
+        if "cause" not in mean.dims:
+            return _at_levels(mean, mcse)
+        values = mean["cause"].to_numpy()
+        curved = self.quantity in ("curve", "curves")
+        places = [0, len(values) - 1] if curved else range(min(len(values), _SHOWN_LEVELS))
+        parts = []
+        for place in places:
+            own, error = mean.isel(cause=place), mcse.isel(cause=place)
+            number = f"{float(own):.3f} ± {float(error):.3f}" if own.ndim == 0 else _at_levels(own, error)
+            parts.append(f"{number} at {values[place]:.4g}" if curved else f"{number} at {values[place]}")
+        more = [] if curved or len(values) <= _SHOWN_LEVELS else ["…"]
+        return (", " if mean.ndim == 1 else "; ").join([*parts, *more])
 
     def _repr_html_(self) -> str:
         if self.draws.ndim == 2:
@@ -212,6 +241,14 @@ class Effect(EffectPicture):
         named = self.table().rename(columns={"cause": self.cause, "outcome": self.outcome})
         table = named.to_html(float_format="{:.3f}".format, index=False, escape=True, max_rows=40)
         return f"<p>{escape(str(self))}</p>{table}"
+
+
+def _at_levels(mean: "xr.DataArray", mcse: "xr.DataArray") -> str:
+    """Return numbers by the levels of an outcome."""
+    levels = mean["outcome"].to_numpy()
+    numbers = zip(levels, mean.to_numpy(), mcse.to_numpy(), strict=True)
+    parts = [f"{level} {value:.3f} ± {error:.3f}" for level, value, error in numbers]
+    return ", ".join(parts[:_SHOWN_LEVELS] + ["…"] * (len(parts) > _SHOWN_LEVELS))
 
 
 def weighted_quantiles(values: Floats, weights: Sequence[Floats], probabilities: Sequence[float]) -> Floats:

@@ -17,6 +17,7 @@ from gpn_bayes.data.statistics import spread_of
 from gpn_bayes.posterior.chosen_draws import CURVE_DRAWS, Chosen, choose
 from gpn_bayes.posterior.effect import Effect, weighted_quantiles
 from gpn_bayes.posterior.equations import DrawnEquations, Setting
+from gpn_bayes.posterior.impossible_pairs import note_on_effect
 from gpn_bayes.posterior.protocols import DrawnPosterior
 
 if TYPE_CHECKING:
@@ -179,6 +180,7 @@ class _Question(NamedTuple):
             weights=weights,
             probability=float(np.average(self._paths, weights=weights.ravel())),
             mcse=Effect._plain(shaped),
+            note=note_on_effect(self.post.settings, self.post.names, self.cause, self.outcome),
             **more,
         )
 

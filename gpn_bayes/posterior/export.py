@@ -17,6 +17,8 @@ from gpn_bayes.posterior.protocols import DrawnPosterior
 FORMAT = "gpn_bayes posterior 1"
 # The group of the missing entries of completed tables.
 COMPLETED = "completed_data"
+# netCDF by its name, so that no reader takes the file for something else.
+_ENDINGS = (".nc",)
 _PACKED = {"zlib": True, "complevel": 4}
 
 
@@ -108,7 +110,7 @@ def _varying_edges(adjacency: np.ndarray, names: tuple[str, ...]) -> tuple[np.nd
 
 def save(post: DrawnPosterior, path: str | os.PathLike[str], overwrite: bool = False, data: bool = True) -> None:
     """Write a posterior to a netCDF file, all or nothing; see `GraphPosterior.save`."""
-    target = new_file(path, overwrite)
+    target = new_file(path, overwrite, _ENDINGS)
     tree = _tree(post)
     tree["posterior"].attrs |= {"format": FORMAT}
     encoding = {"/posterior": {"edge": _PACKED}}

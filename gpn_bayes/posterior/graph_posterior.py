@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from gpn_bayes import graphs
 from gpn_bayes._util.cells import safe_html
-from gpn_bayes._util.types import Adjacency, DiGraph, Floats, Ints, Words
+from gpn_bayes._util.types import Adjacency, Bools, DiGraph, Floats, Ints, Words
 from gpn_bayes.data import UnknownTargets
 from gpn_bayes.posterior.causal import CausalQueries
 from gpn_bayes.posterior.diagnostics import Diagnostics, completed_tables, diagnose, edge_r_hats, weight_ess
+from gpn_bayes.posterior.directions import known_directions
 from gpn_bayes.posterior.equations import scorer_of
 from gpn_bayes.posterior.estimate import (
     Estimate,
@@ -27,13 +28,14 @@ from gpn_bayes.posterior.estimate import (
     with_spread_between,
 )
 from gpn_bayes.posterior.exact import ExactAnswers
+from gpn_bayes.posterior.impossible_pairs import note_on_effect, note_on_pair
 from gpn_bayes.posterior.imputed_tables import chosen_tables
 from gpn_bayes.posterior.pictures import DrawPictures
 from gpn_bayes.posterior.predictions import Predictions
 from gpn_bayes.posterior.protocols import PredictiveComparison
 from gpn_bayes.posterior.queries import GraphQueries
 from gpn_bayes.posterior.score_noise import ScoreNoise
-from gpn_bayes.posterior.score_setting import score_text
+from gpn_bayes.posterior.score_setting import kinds_of, score_text
 from gpn_bayes.posterior.target_answers import TargetAnswers
 from gpn_bayes.scores.base import Scorer
 
@@ -102,12 +104,13 @@ class GraphPosterior(GraphQueries, CausalQueries, Predictions, DrawPictures):
     completed: Floats | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
-        """Say in one line what was drawn."""
+        """Say in one line what was drawn, and what the columns of a mixed table were taken for."""
         chains, draws = self.log_score.shape
         sampler = self.settings.get("sampler", "unknown")
+        kinds = "".join(f"; {text}" for text in kinds_of(self.settings))
         return (
             f"<GraphPosterior: {len(self.names)} variables, {chains} x {draws} DAGs, {sampler} sampler, "
-            f"score {score_text(self.settings)}>"
+            f"score {score_text(self.settings)}{kinds}>"
         )
 
     # The draws and their weights
@@ -120,6 +123,12 @@ class GraphPosterior(GraphQueries, CausalQueries, Predictions, DrawPictures):
         if known["kind"] == UnknownTargets.kind:
             return [np.flatnonzero(row > 0.5).tolist() for row in self.target_probabilities().to_numpy()]
         return [[self._index(name) for name in one["targets"]] for one in known["experiments"]]
+
+    @cached_property
+    def _known_directions(self) -> dict[str, Bools]:
+        # Which targets are probable, where they aren't known, would take scores of all the parent sets drawn.
+        unknown = (self.settings.get("interventions") or {}).get("kind") == UnknownTargets.kind
+        return known_directions(self.settings, len(self.names), [] if unknown else self._target_sets)
 
     @cached_property
     def weights(self) -> Floats:
@@ -153,7 +162,9 @@ class GraphPosterior(GraphQueries, CausalQueries, Predictions, DrawPictures):
         if self._listed is not None:
             dags, probabilities = self._listed
             features = np.asarray(features_of(dags), dtype=float).reshape(len(dags), -1)
-            return self._exactly(probabilities @ features, features_of)
+            # Probabilities add up to one but for rounding, which would show where nothing varies.
+            means = np.where(np.ptp(features, axis=0) == 0, features[0], probabilities @ features)
+            return self._exactly(means, features_of)
         features = self._features(features_of)
         which = self._distinct[2].reshape(self.log_score.shape)
         moments = weighted_moments(features, which, self.weights, self._ess_of_log_score)
@@ -209,6 +220,12 @@ class GraphPosterior(GraphQueries, CausalQueries, Predictions, DrawPictures):
         # No DAG holds both directions.
         value = np.minimum(self.exact.edges[i, j] + self.exact.edges[j, i], 1.0)
         return self._exactly(value, lambda dags: dags[:, i, j] | dags[:, j, i])
+
+    def _note_on_pair(self, i: int, j: int) -> str:
+        return note_on_pair(self.settings, i, j)
+
+    def _note_on_effect(self, i: int, j: int) -> str:
+        return note_on_effect(self.settings, self.names, i, j)
 
     def parent_set_probabilities(self, node: Hashable) -> pd.DataFrame:
         """Return the parent sets of a variable by decreasing probability; exact from the exact sampler.

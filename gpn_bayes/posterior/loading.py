@@ -87,6 +87,7 @@ def _read_posterior(groups: Mapping[str, StoredGroup]) -> GraphPosterior:
     settings = json.loads(drawn.attrs["settings"])
     if not isinstance(settings, dict):
         raise ValueError("its settings are no JSON object")
+    _check_prior(settings, names)
     data = stored_data.from_groups(groups, names, settings.get("data_fingerprint"))
     return GraphPosterior(
         names=names,
@@ -95,7 +96,7 @@ def _read_posterior(groups: Mapping[str, StoredGroup]) -> GraphPosterior:
         log_weights=_optional(groups, "log_weights", "log_weight"),
         stats=stats,
         settings=settings,
-        exact=_read_exact(groups["exact"]) if "exact" in groups else None,
+        exact=_read_exact(groups["exact"], len(names)) if "exact" in groups else None,
         scorer=_read_scorer(drawn.attrs.get("score"), settings, names, data),
         score_errors=_optional(groups, "score_errors", "score_error"),
         data=data,
@@ -142,10 +143,46 @@ def _check(post: GraphPosterior) -> None:
         if not can_complete(post.data, post.completed):
             raise ValueError("completed tables hold levels that there are not")
     if post.exact is not None:
-        n = len(post.names)
-        edges, sets = post.exact.edges, post.exact.parent_sets
-        if edges.shape != (n, n) or len(sets) != n or not ((edges >= 0) & (edges <= 1)).all():
-            raise ValueError("exact probabilities don't lie between 0 and 1")
+        _check_exact(post.exact, len(post.names))
+
+
+def _check_exact(exact: ExactAnswers, n: int) -> None:
+    """Refuse exact answers that no run leaves."""
+    # Sums over DAGs, which rounding may take a little beyond 1.
+    sound = all(((values >= 0) & (values <= 1 + 1e-9)).all() for values in exact.parent_sets)
+    if exact.edges.shape != (n, n) or not sound or not ((exact.edges >= 0) & (exact.edges <= 1)).all():
+        raise ValueError("exact probabilities don't lie between 0 and 1")
+    # Minus infinity is the score of a set that isn't allowed.
+    if not np.isfinite(exact.log_z) or not all((values < np.inf).all() for values in exact.log_scores):
+        raise ValueError("exact log scores are infinite or NaN")
+
+
+def _candidates(text: str, n: int) -> list[list[int]]:
+    """Return the candidate parents of each node, as a file keeps them."""
+    lists = json.loads(text)
+    if not isinstance(lists, list) or len(lists) != n:
+        raise ValueError("exact candidates aren't one list for every variable")
+    for node, chosen in enumerate(lists):
+        others = isinstance(chosen, list) and all(type(j) is int and 0 <= j < n and j != node for j in chosen)
+        if not others or len(set(chosen)) < len(chosen):
+            raise ValueError("exact candidates aren't lists of other variables, each once")
+    candidates: list[list[int]] = lists
+    return candidates
+
+
+def _check_prior(settings: dict[str, Any], names: tuple[str, ...]) -> None:
+    """Refuse a prior that can't be one; files of other versions may have none."""
+    if "prior" not in settings:
+        return
+    try:
+        prior = GraphPrior.from_parameters(names, settings["prior"])
+        numbers = json.dumps([prior.edge_penalty, settings["prior"]["log_odds"]], allow_nan=False)
+        ends = [end for role in ("required", "forbidden") for edge in settings["prior"][role] for end in edge]
+        numbers = numbers if all(type(end) is int and end >= 0 for end in ends) else ""
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError):
+        numbers = ""
+    if not numbers:
+        raise ValueError("its prior isn't one of graphs over its variables")
 
 
 def _read_scorer(
@@ -160,9 +197,13 @@ def _read_scorer(
         return None
 
 
-def _read_exact(group: StoredGroup) -> ExactAnswers:
-    candidates = json.loads(group.attrs["candidates"])
+def _read_exact(group: StoredGroup, n: int) -> ExactAnswers:
+    candidates = _candidates(group.attrs["candidates"], n)
     cuts = np.cumsum([1 << len(chosen) for chosen in candidates])[:-1]
+    for name in ("set_log_score", "set_probability"):
+        values = group.variables[name]
+        if values.dtype.kind != "f" or values.shape != (sum(1 << len(chosen) for chosen in candidates),):
+            raise ValueError(f"{name} isn't one number for every set of candidates")
     return ExactAnswers(
         edges=group.variables["edge_probability"].copy(),
         log_z=float(group.attrs["log_z"]),

@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 
 from gpn_bayes import graphs
-from gpn_bayes._util.checks import check_count
+from gpn_bayes._util.checks import check_count, shown
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.posterior.equations import Changing, DrawnEquations, Interventions, Setting, levels_at
 from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.scores.base import Scorer
 
 SHIFT = "shift"
-_RULE = "an intervention is a number, ('shift', amount), a function of the values, or None; received {1!r} for {0!r}"
-_LEVELS_RULE = "a category can only be set to one of its levels; received {1!r} for {0!r}"
+_RULE = "an intervention is a number, ('shift', amount), a function of the values, or None; received {1} for {0!r}"
+_LEVELS_RULE = "a category can only be set to one of its levels; received {1} for {0!r}"
 
 
 def do(
@@ -178,7 +178,12 @@ def _asked(
 ) -> tuple[dict[int, Any], DrawnEquations]:
     """Return the interventions by variable, and the equations of the requested number of DAGs."""
     check_count("draws", draws, 1)
-    given = {graphs.node_index(name, post.names): value for name, value in dict(interventions).items()}
+    if not isinstance(interventions, Mapping):
+        raise ValueError(
+            f"interventions must map variables to what is done to them, as in {{{post.names[0]!r}: 1.0}}; received "
+            f"{shown(interventions)}"
+        )
+    given = {graphs.node_index(name, post.names): value for name, value in interventions.items()}
     return given, DrawnEquations(post, resampled(post.weights, draws, random_seed), random_seed)
 
 
@@ -213,18 +218,18 @@ def _read(given: Mapping[int, Any], equations: DrawnEquations) -> Interventions:
         centre, scale = float(equations.centre[v]), float(equations.scale[v])
         if equations.categories[v]:
             if callable(value) or isinstance(value, tuple):
-                raise ValueError(_LEVELS_RULE.format(equations.names[v], value))
+                raise ValueError(_LEVELS_RULE.format(equations.names[v], shown(value)))
             done[v] = Setting(np.array([float(equations.scorer.level_code(v, value))]))
         elif callable(value):
             done[v] = Changing(_standardised(value, centre, scale))
         elif isinstance(value, tuple):
             if len(value) != 2 or value[0] != SHIFT or not _is_number(value[1]):
-                raise ValueError(_RULE.format(equations.names[v], value))
+                raise ValueError(_RULE.format(equations.names[v], shown(value)))
             done[v] = Changing(partial(np.add, float(value[1]) / scale))
         elif _is_number(value):
             done[v] = Setting(np.array([(float(value) - centre) / scale]))
         else:
-            raise ValueError(_RULE.format(equations.names[v], value))
+            raise ValueError(_RULE.format(equations.names[v], shown(value)))
     return done
 
 
@@ -256,7 +261,7 @@ def _row(row: Any, equations: DrawnEquations) -> Floats:
         values[names[v]] = equations.scorer.level_code(int(v), values[names[v]])
     numbers = [values[name] for name in names]
     if not all(_is_number(value) for value in numbers):
-        raise ValueError(f"a row's values must be finite numbers; received {numbers!r}")
+        raise ValueError(f"a row's values must be finite numbers; received {shown(numbers)}")
     return np.array(numbers, dtype=float)
 
 

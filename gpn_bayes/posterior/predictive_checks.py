@@ -5,7 +5,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from gpn_bayes import graphs
-from gpn_bayes._util.checks import check_count
+from gpn_bayes._util.checks import check_count, shown
 from gpn_bayes._util.types import Floats
 from gpn_bayes.posterior import densities
 from gpn_bayes.posterior.equations import scorer_of
@@ -64,7 +64,7 @@ def predictive_checks(
     if draws is not None:
         check_count("draws", draws, 1)
     if variables is not None and (isinstance(variables, str) or not len(variables)):
-        raise ValueError(f"variables must be a list of one or more; received {variables!r}")
+        raise ValueError(f"variables must be a list of one or more; received {shown(variables)}")
     scorer = scorer_of(post, _PURPOSE)
     rows = densities.rows_behind(post, _PURPOSE)
     asked = post.names if variables is None else variables

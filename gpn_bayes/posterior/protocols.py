@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import pandas as pd
 
+from gpn_bayes.posterior.directions import DirectionShares
 from gpn_bayes.posterior.estimate import Moments
 from gpn_bayes.posterior.exact import ExactAnswers
 
@@ -33,6 +34,16 @@ class GraphCollection(Protocol):
     @abstractmethod
     def _distinct(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The distinct DAGs as parent bits, the first draw of each, and which one each draw is."""
+
+    @property
+    @abstractmethod
+    def _direction_shares(self) -> DirectionShares:
+        """How often edges are there, and how often their direction is the same in the whole equivalence class."""
+
+    @property
+    @abstractmethod
+    def _known_directions(self) -> dict[str, np.ndarray]:
+        """The pairs that can only be joined in one direction, by what says so."""
 
     @abstractmethod
     def edge_probabilities(self) -> pd.DataFrame:

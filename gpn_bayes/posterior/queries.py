@@ -10,13 +10,17 @@ import numpy as np
 import pandas as pd
 
 from gpn_bayes import graphs
-from gpn_bayes._util.checks import check_choice, finite_number
+from gpn_bayes._util.checks import check_choice, check_share, finite_number, shown
 from gpn_bayes._util.types import Adjacency, Bools, DiGraph, Words
 from gpn_bayes.exports import Exports
 from gpn_bayes.graphs import metrics
+from gpn_bayes.posterior.directions import DirectionShares, any_known, direction_shares
 from gpn_bayes.posterior.estimate import Estimate, Moments
 from gpn_bayes.posterior.pictures import EdgePictures
 from gpn_bayes.posterior.questions import Question, read_question
+
+# Probabilities that are summed exactly are as exact as this.
+_ROUNDING = 1e-12
 
 
 class GraphQueries(EdgePictures, Exports, ABC):
@@ -48,6 +52,18 @@ class GraphQueries(EdgePictures, Exports, ABC):
     def _target_sets(self) -> list[list[int]]:
         """The variables that each experiment changed; none where all rows were only observed."""
         return []
+
+    @property
+    def _known_directions(self) -> dict[str, Bools]:
+        """The pairs that can only be joined in one direction, by what says so; see `known_directions`."""
+        return {}
+
+    @cached_property
+    def _direction_shares(self) -> DirectionShares:
+        n = len(self.names)
+        weights = getattr(self, "weights", np.ones(self.parents.shape[:2]))
+        flat = self.parents.reshape(-1, *self.parents.shape[2:])
+        return direction_shares(flat, weights.ravel(), any_known(self._known_directions, n))
 
     @cached_property
     def _edge_moments(self) -> Moments:
@@ -128,13 +144,13 @@ class GraphQueries(EdgePictures, Exports, ABC):
         """
         return self._table(self._edge_moments.value)
 
-    def edge_probability(self, parent: Hashable, child: Hashable) -> Estimate:
+    def edge_probability(self, parent: Hashable, child: Hashable | None = None) -> Estimate:
         """Return the probability of an edge, with its error.
 
         Parameters
         ----------
         parent, child : str or int
-            The edge parent -> child.
+            The edge parent -> child; or both in one text, ``"raf -> mek"``.
 
         Returns
         -------
@@ -148,12 +164,23 @@ class GraphQueries(EdgePictures, Exports, ABC):
         >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
         >>> print(post.edge_probability("raf", "mek"))
         0.499 (exact)
-        >>> print(post.edge_probability("raf", "akt"))
+        >>> print(post.edge_probability("raf -> akt"))
         0.023 (exact)
         """
+        if child is None:
+            return self._answer(self._asked(parent, "->"))
         place = self._index(parent) * len(self.names) + self._index(child)
         value, mcse, ess, _ = (column[place] for column in self._edge_moments)
-        return Estimate(float(value), float(mcse), float(ess))
+        note = self._note_on_pair(self._index(parent), self._index(child))
+        return Estimate(float(value), float(mcse), float(ess)).with_note(note)
+
+    def _note_on_pair(self, i: int, j: int) -> str:
+        """Return what to say beside the probability that nodes i and j are joined."""
+        return ""
+
+    def _note_on_effect(self, i: int, j: int) -> str:
+        """Return what to say beside the probability that node i acts on node j."""
+        return ""
 
     def _joined_moments(self, i: Sequence[int] | np.ndarray, j: Sequence[int] | np.ndarray) -> Moments:
         """Return the estimates that nodes i and j are joined, either way."""
@@ -166,8 +193,8 @@ class GraphQueries(EdgePictures, Exports, ABC):
         ----------
         feature : callable or str
             A function of a networkx.DiGraph over the variables that returns a truth value or a finite number; it is
-            called once for each distinct DAG. Or a question as on the command line: "a -> b" (edge), "a ~> b"
-            (directed path), "a - b" (edge either way) or "a < b < c" (order).
+            called once for each distinct DAG, and the answer is its mean. Or a question as on the command line:
+            "a -> b" (edge), "a ~> b" (directed path), "a - b" (edge either way) or "a < b < c" (order).
 
         Returns
         -------
@@ -195,6 +222,12 @@ class GraphQueries(EdgePictures, Exports, ABC):
             lambda dags: np.array([_number(feature(graphs.to_networkx(dag, self.names))) for dag in dags])
         )
 
+    def _asked(self, text: Any, sign: str) -> Question:
+        """Return the question that stands, in one text, in the place of the variables it is about."""
+        if not isinstance(text, str):
+            raise ValueError(f"two variables, or a text such as 'a {sign} b', must be given; received {shown(text)}")
+        return read_question(text, self.names, [sign])
+
     def _answer(self, question: Question) -> Estimate:
         """Return the probability of what a question asks."""
         sign, names = question
@@ -206,7 +239,7 @@ class GraphQueries(EdgePictures, Exports, ABC):
             return self.order_probability(*names)
         i, j = (self._index(name) for name in names)
         value, mcse, ess, _ = (column[0] for column in self._joined_moments([i], [j]))
-        return Estimate(float(value), float(mcse), float(ess))
+        return Estimate(float(value), float(mcse), float(ess)).with_note(self._note_on_pair(i, j))
 
     def path_probabilities(self) -> pd.DataFrame:
         """Return the probability of a directed path from each variable (row) to each other (column).
@@ -226,13 +259,13 @@ class GraphQueries(EdgePictures, Exports, ABC):
         """
         return self._table(self._moments(graphs.ancestors).value)
 
-    def path_probability(self, source: Hashable, target: Hashable) -> Estimate:
+    def path_probability(self, source: Hashable, target: Hashable | None = None) -> Estimate:
         """Return the probability of a directed path, with its error.
 
         Parameters
         ----------
         source, target : str or int
-            Where the path begins and ends; it may be a single edge.
+            Where the path begins and ends; it may be a single edge. Or both in one text, ``"raf ~> akt"``.
 
         Examples
         --------
@@ -242,8 +275,10 @@ class GraphQueries(EdgePictures, Exports, ABC):
         >>> print(post.path_probability("raf", "akt"))
         0.051 (exact)
         """
+        if target is None:
+            return self._answer(self._asked(source, "~>"))
         i, j = self._index(source), self._index(target)
-        return self._estimate(lambda dags: graphs.ancestors(dags)[:, i, j])
+        return self._estimate(lambda dags: graphs.ancestors(dags)[:, i, j]).with_note(self._note_on_effect(i, j))
 
     def order_probability(self, *nodes: Hashable) -> Estimate:
         """Return the probability that the variables can stand in this order, causes first.
@@ -254,7 +289,7 @@ class GraphQueries(EdgePictures, Exports, ABC):
         Parameters
         ----------
         *nodes : str or int
-            Two variables or more, each once.
+            Two variables or more, each once; or all in one text, ``"raf < mek < erk"``.
 
         Examples
         --------
@@ -264,6 +299,8 @@ class GraphQueries(EdgePictures, Exports, ABC):
         >>> print(post.order_probability("raf", "mek", "erk"))
         0.466 (exact)
         """
+        if len(nodes) == 1 and isinstance(nodes[0], str):
+            return self._answer(self._asked(nodes[0], "<"))
         if len(nodes) < 2:
             raise ValueError(f"an order needs at least two variables; received {len(nodes)}")
         places = [self._index(node) for node in nodes]
@@ -304,13 +341,17 @@ class GraphQueries(EdgePictures, Exports, ABC):
     def cpdag_edges(self) -> pd.DataFrame:
         """Return how often each pair is joined in the equivalence class of the drawn DAG, and how.
 
-        Where rows have targets of interventions, classes are smaller: see `gpn_bayes.graphs.interventional_cpdag`.
+        Of the class, only those DAGs count that agree with what is known: tiers, required and forbidden edges, edges
+        that have no score (from numbers to categories, under ``score="cg"``), edges that the given candidates leave no
+        way to, and, where rows have targets of interventions, the directions that experiments determine. The graph is
+        then that of `gpn_bayes.graphs.mpdag`; where nothing is known, the CPDAG. Scores that tell DAGs of a class
+        apart, such as Gaussian processes, have no say in it.
 
         Returns
         -------
         DataFrame
-            For every ordered pair: `directed`, the probability that parent -> child is in every DAG of the
-            class, and `undirected`, that the edge is there but its direction is not identifiable.
+            For every ordered pair: `directed`, the probability that parent -> child is in all of these DAGs, and
+            `undirected`, that the edge is there but its direction is not identifiable.
 
         Examples
         --------
@@ -325,12 +366,12 @@ class GraphQueries(EdgePictures, Exports, ABC):
         """
 
         def classes(dags: np.ndarray) -> np.ndarray:
-            targets = self._target_sets
-            both = graphs.interventional_cpdag(dags, targets) if targets else graphs.cpdag(dags)
+            both = graphs.mpdag(dags, known)
             back = np.swapaxes(both, -1, -2)
             return np.stack([both & ~back & 1, both & back], axis=1)
 
         n = len(self.names)
+        known = any_known(self._known_directions, n) | graphs.directed_by_experiments(self._target_sets, n)
         directed, undirected = self._moments(classes).value.reshape(2, n, n)
         parent, child = np.nonzero(~np.eye(n, dtype=bool))
         return pd.DataFrame(
@@ -363,12 +404,12 @@ class GraphQueries(EdgePictures, Exports, ABC):
         >>> round(graph.edges["erk", "akt"]["probability"], 2)
         0.5
         """
-        if not 0 <= threshold <= 1:
-            raise ValueError(f"threshold must lie between 0 and 1; received {threshold}")
+        check_share("threshold", threshold)
         probabilities = self.edge_probabilities().to_numpy()
         graph: DiGraph = nx.DiGraph()
         graph.add_nodes_from(self.names)
-        for i, j in np.argwhere(probabilities > threshold):
+        # Two directions with 0.5 each may be off by a rounding, and would both be there, as a cycle.
+        for i, j in np.argwhere(probabilities > threshold + _ROUNDING):
             graph.add_edge(self.names[i], self.names[j], probability=float(probabilities[i, j]))
         return graph
 

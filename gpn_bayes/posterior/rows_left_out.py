@@ -80,8 +80,9 @@ def rows_left_out(post: DrawnPosterior, draws: int, progressbar: bool, below: bo
         kept = resampled_draws(chosen.weights) + kept[:, :1]
     known = densities.of_rows_left_out(post, chosen.places[kept.ravel()], progressbar, below)
     joint = tied(known.joint(slice(None)))
-    size = min(ess_of(post.log_score), weight_ess(post.weights))
-    share = min(1.0, size / post.log_score.size) if np.isfinite(size) else 1.0
+    # Where the log score never changes only the weights tell.
+    size = float(np.fmin(ess_of(post.log_score), weight_ess(post.weights)))
+    share = min(1.0, size / post.log_score.size)
     tree = xr.DataTree.from_dict(
         {"log_likelihood": xr.Dataset({"rows": (("chain", "draw", "row"), joint.reshape(*kept.shape, -1))})}
     )

@@ -1,4 +1,4 @@
-"""The score in the settings of a posterior or a run: as a score, and in words."""
+"""The score in the settings of a posterior or a run: as a score, and in words; and what it took columns for."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,6 +35,17 @@ def score_of(settings: Mapping[str, Any]) -> Score:
         For a score that can't be made from its name and parameters; see `gpn_bayes.scores.from_parameters`.
     """
     return from_parameters(**score_setting(settings))
+
+
+def kinds_of(settings: Mapping[str, Any]) -> list[str]:
+    """Return in words what the score took columns for: of a mixed table, and which columns could be either.
+
+    Examples
+    --------
+    >>> kinds_of({"kinds": "4 numbers, 1 category (sex)"}), kinds_of({})
+    (['4 numbers, 1 category (sex)'], [])
+    """
+    return [str(settings[name]) for name in ("kinds", "either_kind") if settings.get(name)]
 
 
 def score_title(settings: Mapping[str, Any], unknown: str = "unknown") -> str:
