@@ -14,6 +14,7 @@ import numpy as np
 
 from gpn_bayes.kernels.arrays import Adjacency, Bools, Floats, Ints
 from gpn_bayes.kernels.compiled import compiled, inner
+from gpn_bayes.kernels.triangles import cholesky, solve, solve_transposed
 
 # Places in `Prior.numbers`: whether the three others are per combination (then shared out among all of them).
 _SHARED, _ROWS, _DF, _SQUARES = range(4)
@@ -78,6 +79,7 @@ def draw_parameters(
     values: Floats,
     variables: Variables,
     adjacency: Adjacency,
+    one_variance: Bools,
     starts: Ints,
     parameters: Floats,
 ) -> None:
@@ -93,6 +95,8 @@ def draw_parameters(
         What its columns are.
     adjacency : ndarray of shape (n, n)
         The DAG, rows parents.
+    one_variance : ndarray of bool, shape (n,)
+        Which numbers have the same variance in all combinations of the categories among their parents.
     starts : ndarray of int64, shape (n + 1,)
         From `parameter_starts`.
     parameters : ndarray of shape (starts[n],)
@@ -104,7 +108,7 @@ def draw_parameters(
         if variables.levels[node] > 0:
             _draw_table(rng, values, node, variables, adjacency, own)
         else:
-            _draw_regressions(rng, values, node, variables, adjacency, own)
+            _draw_regressions(rng, values, node, variables, adjacency, one_variance[node], own)
 
 
 @inner
@@ -133,7 +137,13 @@ def _draw_table(
 
 @inner
 def _draw_regressions(
-    rng: np.random.Generator, values: Floats, node: int, variables: Variables, adjacency: Adjacency, own: Floats
+    rng: np.random.Generator,
+    values: Floats,
+    node: int,
+    variables: Variables,
+    adjacency: Adjacency,
+    one_variance: bool,
+    own: Floats,
 ) -> None:
     n = len(variables.levels)
     family = np.empty(n, np.int64)
@@ -165,7 +175,7 @@ def _draw_regressions(
         for a in range(p + 1):
             for b in range(a + 1):
                 products[at[row], a, b] += apart[a] * apart[b]
-    z = np.empty(p)
+    left = 0.0  # by the lines of all combinations
     for cell in range(cells):
         rows = counts[cell]
         matrix = products[cell]
@@ -173,13 +183,18 @@ def _draw_regressions(
             for b in range(a + 1):
                 matrix[a, b] += rows * imagined / (rows + imagined) * means[cell, a] * means[cell, b]
             matrix[a, a] += squares
-        _cholesky(matrix, p + 1)
-        gamma = rng.standard_gamma(0.5 * (rows + df + p))
-        variance = min(max(0.5 * matrix[p, p] ** 2 / max(gamma, _LEAST_VARIANCE), _LEAST_VARIANCE), _LARGEST_VARIANCE)
+        cholesky(matrix, p + 1)
+        left += matrix[p, p] ** 2
+    of_all = _variance(rng, left, len(values) + variables.numbers[_DF] + p) if one_variance else 0.0
+    z = np.empty(p)
+    for cell in range(cells):
+        rows = counts[cell]
+        matrix = products[cell]
+        variance = of_all if one_variance else _variance(rng, matrix[p, p] ** 2, rows + df + p)
         sd = np.sqrt(variance)
         for a in range(p):
             z[a] = matrix[p, a] + sd * rng.standard_normal()
-        _solve_transposed(matrix, z, p)
+        solve_transposed(matrix, z, p)
         shrunk = rows / (rows + imagined)
         level = shrunk * means[cell, p] + sd / np.sqrt(rows + imagined) * rng.standard_normal()
         place = cell * (p + 2)
@@ -191,29 +206,10 @@ def _draw_regressions(
 
 
 @inner
-def _cholesky(matrix: Floats, size: int) -> bool:
-    """Turn the lower triangle of a matrix into its Cholesky factor; returns whether it has one."""
-    for a in range(size):
-        for b in range(a + 1):
-            total = matrix[a, b]
-            for c in range(b):
-                total -= matrix[a, c] * matrix[b, c]
-            if a > b:
-                matrix[a, b] = total / matrix[b, b]
-            elif total > 0:  # not so of NaN
-                matrix[a, a] = np.sqrt(total)
-            else:
-                return False
-    return True
-
-
-@inner
-def _solve_transposed(factor: Floats, right: Floats, size: int) -> None:
-    """Solve L' x = right, in place."""
-    for a in range(size - 1, -1, -1):
-        for c in range(a + 1, size):
-            right[a] -= factor[c, a] * right[c]
-        right[a] /= factor[a, a]
+def _variance(rng: np.random.Generator, squares: float, df: float) -> float:
+    """Draw a variance: inverse gamma with shape df / 2 and scale squares / 2."""
+    gamma = rng.standard_gamma(0.5 * df)
+    return min(max(0.5 * squares / max(gamma, _LEAST_VARIANCE), _LEAST_VARIANCE), _LARGEST_VARIANCE)
 
 
 @inner
@@ -289,6 +285,111 @@ def draw_entries(
                     numbers += 1
         if numbers > 0:
             _draw_numbers(rng, values[row], chosen[:numbers], variables, adjacency, starts, parameters)
+
+
+class RowsAlike(NamedTuple):
+    """The rows of a table of categories that have missing entries, those that observe the same put together.
+
+    Attributes
+    ----------
+    starts : ndarray of int64, shape (groups + 1,)
+        Where each group begins among the rows, and at last where the last one ends.
+    rows : ndarray of int64
+        The rows, group after group.
+    """
+
+    starts: Ints
+    rows: Ints
+
+
+@compiled
+def complete_categories(
+    rng: np.random.Generator,
+    values: Floats,
+    missing: Bools,
+    alike: RowsAlike,
+    variables: Variables,
+    adjacency: Adjacency,
+) -> None:
+    """Draw the parameters of all equations of a table of nothing but categories, and the missing entries given these.
+
+    What is missing from rows that observe the same has the same distribution, which is computed once and drawn from for
+    each of them. Where it has so many combinations that this would take longer, entries are drawn one by one.
+
+    Parameters
+    ----------
+    rng, values, missing, variables, adjacency
+        As for `draw_entries`.
+    alike : RowsAlike
+        The rows with missing entries.
+    """
+    starts = parameter_starts(adjacency, variables.levels)
+    parameters = np.empty(starts[-1])
+    draw_parameters(rng, values, variables, adjacency, np.zeros(len(starts), np.bool_), starts, parameters)
+    n = len(variables.levels)
+    log_p = np.empty(int(variables.levels.max()) + 1)
+    nodes = np.empty(n, np.int64)
+    for group in range(len(alike.starts) - 1):
+        rows = alike.rows[alike.starts[group] : alike.starts[group + 1]]
+        count, combinations, one_by_one = 0, 1.0, 0
+        for node in range(n):
+            if missing[rows[0], node]:
+                nodes[count] = node
+                count += 1
+                combinations *= variables.levels[node]
+                one_by_one += variables.levels[node]
+        if combinations <= one_by_one * len(rows):
+            sums = _combinations(values[rows[0]].copy(), nodes[:count], variables, adjacency, starts, parameters)
+            for row in rows:
+                _write_combination(values[row], nodes[:count], variables.levels, _drawn_place(rng, sums))
+        else:
+            for row in rows:
+                for a in range(count):
+                    _draw_category(rng, values[row], nodes[a], variables, adjacency, starts, parameters, log_p)
+
+
+@inner
+def _combinations(
+    row: Floats, nodes: Ints, variables: Variables, adjacency: Adjacency, starts: Ints, parameters: Floats
+) -> Floats:
+    """Return the running sums of the probabilities, up to a factor, of all combinations of a row's missing entries."""
+    count = 1
+    for node in nodes:
+        count *= variables.levels[node]
+    sums, highest = np.empty(count), -np.inf
+    for place in range(count):
+        _write_combination(row, nodes, variables.levels, place)
+        sums[place] = 0.0
+        for node in range(len(variables.levels)):
+            sums[place] += _log_density(row, node, variables, adjacency, starts, parameters)
+        highest = max(highest, sums[place])
+    total = 0.0
+    for place in range(count):
+        total += np.exp(sums[place] - highest)
+        sums[place] = total
+    return sums
+
+
+@inner
+def _write_combination(row: Floats, nodes: Ints, levels: Ints, place: int) -> None:
+    """Give some nodes of a row the combination of their levels that has this number."""
+    for node in nodes:
+        row[node] = place % levels[node]
+        place //= levels[node]
+
+
+@inner
+def _drawn_place(rng: np.random.Generator, sums: Floats) -> int:
+    """Draw a place in proportion to what it adds to the running sums."""
+    wanted = rng.random() * sums[-1]
+    first, last = 0, len(sums) - 1
+    while first < last:
+        middle = (first + last) // 2
+        if wanted < sums[middle]:
+            last = middle
+        else:
+            first = middle + 1
+    return first
 
 
 @inner
@@ -370,17 +471,14 @@ def _draw_numbers(
             right[a] -= factors[a] * apart / variance
             for b in range(m):
                 precision[a, b] += factors[a] * factors[b] / variance
-    if not _cholesky(precision, m):
+    if not cholesky(precision, m):
         return
-    for a in range(m):
-        for c in range(a):
-            right[a] -= precision[a, c] * right[c]
-        right[a] /= precision[a, a]
+    solve(precision, right, m)
     drawn = np.empty(m)
     for _ in range(_TRIES):
         for a in range(m):
             drawn[a] = right[a] + rng.standard_normal()
-        _solve_transposed(precision, drawn, m)
+        solve_transposed(precision, drawn, m)
         inside = True
         for a in range(m):
             if not variables.bounds[chosen[a], 0] <= drawn[a] <= variables.bounds[chosen[a], 1]:

@@ -6,6 +6,7 @@ import pytest
 import gpn_bayes as gpn
 from gpn_bayes import graphs
 from gpn_bayes.sampling import agreeing_chains
+from gpn_bayes.sampling.run_chains import Draws
 from gpn_bayes.scores import Score, ScoreBatch, Scorer
 
 DATA = np.random.default_rng(1).normal(size=(20, 5))
@@ -61,6 +62,20 @@ def test_the_better_of_both_is_kept(monkeypatch):
     post = gpn.sample(agreeing, TwoModes(), random_seed=1, **SETTINGS | {"max_parents": 0})
     assert "betas" not in post.settings, "tempered chains that agree no better aren't kept"
     np.testing.assert_array_equal(post.parents, plain.parents)
+
+
+def test_what_chance_explains_depends_on_the_draws_of_each_chain_not_on_how_many_chains_there_are():
+    noise = np.random.default_rng(1).normal(size=(4, 2000))
+    scores = noise.copy()
+    for t in range(1, 2000):
+        scores[:, t] += 0.95 * scores[:, t - 1]
+    four, eight, even = (
+        agreeing_chains._limit(Draws(*[None] * 9)._replace(log_scores=own))
+        for own in (scores, np.concatenate([scores, scores]), noise)
+    )
+    assert eight == pytest.approx(four, rel=0.05)
+    # One draw in (1 + 0.95) / (1 - 0.95) = 39 counts.
+    assert four == pytest.approx(np.sqrt(39) * even, rel=0.3)
 
 
 def test_runs_repeat_themselves_and_resume(tmp_path):

@@ -97,6 +97,19 @@ def test_blocks_are_joined_and_chains_kept_apart(path):
         assert store.load("run", 0).draws["lp"].shape == (1, 2)
 
 
+def test_a_run_is_forgotten_with_its_rounds_and_nothing_else(path):
+    with CheckpointStore(path) as store:
+        for key in ("run", "run:1", "run:2:again", "run2", "runner:1", "other:run"):
+            for chain in range(2):
+                store.save_block(key, chain, 0, {"lp": np.zeros(3)}, {"x": np.array(1)}, RNG_STATE)
+        store.forget("run")
+        kept = {key for key in ("run", "run:1", "run:2:again", "run2", "runner:1", "other:run") if store.load(key, 1)}
+        assert kept == {"run2", "runner:1", "other:run"}
+        for table in ("blocks", "checkpoints"):
+            left = {key for (key,) in store.connection.execute(f"SELECT DISTINCT run_key FROM {table}")}
+            assert left == kept
+
+
 @pytest.mark.parametrize("kind", [np.random.PCG64, np.random.MT19937, np.random.Philox, np.random.SFC64])
 def test_a_restored_generator_goes_on_as_the_saved_one(path, kind):
     rng = np.random.Generator(kind(3))

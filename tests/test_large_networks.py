@@ -297,3 +297,9 @@ def test_gp_scores_take_a_search_space_and_its_outside_nodes(tmp_path):
     either = post.edge_probabilities() + post.edge_probabilities().T
     assert max(either.loc["x0", "x1"], either.loc["x2", "x1"]) > 0.5
     assert sampling.run_warnings(post, 100) is not None
+
+
+def test_progress_says_how_many_rounds_there_are_at_most(capsys, progress_at_once):
+    quick(candidates=CORE, plus_one=True, draws=20, tune=20, chains=1, thin=10, progressbar=True)
+    shown = capsys.readouterr().err
+    assert "Round 1 of at most 10 100%" in shown and "Summing 100%" in shown

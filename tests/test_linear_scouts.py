@@ -5,11 +5,13 @@ import pandas as pd
 import pytest
 
 import gpn_bayes as gpn
+from gpn_bayes import graphs
 from gpn_bayes.sampling import linear_scouts, sample, score_tables
 from gpn_bayes.sampling.linear_scouts import scout
 from gpn_bayes.sampling.options import RunOptions
 from gpn_bayes.sampling.prepared_run import prepare
-from gpn_bayes.sampling.rounds import Scouted, grow
+from gpn_bayes.sampling.rounds import Scouted, edge_frequencies, grow
+from gpn_bayes.sampling.run_chains import Draws
 from gpn_bayes.sampling.score_tables import Tabulator
 from gpn_bayes.scores.cache import ScoreCache
 from tests.benchmarks.field.data import problem
@@ -76,6 +78,17 @@ def test_scouts_find_the_edges_of_linear_relations():
     assert {node for node, _ in found.sets} == set(range(N))
     likely = {(i, j) for i, j in np.argwhere(exact.to_numpy() > 0.5).tolist()}
     assert likely <= {(parent, node) for node, parents in found.sets for parent in parents}
+
+
+def test_sets_are_rare_below_a_hundredth_of_the_draws_and_edges_are_counted_over_all_chains():
+    dags = np.zeros((2, 100, 3, 3), dtype=np.int8)
+    dags[0, :2, 0, 1] = 1
+    dags[0, 2, 0, 2] = 1
+    dags[1, 50:, 2, 1] = 1
+    parents = graphs.pack(dags)
+    assert linear_scouts._not_rare(parents) == [(0, ()), (1, ()), (1, (0,)), (1, (2,)), (2, ())]
+    found = edge_frequencies(Draws(*[None] * 9)._replace(parents=parents))
+    np.testing.assert_allclose(found, [[0, 0.01, 0.005], [0, 0, 0], [0, 0.25, 0]])
 
 
 def test_they_keep_to_what_is_known_about_edges():

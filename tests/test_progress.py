@@ -1,5 +1,6 @@
 """Progress: bars in terminals, lines at intervals in logs, one changing line in notebooks without ipywidgets."""
 
+import io
 import math
 import os
 import re
@@ -10,6 +11,8 @@ from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from rich.console import Console
+from rich.progress import BarColumn
 
 from gpn_bayes._util import progress
 from gpn_bayes._util.progress import Stages, progress_bar, status_line
@@ -130,6 +133,65 @@ def test_colours_in_a_log_bring_no_bars(clock, capsys, monkeypatch):
     assert capsys.readouterr().err == "Scoring 50% (10 s, about 10 s left)\nScoring 100% (20 s)\n"
 
 
+def test_the_clock_of_a_log_ticks_while_nothing_is_reported(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "_LOG_SECONDS", 0.02)
+    monkeypatch.setattr(progress, "_duration", lambda seconds: f"{seconds:.3f} s")
+    with progress_bar("Scoring", 4, show=True) as advance:
+        advance(1)
+        shown, deadline = "", time.monotonic() + 10
+        while shown.count("\n") < 4 and time.monotonic() < deadline:
+            time.sleep(0.01)
+            shown += capsys.readouterr().err
+    seconds = [float(re.match(r"Scoring 25% \(([\d.]+) s", line).group(1)) for line in shown.splitlines()]
+    assert len(seconds) >= 4 and sorted(set(seconds)) == seconds
+
+
+# The time left
+
+
+def left_after(clock, total, reports):
+    """Return the time left after reports at these times of so much done in all."""
+    pace = progress._Pace(total)
+    began, done = clock.seconds, 0.0
+    for seconds, reached in reports:
+        clock.seconds = began + seconds
+        pace.advance(reached - done)
+        done = reached
+    return pace
+
+
+def test_work_that_slows_down_has_a_range_of_time_left(clock):
+    """80 quick sets in 8 s, then slow ones: 4 s each, not 0.1."""
+    quick = [(k / 10, k) for k in range(1, 81)]
+    pace = left_after(clock, 100, quick)
+    assert pace.left() == "about 2 s"
+    for _ in range(2):
+        clock.seconds += 4.0
+        pace.advance(1)
+    # On average 16 s for 82; in the last 8 of these, 4 s for each.
+    assert pace.left() == "4 s to 1 min 12 s"
+
+
+def test_the_time_left_grows_while_nothing_is_reported(clock):
+    pace = left_after(clock, 10, [(k * 2.0, k) for k in range(1, 6)])
+    assert pace.left() == "about 10 s"
+    clock.seconds += 20.0
+    assert pace.left() == "more than 30 s"
+
+
+def test_nothing_is_said_before_the_speed_is_known_nor_after_the_end(clock):
+    assert left_after(clock, 1000, [(5.0, 9)]).left() == ""
+    # What is there within a second may be from an earlier run.
+    assert left_after(clock, 10, [(0.5, 6)]).left() == ""
+    assert left_after(clock, 10, [(5.0, 10)]).left() == ""
+
+
+def test_many_reports_take_little_memory_and_change_no_estimate(clock):
+    pace = left_after(clock, 40_000, [(k / 100, k) for k in range(1, 20_001)])
+    assert len(pace._reports) <= progress._MOST_REPORTS + 1
+    assert pace.left() == "about 3 min 20 s"
+
+
 # Terminals
 
 
@@ -170,6 +232,51 @@ def test_a_stage_of_many_parts_has_one_line(monkeypatch):
     assert drawn.count("\x1b[1A") == 0 and "Nothing" not in drawn
     assert re.search(r"Scores +━+ +100%", lines[-1])
     assert any("Round 2" in line for line in lines)
+
+
+def text_of(line):
+    """Return the columns of a bar's line as they would be drawn now."""
+    (task,) = line._progress.tasks
+    return [str(column(task)) for column in line._progress.columns if not isinstance(column, BarColumn)]
+
+
+@pytest.fixture
+def line(clock):
+    """Return the line of a stage in a terminal, whose clock is ours and which draws nothing by itself."""
+    line = progress._BarLine(Console(file=io.StringIO(), force_terminal=True), "Scores")
+    line._progress.get_time = line._progress._tasks_clock = lambda: clock.seconds
+    line._progress.live.auto_refresh = False
+    line._started = clock.seconds
+    return line
+
+
+def test_a_full_bar_gives_way_to_the_stage_and_a_clock_that_ticks(line, clock):
+    with line:
+        advance = line.begin("Scoring", 200)
+        clock.seconds += 10.0
+        advance(199.9)
+        # Not 100 %, which rounding would make of 99.95 %.
+        assert text_of(line) == ["Scoring     ", " 99%", "0:00:10", "about 0 s left"]
+        clock.seconds += 60.0
+        assert text_of(line) == ["Scoring     ", " 99%", "0:01:10", ""]
+        advance(0.1)
+        assert text_of(line) == ["Scores      ", "", "0:01:10", ""]
+        clock.seconds += 50.0
+        assert text_of(line) == ["Scores      ", "", "0:02:00", ""]
+        advance(0.1)  # more than there was to do
+        line.begin("Round 2 of at most 10", 4)
+        assert text_of(line)[:2] == ["Round 2 of at most 10", "  0%"]
+        line.rest()
+        assert text_of(line)[0] == "Scores      "
+        line.end("Scores", 120.0)
+        assert text_of(line) == ["Scores      ", "100%", "0:02:00", ""]
+
+
+def test_a_bar_without_a_stage_stays_full(clock):
+    line = progress._BarLine(Console(file=io.StringIO(), force_terminal=True))
+    with line:
+        line.begin("Scoring", 2)(2)
+        assert text_of(line)[:2] == ["Scoring     ", "100%"]
 
 
 def test_the_last_line_says_what_took_the_time(clock, capsys):

@@ -16,6 +16,8 @@ import pytest
 
 import gpn_bayes as gpn
 from gpn_bayes import graphs
+from gpn_bayes._util.pareto_tails import smooth_tail
+from gpn_bayes.posterior.diagnostics import weight_ess, weight_warnings
 from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.sampling import sample as sampling
 from gpn_bayes.sampling.checkpoint import CheckpointStore
@@ -25,7 +27,7 @@ from gpn_bayes.sampling.prepared_run import prepare
 from gpn_bayes.sampling.reweighting import weigh
 from gpn_bayes.scores.cache import ScoreCache, ScoreRecord
 from gpn_bayes.scores.dag_scorer import DagScorer
-from tests.draws import DAGS, NULL, assert_same_draws, quick, table
+from tests.draws import DAGS, NULL, assert_same_draws, make, quick, table
 from tests.rough_scores import Noisy, deviate, edge_probabilities
 
 ROOT = Path(__file__).parents[1]
@@ -128,6 +130,45 @@ def test_ties_are_not_smoothed():
         assert np.isnan(k_hat)
 
 
+def test_a_tail_that_begins_with_ties_has_no_shape():
+    """A third of the tail's draws are one DAG, of its smallest weight: nothing speaks against these weights."""
+    rng = np.random.default_rng(4)
+    body, tail = -rng.random(7600), 0.1 + 0.2 * rng.random(180)
+    ratios = np.concatenate([body, np.full(220, 0.1), tail]).reshape(4, 2000)
+    weights, k_hat = pareto_smooth(ratios)
+    np.testing.assert_array_equal(weights, ratios - ratios.max())
+    assert np.isnan(k_hat)
+    assert weight_warnings(k_hat, weight_ess(np.exp(weights)), 8000) == []
+    # All but a few weights vanish: that is said by what the draws are worth.
+    few = np.where(np.arange(8000) < 100, rng.random(8000), -800.0 - rng.random(8000))
+    weights, k_hat = pareto_smooth(few)
+    assert np.isnan(k_hat)
+    (text,) = weight_warnings(k_hat, weight_ess(np.exp(weights)), 8000)
+    assert "worth 9" in text and "Pareto" not in text and "inf" not in text
+
+
+def test_an_infinite_shape_in_an_older_file_is_no_finding():
+    post = make_weighted(pareto_k=np.inf)
+    found = post.diagnostics()
+    assert np.isnan(found.pareto_k) and found.ok
+    assert "inf" not in found.summary and "too few distinct draws for a Pareto k" in found.summary
+    assert not make_weighted(pareto_k=0.9).diagnostics().ok
+
+
+def make_weighted(**settings):
+    """Return draws of a few DAGs, weighted to another score."""
+    rng = np.random.default_rng(1)
+    picks = rng.integers(len(DAGS), size=(2, 900))
+    return make(
+        picks,
+        rng.normal(scale=0.1, size=picks.shape),
+        rng.normal(size=picks.shape),
+        reweight="auto",
+        sampler="exact",
+        **settings,
+    )
+
+
 def test_weights_stay_a_function_of_the_dag_where_some_draws_repeat():
     rng = np.random.default_rng(4)
     ratios = -0.9 * np.log(rng.random(1500))[rng.integers(1500, size=2000)]
@@ -137,6 +178,11 @@ def test_weights_stay_a_function_of_the_dag_where_some_draws_repeat():
     assert len(values) < 1300
     for k in range(len(values)):
         assert np.ptp(weights[inverse == k]) == 0
+    # Each has the mean of what its draws have when smoothed one by one, so that often drawn DAGs gain nothing by it.
+    alone, k_alone = smooth_tail(np.exp(ratios - ratios.max()))
+    assert k_hat == k_alone
+    means = [alone[inverse == k].mean() for k in range(len(values))]
+    np.testing.assert_allclose(np.exp(weights), np.array(means)[inverse], rtol=1e-12)
 
 
 # The posterior
@@ -237,7 +283,7 @@ def test_imprecise_scores_are_told():
         assert reported.poor_scores == len(drawn_sets(post.parents).keys)
         assert reported.warnings() == [
             f"{reported.poor_scores} scores are less precise than they were meant to be (95% have errors of up to 0.40)"
-            ": reported errors include this; try another estimator of the score."
+            ": reported errors include this."
         ]
 
 

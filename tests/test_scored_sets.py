@@ -17,7 +17,7 @@ from gpn_bayes.sampling.prepared_run import prepare
 from gpn_bayes.sampling.rounds import grow
 from gpn_bayes.sampling.score_tables import Tabulator
 from gpn_bayes.sampling.scored_sets import ScoredSets, drawn_contexts
-from gpn_bayes.scores import GraphPrior
+from gpn_bayes.scores import BGe, GraphPrior
 from gpn_bayes.scores.cache import ScoreCache
 from tests.draws import assert_same_draws
 from tests.rough_scores import Noisy
@@ -186,6 +186,28 @@ def test_scores_that_are_there_already_change_nothing(few_are_many, tmp_path):
     file = tmp_path / "run.sqlite"
     gpn.sample(data, random_seed=2, cache=file, **settings)
     assert_same_draws(gpn.sample(data, random_seed=1, cache=file, **settings), first)
+
+
+def test_contexts_weigh_as_much_as_the_dags_that_have_them():
+    dags = np.zeros((4, 2, 2), dtype=np.int8)
+    dags[:3, 0, 1] = 1
+    first, second = drawn_contexts(graphs.pack(dags))
+    assert first.nodes.tolist() == [[False, False], [False, True]] and first.weights.tolist() == [0.75, 0.25]
+    assert second.nodes.tolist() == [[True, False]] and second.weights.tolist() == [1.0]
+
+
+def test_powers_are_of_all_scores_those_with_a_parent_from_outside_too(monkeypatch):
+    data, made = simulated(4, parents=1.0), []
+    monkeypatch.setattr(score_tables, "build_tables", lambda *parts: made.append(parts))
+    space = ParentSpace([[1], [0], [0, 1], [2]], [[2, 3], [2, 3], [3], [0, 1]], max_parents=None)
+    tabulator = Tabulator(ScoreCache(BGe().bind(data)), GraphPrior(list(data.columns), "fair"), progressbar=False)
+    for power in (1.0, 0.25):
+        tabulator.tables(space, power)
+    (_, plain, _, plain_beside), (_, flat, _, flat_beside) = made
+    for node in range(4):
+        assert np.isfinite(plain[node]).all() and np.isfinite(plain_beside[node]).all()
+        np.testing.assert_allclose(flat[node], 0.25 * plain[node])
+        np.testing.assert_allclose(flat_beside[node], 0.25 * plain_beside[node])
 
 
 def test_only_sets_of_the_space_are_scored(few_are_many):

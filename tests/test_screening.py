@@ -11,6 +11,7 @@ from gpn_bayes.candidates.screening import distance_correlations, forward_select
 from gpn_bayes.scores import BGe
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
 from gpn_bayes.scores.cache import ScoreCache
+from tests.rough_scores import Noisy
 
 
 def plain_distance_correlation(x, y):
@@ -192,3 +193,10 @@ def test_forward_selection_of_a_hundred_variables_takes_little_time():
     print(f"forward selection of 100 variables: {time.perf_counter() - begin:.2f} s")
     truth = graphs.as_adjacency(dag, list(data.columns))
     assert np.mean([i in found[j] for i, j in np.argwhere(truth)]) > 0.95
+
+
+def test_progress_says_which_step_of_forward_selection_is_under_way(capsys, progress_at_once):
+    table = simulate.linear(simulate.random_dag(4, edges_per_node=1, random_seed=1), 100, random_seed=1)
+    forward_selection(ScoreCache(Noisy().bind(table)), [[j for j in range(4) if j != i] for i in range(4)], limit=2)
+    shown = capsys.readouterr().err
+    assert all(f"Candidates, sets of {size} of at most 2 100%" in shown for size in (0, 1, 2))

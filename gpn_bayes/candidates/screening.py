@@ -153,14 +153,14 @@ def forward_selection(
     begun = [tuple(sorted(own)) for own in start] if start is not None else [()] * n
     added: list[list[int]] = [[] for _ in range(n)]
     left = [[j for j in pool if j not in begun[i]] for i, pool in enumerate(pools)]
-    best = _scores(store, {i: [begun[i]] for i in range(n)}, executor, progressbar)
+    best = _scores(store, {i: [begun[i]] for i in range(n)}, limit, executor, progressbar)
     scores = {i: float(values[0]) for i, values in best.items()}
     active = list(range(n))
     while active:
         active = [i for i in active if left[i] and len(begun[i]) + len(added[i]) < limit]
         sets = {i: [tuple(sorted((*begun[i], *added[i], j))) for j in left[i]] for i in active}
         improved = []
-        for i, values in _scores(store, sets, executor, progressbar).items():
+        for i, values in _scores(store, sets, limit, executor, progressbar).items():
             place = int(np.argmax(values))
             too_few = len(begun[i]) + len(added[i]) < at_least
             if values[place] > (-np.inf if too_few else scores[i] + margin):
@@ -174,6 +174,7 @@ def forward_selection(
 def _scores(
     store: ScoreCache,
     sets: dict[int, list[tuple[int, ...]]],
+    limit: int,
     executor: Executor | None,
     progressbar: bool,
 ) -> dict[int, np.ndarray]:
@@ -182,5 +183,7 @@ def _scores(
         # Computing these again takes less than keeping them.
         return {i: store.scorer.score_sets(i, own).values for i, own in sets.items()}
     requests = ((i, parents) for i, own in sets.items() for parents in own)
-    store.fill(requests, executor, progressbar, description="Candidates")
+    # Each step has a bar of its own, since larger sets take longer and nobody knows how many steps follow.
+    size = max((len(parents) for own in sets.values() for parents in own), default=0)
+    store.fill(requests, executor, progressbar, description=f"Candidates, sets of {size} of at most {limit}")
     return {i: store.values(i, own) for i, own in sets.items()}

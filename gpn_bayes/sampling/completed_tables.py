@@ -21,6 +21,7 @@ from gpn_bayes.sampling.imputation import Imputation, warm_up_options
 from gpn_bayes.sampling.prepared_run import PreparedRun, prepare
 from gpn_bayes.scores.completing import MISSING_AT_RANDOM, complete_dataset
 from gpn_bayes.scores.dag_scorer import DagScorer
+from gpn_bayes.scores.residuals import RESIDUAL_KINDS
 
 # Fewer don't show how far answers differ between them.
 _FEWEST = 2
@@ -114,7 +115,9 @@ def _settings(run: PreparedRun, imputation: Imputation, posts: list[GraphPosteri
     """Return those of the first table's run, but for what is of all of them, or of the worst."""
     settings = {**posts[0].settings, **{key: run.settings[key] for key in ("random_seed", "data_fingerprint")}}
     settings["missing"] = {**imputation.settings, "tables": len(posts)}
-    settings["data_flags"] = None
+    # What is odd in what was observed, and in the residuals of the first completed table.
+    known = [flag.record() for flag in run.data_flags or ()]
+    settings["data_flags"] = known + [flag for flag in settings["data_flags"] or () if flag["kind"] in RESIDUAL_KINDS]
     if len(posts) < imputation.tables:
         settings["interrupted"] = True
     settings["assumptions"] = [*run.scorer.assumptions, MISSING_AT_RANDOM]

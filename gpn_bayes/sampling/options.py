@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any
 
-from gpn_bayes._util.checks import check_choice, check_count
+from gpn_bayes._util.checks import check_choice, check_count, shown
 
 SAMPLERS = ("auto", "exact", "partition", "order")
 # Options that are whole numbers, and the smallest value of each.
@@ -117,16 +117,16 @@ class RunOptions:
                 check_count(name, value, smallest)
         check_choice("sampler", self.sampler, SAMPLERS)
         if self.reweight not in ("auto", None):
-            raise ValueError(f"reweight must be 'auto' or None; received {self.reweight!r}")
+            raise ValueError(f"reweight must be 'auto' or None; received {shown(self.reweight)}")
         if self.until not in ("converged", None):
-            raise ValueError(f"until must be 'converged' or None; received {self.until!r}")
+            raise ValueError(f"until must be 'converged' or None; received {shown(self.until)}")
         if self.order_bias not in ("keep", "correct"):
-            raise ValueError(f"order_bias must be 'keep' or 'correct'; received {self.order_bias!r}")
+            raise ValueError(f"order_bias must be 'keep' or 'correct'; received {shown(self.order_bias)}")
         if self.plus_one not in (True, False, "auto"):
-            raise ValueError(f"plus_one must be True, False or 'auto'; received {self.plus_one!r}")
+            raise ValueError(f"plus_one must be True, False or 'auto'; received {shown(self.plus_one)}")
         is_probability = isinstance(self.expand, Real) and 0 < self.expand < 1
         if not (isinstance(self.expand, bool) or self.expand == "auto" or is_probability):
-            raise ValueError(f"expand must be True, False, 'auto' or a probability; received {self.expand!r}")
+            raise ValueError(f"expand must be True, False, 'auto' or a probability; received {shown(self.expand)}")
 
 
 DEFAULTS = RunOptions()

@@ -12,8 +12,9 @@ def pareto_smooth(log_ratios: np.ndarray) -> tuple[np.ndarray, float]:
     """Return Pareto-smoothed log weights, the largest about 0, and k, the estimated shape of their tail.
 
     Weights are a function of the DAG. Where most of the tail's draws repeat, each of its weights is known as it is, and
-    a tail fitted to their ties would mean nothing: then they are returned as they are, with the shape NaN. Otherwise
-    draws of one DAG share the mean of their smoothed weights.
+    a tail fitted to their ties would mean nothing: then they are returned as they are, with the shape NaN. So they are
+    where no shape can be fitted, as when a quarter of the tail's draws have its smallest weight, or when all but a few
+    weights vanish. Otherwise draws of one DAG share the mean of their smoothed weights.
 
     Parameters
     ----------
@@ -34,7 +35,8 @@ def pareto_smooth(log_ratios: np.ndarray) -> tuple[np.ndarray, float]:
         return plain, float("nan")
     weights, k_hat = smooth_tail(np.exp(flat - flat.max()))
     if not np.isfinite(k_hat):
-        return plain, float("inf")
+        # Not a heavy tail, but none to speak of; what the weights are worth is known without it.
+        return plain, float("nan")
     _, dag = np.unique(flat, return_inverse=True)
     means = np.bincount(dag, weights) / np.bincount(dag)
     with np.errstate(divide="ignore"):

@@ -10,18 +10,20 @@ import numpy as np
 
 import gpn_bayes
 from gpn_bayes import scores
+from gpn_bayes._util.types import Bools
 from gpn_bayes.candidates.costs import AUTO_EXACT_NODES, AUTO_EXACT_SLOW
 from gpn_bayes.candidates.growth import THRESHOLD
 from gpn_bayes.candidates.parent_space import ParentSpace, with_parents_from_outside
 from gpn_bayes.candidates.spaces import SearchSpace, read_space
-from gpn_bayes.data import Data, Dataset, Flag, SufficientStatistics, data_flags, read_data, warn_of_noise
+from gpn_bayes.data import Data, Dataset, Flag, SufficientStatistics, checked, data_flags, read_data, warn_of_noise
 from gpn_bayes.data.weights import are_frequencies
 from gpn_bayes.mcmc import exact_draws
+from gpn_bayes.posterior.impossible_pairs import impossible_pairs
 from gpn_bayes.sampling.chain import Plan
 from gpn_bayes.sampling.imputation import Imputation, plan_imputation
 from gpn_bayes.sampling.options import DEFAULTS, RunOptions
 from gpn_bayes.scores.base import Scorer
-from gpn_bayes.scores.mixed import kinds_in_words
+from gpn_bayes.scores.mixed import either_in_words, kinds_in_words
 from gpn_bayes.scores.prior import GraphPrior
 from gpn_bayes.scores.recorded import as_setting
 
@@ -95,6 +97,24 @@ class PreparedRun:
     def kinds(self) -> str:
         """In words, what the columns of a mixed table are taken for; empty for other tables."""
         return kinds_in_words(self.scorer, self.data)
+
+    @property
+    def either(self) -> str:
+        """In words, which columns the score could as well take for the other kind; empty where there are none."""
+        return either_in_words(self.scorer, self.data)
+
+    @property
+    def forbidden(self) -> Bools:
+        """The edges that the user forbade, also by tiers, rows parents: those without a score are not among them."""
+        forbidden: Bools = np.zeros((len(self.scorer.names),) * 2, dtype=bool)
+        for parent, child in self.settings["prior"]["forbidden"]:
+            forbidden[parent, child] = True
+        return forbidden
+
+    @property
+    def impossible_pairs(self) -> list[list[int]]:
+        """The pairs that the score and the constraints together leave without an edge in either direction."""
+        return impossible_pairs(self.scorer.impossible, self.forbidden)
 
     @property
     def drawn_under(self) -> Scorer:
@@ -211,7 +231,7 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
         random_seed=options.random_seed,
         settings=settings,
         key=_run_key(settings, scorer, space),
-        data_flags=_flags(table, scorer) if isinstance(table, Dataset) and imputation is None else None,
+        data_flags=_flags(table, scorer) if isinstance(table, Dataset) else None,
         imputation=imputation,
     )
 
@@ -219,7 +239,7 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
 def _flags(table: Dataset, scorer: Scorer) -> tuple[Flag, ...]:
     """Return what should be checked in a table, as the score reads it."""
     categories = [name for name, own in zip(scorer.names, scorer.categories, strict=True) if own]
-    return data_flags(table, numbers=not scorer.discrete, categories=categories)
+    return checked({"the table": lambda: data_flags(table, numbers=not scorer.discrete, categories=categories)})
 
 
 def _may_be_exact(options: RunOptions, n: int, scorer: Scorer) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from numba import typeof
 
 from gpn_bayes import graphs
-from gpn_bayes._util.processes import package_environment
+from gpn_bayes._util.processes import interpreter, package_environment
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes.mcmc import chains
 from gpn_bayes.mcmc.choices import no_script
@@ -99,7 +99,7 @@ def _other_process(parts: Sequence[str]) -> Iterator[Callable[[], Any]]:
     lines = [f"from {__name__} import rehearse", *(f"rehearse({part!r})" for part in parts)]
     try:
         process = subprocess.Popen(
-            [sys.executable, "-c", "\n".join(lines)],
+            interpreter("-c", "\n".join(lines)),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

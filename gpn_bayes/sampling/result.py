@@ -7,22 +7,23 @@ import numpy as np
 
 from gpn_bayes import graphs
 from gpn_bayes._util.progress import progress_bar, shares
-from gpn_bayes.data import Dataset, SufficientStatistics, noise_text
+from gpn_bayes.data import Dataset, Flag, SufficientStatistics, checked, noise_text
 from gpn_bayes.data.weights import SURVEY, are_frequencies
 from gpn_bayes.mcmc.exact_posterior import exact_probabilities
 from gpn_bayes.mcmc.tables import ScoreTables
 from gpn_bayes.posterior import GraphPosterior
 from gpn_bayes.posterior.diagnostics import INTERRUPTED
+from gpn_bayes.posterior.directions import any_known, is_equivalent, known_directions
 from gpn_bayes.posterior.exact import ExactAnswers
+from gpn_bayes.posterior.imputed_tables import completed_values
 from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.sampling.chain_kinds import MOVES
 from gpn_bayes.sampling.prepared_run import PreparedRun
 from gpn_bayes.sampling.reweighting import Reweighted, errors_of, poor_scores
 from gpn_bayes.sampling.run_chains import Draws
-from gpn_bayes.scores.assumptions import EQUIVALENCE, EQUIVALENCE_OF_EXPERIMENTS
 from gpn_bayes.scores.base import GroupedScorer, Scorer
 from gpn_bayes.scores.cache import ScoreCache
-from gpn_bayes.scores.completing import MISSING_AT_RANDOM
+from gpn_bayes.scores.completing import MISSING_AT_RANDOM, complete_dataset
 from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.recorded import as_setting
 from gpn_bayes.scores.residuals import residual_flags
@@ -119,18 +120,35 @@ def with_caveats(post: GraphPosterior, run: PreparedRun) -> GraphPosterior:
     flags = run.data_flags
     if isinstance(run.data, Dataset) and flags is not None:
         parents = [tuple(np.flatnonzero(column).tolist()) for column in adjacency.T]
-        flags = (*flags, *residual_flags(run.scorer, run.data, parents, flags))
+        flags = (*flags, *checked({"residuals": lambda: _residual_flags(post, run, parents)}))
     settings = {
         "assumptions": [
             *run.scorer.assumptions,
-            *_open_directions(run.scorer, adjacency),
+            *_open_directions(run, adjacency),
             *_inexact(run.data),
             *([] if run.imputation is None else [MISSING_AT_RANDOM]),
         ],
         **({"kinds": run.kinds} if run.kinds else {}),
+        **({"either_kind": run.either} if run.either else {}),
+        **({"impossible_pairs": run.impossible_pairs} if run.impossible_pairs else {}),
+        **({"excluded": excluded} if (excluded := _excluded(run)) else {}),
         "data_flags": None if flags is None else [flag.record() for flag in flags],
     }
     return replace(post, settings={**post.settings, **settings})
+
+
+def _residual_flags(post: GraphPosterior, run: PreparedRun, parents: list[tuple[int, ...]]) -> tuple[Flag, ...]:
+    """Return what deserves a look in the residuals; where values were missing, of the table last completed.
+
+    Not of complete rows: whether a row is complete may depend on the node itself, by way of its effects.
+    """
+    assert isinstance(run.data, Dataset)
+    if run.imputation is None:
+        return residual_flags(run.scorer, run.data, parents, run.data_flags or ())
+    if post.completed is None or not len(post.completed):
+        return ()
+    table = complete_dataset(run.data, completed_values(run.data, post.completed[-1]))
+    return residual_flags(run.scorer, table, parents, run.data_flags or ())
 
 
 def _inexact(data: Dataset | SufficientStatistics) -> list[str]:
@@ -142,14 +160,25 @@ def _inexact(data: Dataset | SufficientStatistics) -> list[str]:
     return [f"The statistics are taken as exact, although they carry {noise_text(data)}."]
 
 
-def _open_directions(scorer: Scorer, adjacency: np.ndarray) -> list[str]:
+def _excluded(run: PreparedRun) -> dict[str, list[list[int]]]:
+    """Return the edges that no DAG of the run can have, beside those that the prior forbids, by what excludes them."""
+    by_score, lists = run.scorer.impossible, run.space.known
+    found = {} if by_score is None or not by_score.any() else {"score": np.argwhere(by_score).tolist()}
+    if run.space.source == "given" and not run.outside and None not in lists:
+        n = len(lists)
+        pairs = [[i, j] for j, own in enumerate(lists) for i in range(n) if i != j and i not in set(own or ())]
+        found |= {"candidates": pairs} if pairs else {}
+    return found
+
+
+def _open_directions(run: PreparedRun, adjacency: np.ndarray) -> list[str]:
     """Return in words which directions of a network no data can tell, for scores that don't tell them."""
-    if isinstance(scorer, GroupedScorer) and set(EQUIVALENCE_OF_EXPERIMENTS) <= set(scorer.assumptions):
-        pattern = graphs.interventional_cpdag(adjacency, scorer.target_sets(adjacency))
-    elif set(EQUIVALENCE) <= set(scorer.assumptions):
-        pattern = graphs.cpdag(adjacency)
-    else:
+    scorer = run.scorer
+    if not is_equivalent({"assumptions": scorer.assumptions}):
         return []
+    targets = scorer.target_sets(adjacency) if isinstance(scorer, GroupedScorer) else []
+    known = known_directions({"prior": run.prior.parameters, "excluded": _excluded(run)}, len(adjacency), targets)
+    pattern = graphs.mpdag(adjacency, any_known(known, len(adjacency)))
     undirected = np.argwhere(np.triu(pattern & pattern.T)).tolist()
     if not undirected:
         return []

@@ -123,8 +123,10 @@ def grow(
     counts = [0] * n
     while len(rounds) < MAX_ROUNDS:
         name = f"Round {len(rounds) + 1}"
+        # Rounds end when the space is stable, or when there were this many.
+        most = f" of at most {MAX_ROUNDS}"
         leaves_out = tabulator.leaves_out(space)
-        drawn = run_chains(run, tabulator.tables(space), checkpoints, progressbar, plan, name)
+        drawn = run_chains(run, tabulator.tables(space), checkpoints, progressbar, plan, name, name + most)
         if drawn.interrupted:
             raise KeyboardInterrupt(INTERRUPTED)
         done = Round(0, 0, 0)
@@ -138,7 +140,8 @@ def grow(
             contexts = drawn_contexts(drawn.parents)
             used = tabulator.scored.drawn_since(drawn.parents, counts)
             counts = tabulator.scored.counts
-            flat = run_chains(run, tabulator.tables(space, _FLAT), checkpoints, progressbar, plan, f"{name}, flat")
+            tables, title = tabulator.tables(space, _FLAT), f"{name}{most}, flat"
+            flat = run_chains(run, tables, checkpoints, progressbar, plan, f"{name}, flat", title)
             if flat.interrupted:
                 raise KeyboardInterrupt(INTERRUPTED)
             tabulator.scored.extend(space, drawn_contexts(flat.parents), _LOG_NEGLIGIBLE_FLAT)

@@ -65,6 +65,7 @@ def run_chains(
     progressbar: bool = True,
     plan: Plan | None = None,
     name: str = FINAL,
+    title: str | None = None,
 ) -> Draws:
     """Run the chains of a run, in threads; the result doesn't depend on their number.
 
@@ -81,8 +82,9 @@ def run_chains(
     plan : Plan, optional
         How long to run; as the run has it by default.
     name : str
-        What the progress bar calls it. Under another name than the default, chains have random numbers and checkpoints
-        of their own.
+        Under another name than the default, chains have random numbers and checkpoints of their own.
+    title : str, optional
+        What the progress bar calls it; by default the name.
 
     Returns
     -------
@@ -119,8 +121,8 @@ def run_chains(
     for extension in range(MAX_EXTENSIONS + 1 if plan.until_converged else 1):
         goals = _goals(plan, extension)
         interrupted = False
-        title = name if extension == 0 else f"Thin {plan.thin << extension}"
-        with progress_bar(title, len(chain_runs) * goals[-1], progressbar) as advance:
+        part = title or name if extension == 0 else f"Thin {plan.thin << extension}"
+        with progress_bar(part, len(chain_runs) * goals[-1], progressbar) as advance:
             advance(sum(min(chain.done, goals[-1]) for chain in chain_runs))
             for goal in goals:
                 interrupted = _work_through(chain_runs, plan.cores, goal, keep, advance)

@@ -1,6 +1,7 @@
 """The main road: data -> scores -> tables -> sampler -> weights -> GraphPosterior."""
 
 import os
+import sys
 import warnings
 from collections.abc import Mapping
 from concurrent.futures import Executor
@@ -45,6 +46,7 @@ from gpn_bayes.sampling.result import (
 from gpn_bayes.sampling.reweighting import Reweighted, reweight_draws
 from gpn_bayes.sampling.rounds import grow
 from gpn_bayes.sampling.score_tables import Tabulator
+from gpn_bayes.sampling.unjoinable import warn_of_impossible_pairs
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.workers import check_executor
 
@@ -231,6 +233,10 @@ def sample(
     if any(given is not None for given in reading.values()):
         data = read_data(data, declared=scores.by_name(score).declared, missing=missing, **reading)
     run = prepare(data, options)
+    if progressbar:
+        for text in filter(None, (run.kinds, run.either)):
+            print(text, file=sys.stderr, flush=True)
+    warn_of_impossible_pairs(run)
     if long := _long_tails(run):
         # In time to stop and transform the table, not after an hour.
         warnings.warn(

@@ -80,7 +80,14 @@ class Tabulator:
             parts = self._full_tables(space)
         if power != 1.0:
             parts = [(power * own, power * beside) for own, beside in parts]
-        return build_tables(space.lists, [own for own, _ in parts], space.outside, [beside for _, beside in parts])
+        with progress_bar("Summing", 1.0, self.progressbar and any(space.outside)) as advance:
+            # In wide spaces it takes long, so that it is named.
+            advance(0.0)
+            tables = build_tables(
+                space.lists, [own for own, _ in parts], space.outside, [beside for _, beside in parts]
+            )
+            advance(1.0)
+        return tables
 
     def _full_tables(self, space: ParentSpace) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return the scores of all sets of each node: of its candidates, and with each parent from outside."""
@@ -124,13 +131,14 @@ class Tabulator:
 
     def _compute(self, space: ParentSpace, nodes: Sequence[int]) -> None:
         """Compute whole tables, in threads: compiled code lets go of the interpreter."""
+        sizes = {i: (1 + len(space.outside[i])) << len(space.lists[i]) for i in nodes}
         with (
-            progress_bar("Scoring", len(nodes), self.progressbar and any(space.outside)) as advance,
+            progress_bar("Scoring", sum(sizes.values()), self.progressbar and any(space.outside)) as advance,
             ThreadPoolExecutor(os.cpu_count()) as pool,
         ):
             for i, scores in zip(nodes, pool.map(lambda i: self._table(space, i), nodes), strict=True):
                 self._known[i] = (_key(space, i), *scores)
-                advance(1)
+                advance(sizes[i])
 
     def _table(self, space: ParentSpace, i: int) -> tuple[np.ndarray, np.ndarray]:
         scorer, own, others = self.store.scorer, space.lists[i], space.outside[i]

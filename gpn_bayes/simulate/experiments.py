@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gpn_bayes._util.checks import check_count, did_you_mean, listed
+from gpn_bayes._util.checks import check_count, did_you_mean, listed, shown
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data.interventions import SEPARATOR, names_of
 
@@ -54,9 +54,11 @@ def observed_rows(n_rows: int | Mapping[Any, int], interventions: Mapping[Any, A
     """
     if isinstance(n_rows, Mapping):
         if interventions is None:
-            raise ValueError(f"n_rows must be a number where there are no interventions; received {n_rows!r}")
+            raise ValueError(f"n_rows must be a number where there are no interventions; received {shown(n_rows)}")
         if OBSERVED not in n_rows:
-            raise ValueError(f"n_rows must hold the number of observed rows, under {OBSERVED!r}; received {n_rows!r}")
+            raise ValueError(
+                f"n_rows must hold the number of observed rows, under {OBSERVED!r}; received {shown(n_rows)}"
+            )
         n_rows = n_rows[OBSERVED]
     check_count("n_rows", n_rows, 1)
     return n_rows
@@ -92,7 +94,7 @@ def read_experiments(
         return []
     if not isinstance(interventions, Mapping) or not interventions:
         raise ValueError(
-            f"interventions must map one variable or more to what is done to it; received {interventions!r}"
+            f"interventions must map one variable or more to what is done to it; received {shown(interventions)}"
         )
     if any(str(name) == TARGET_COLUMN for name in names):
         raise ValueError(
@@ -102,7 +104,7 @@ def read_experiments(
     rows = n_rows if isinstance(n_rows, Mapping) else dict.fromkeys(interventions, n_rows)
     if rows.keys() - {OBSERVED} != interventions.keys():
         keys = ", ".join(repr(key) for key in interventions)
-        raise ValueError(f"n_rows must be of {OBSERVED!r} and of all interventions, {keys}; received {n_rows!r}")
+        raise ValueError(f"n_rows must be of {OBSERVED!r} and of all interventions, {keys}; received {shown(n_rows)}")
     experiments = []
     for key, done in interventions.items():
         check_count(f"n_rows of {key!r}", rows[key], 1)
@@ -116,16 +118,16 @@ def _targets(key: Any, names: Sequence[Hashable]) -> list[int]:
     texts = [str(name) for name in names]
     given = [str(key)] if key in names else names_of(key)
     if not given:
-        raise ValueError(f"interventions must be on variables; received {key!r}, which names none")
+        raise ValueError(f"interventions must be on variables; received {shown(key)}, which names none")
     for name in given:
         if name not in texts:
-            raise ValueError(f"interventions must be on variables; received {name!r}, not one of {listed(texts)}")
+            raise ValueError(f"interventions must be on variables; received {shown(name)}, not one of {listed(texts)}")
         if names_of(name) != [name]:
             raise ValueError(
-                f"the name of a target must have no {SEPARATOR!r} and no spaces around it; received {name!r}"
+                f"the name of a target must have no {SEPARATOR!r} and no spaces around it; received {shown(name)}"
             )
     if len(set(given)) < len(given):
-        raise ValueError(f"the targets of an experiment must differ; received {key!r}")
+        raise ValueError(f"the targets of an experiment must differ; received {shown(key)}")
     return [texts.index(name) for name in given]
 
 
@@ -198,7 +200,7 @@ def number_change(name: Hashable, n_rows: int, done: Any) -> Change:
     if isinstance(done, bool) or not isinstance(done, Real) or not math.isfinite(done):
         words = ", ".join(map(repr, _WORDS))
         raise ValueError(
-            f"an intervention must be a finite number, {words} or a function; received {done!r} for {str(name)!r}"
+            f"an intervention must be a finite number, {words} or a function; received {shown(done)} for {str(name)!r}"
             f"{did_you_mean(done, _WORDS)}"
         )
     return lambda values, _observed, _rng: np.full(len(values), float(done))
@@ -255,8 +257,8 @@ def level_change(name: str, levels: Sequence[str], done: Any) -> Change:
         return lambda values, _, rng: rng.integers(len(levels), size=len(values))
     why = ": a level can't be shifted" if done == "shift" else did_you_mean(done, (*levels, "noise"))
     raise ValueError(
-        f"an intervention must be a level ({listed(levels)}), 'noise' or a function; received {done!r} for {name!r}"
-        f"{why}"
+        f"an intervention must be a level ({listed(levels)}), 'noise' or a function; received {shown(done)} for "
+        f"{name!r}{why}"
     )
 
 
@@ -268,5 +270,5 @@ def _codes(name: str, levels: Sequence[str], returned: Any, n_rows: int) -> Ints
     texts = pd.Index([str(level) for level in returned])
     codes = pd.Index(levels).get_indexer(texts)
     if (codes < 0).any():
-        raise ValueError(f"{rule}; that of {name!r} returned {texts[codes < 0][0]!r}")
+        raise ValueError(f"{rule}; that of {name!r} returned {shown(texts[codes < 0][0])}")
     return codes.astype(np.int64)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from gpn_bayes import graphs
-from gpn_bayes._util.checks import check_count
+from gpn_bayes._util.checks import check_count, shown
 from gpn_bayes._util.types import Adjacency, Bools, DiGraph
 
 Seed = int | np.random.SeedSequence | np.random.Generator | None
@@ -63,7 +63,7 @@ def random_dag(
             )
         ordered = _attachment(n, edges_per_node, rng)
     else:
-        raise ValueError(f"kind must be 'er' or 'sf'; received {kind!r}")
+        raise ValueError(f"kind must be 'er' or 'sf'; received {shown(kind)}")
     shuffle = rng.permutation(n)
     return graphs.to_networkx(ordered[np.ix_(shuffle, shuffle)], names)
 

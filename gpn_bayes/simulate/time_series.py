@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gpn_bayes._util.checks import shown
 from gpn_bayes._util.types import Floats
 from gpn_bayes.simulate.random_dags import read_dag
 from gpn_bayes.simulate.relations import signed_uniform
@@ -86,7 +87,7 @@ def _read_lengths(lengths: int | Sequence[int]) -> list[int]:
         raise ValueError("at least one realisation needs a length; received none")
     for size in sizes:
         if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-            raise ValueError(f"every length must be a whole number, at least 1; received {size!r}")
+            raise ValueError(f"every length must be a whole number, at least 1; received {shown(size)}")
     return [int(size) for size in sizes]
 
 
