@@ -6,15 +6,18 @@ import shlex
 from dataclasses import fields
 
 import numpy as np
+import pandas as pd
 import pytest
 import typer
 
 import gpn_bayes.cli
 from gpn_bayes._util.cli_wording import in_both, in_options
 from gpn_bayes.cli import inputs
+from gpn_bayes.data import data_flags
 from gpn_bayes.data.problems import argument
 from gpn_bayes.data.reading import ReadSettings
 from gpn_bayes.posterior import Diagnostics
+from gpn_bayes.scores import slower
 from tests.command_line import call
 from tests.draws import NULL, REFERENCE
 from tests.reports import made_posterior, read_numbers
@@ -37,7 +40,7 @@ def options():
 def test_every_option_that_is_advised_exists(options):
     message = [in_both(text) for found in WORST for text in found.warnings()]
     advised = {name for text in message for name in re.findall(r"--[a-z-]+", text)}
-    assert advised == {"--sampler", "--order-bias", "--reweight"}
+    assert advised == {"--sampler", "--order-bias", "--reweight", "--until", "--temperatures"}
     assert advised <= options
 
 
@@ -63,6 +66,7 @@ def test_every_setting_of_a_table_is_an_option(command):
         ("drop", ["it's"], "--drop 'it'\"'\"'s'"),
         ("drop", [""], "--drop ''"),
         ("na", ["<0.1", "[n]"], "--na '<0.1,[n]'"),
+        ("na", ["-999"], "--na -999"),
         ("discretise", 3, "--discretise 3"),
         ("missing", "drop", "--missing drop"),
         ("sep", ";", "--sep ';'"),
@@ -123,3 +127,133 @@ def test_every_argument_that_is_rewritten_has_its_option(options):
     named = {in_options(f"{name} must be something").split()[0] for name in arguments - {"progressbar"}}
     assert {name for name in named if name.startswith("--")} <= options
     assert named - options == {"required", "forbidden", "tiers"}  # whose messages name the option where they are read
+
+
+# Advice on the data is followed as it is written
+
+
+def coded(n=120):
+    """Return a table with codes of categories, and with two values that stand for missing ones."""
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(rng.normal(size=(n, 2)), columns=["a", "b"])
+    table["grade"], table["blood group"] = rng.integers(1, 4, n), rng.integers(1, 5, n) ** 2
+    table["blood group"] = table["blood group"].map({1: 1, 4: 2, 9: 3, 16: 4})
+    table.loc[::20, "a"] = -999
+    table.loc[::30, "b"] = 9999999
+    return table
+
+
+def flagged(table, kind):
+    (flag,) = [flag for flag in data_flags(gpn_bayes.Dataset.read(table), numbers=True) if flag.kind == kind]
+    return flag.message
+
+
+def reading(message):
+    """Return the first call of `Dataset.read` in a message."""
+    return re.search(r"Dataset\.read\(data, .*?\)", message)[0]
+
+
+def test_values_that_mean_missing_can_be_read_as_missing(tmp_path, capsys):
+    table = coded()
+    message = flagged(table, "sentinel")
+    assert "-999 in 6 rows" in message and "9999999 in 4 rows" in message
+    data = eval(reading(message), {"Dataset": gpn_bayes.Dataset, "data": table})  # the advice itself
+    assert data.missing.sum() == 10 and data_flags(data, numbers=True)[:1] != ()
+    table.to_csv(tmp_path / "table.csv", index=False)
+    typed = re.search(r"--na \S+ --missing impute", in_options(message))[0]
+    how = ["--draws", 20, "--tune", 10, "--max-parents", 1, "--quiet"]
+    out = tmp_path / "out"
+    code, _, messages = call(capsys, "run", tmp_path / "table.csv", "--out", out, *shlex.split(typed), *how)
+    assert code == 0 and "10 values are missing, in 8 rows and 2 columns" in messages
+    assert "read it as one" not in messages
+
+
+def test_a_value_that_means_missing_in_one_column_only_is_not_read_so_in_all():
+    rng = np.random.default_rng(1)
+    table = coded().assign(a=rng.normal(size=120), b=rng.normal(size=120), answer=rng.integers(1, 6, 120))
+    table.loc[::20, "answer"] = 9
+    assert "na=[9]" in flagged(table, "sentinel")
+    table["count"] = rng.poisson(6, 120)
+    message = flagged(table, "sentinel")
+    assert "na=" not in message and "empty those cells, and not those of 'count' with the same value" in message
+    weighted = gpn_bayes.Dataset.read(coded().assign(w=rng.integers(1, 4, 120)), weights="w")
+    (flag,) = [flag for flag in data_flags(weighted, numbers=True) if flag.kind == "sentinel"]
+    assert "impute" not in flag.message and "missing='drop') leaves those rows out" in flag.message
+
+
+def test_codes_can_be_read_as_categories(tmp_path, capsys):
+    table = coded().drop(columns=["a", "b"]).assign(x=np.random.default_rng(2).normal(size=120))
+    message = flagged(table, "codes")
+    data = eval(reading(message), {"Dataset": gpn_bayes.Dataset, "data": table})  # the advice itself
+    assert data.kinds == ("categorical", "categorical", "continuous")
+    assert [flag.kind for flag in data_flags(data, numbers=True)] == []
+    gpn_bayes.sample(data, score="cg", draws=10, random_seed=1, progressbar=False)
+    table.to_csv(tmp_path / "table.csv", index=False)
+    typed = re.search(r"--kinds ('.*?'|\S+) says so, for (--score cg) or", in_options(message))
+    out = tmp_path / "out"
+    how = [*shlex.split(f"{typed[1]} {typed[2]}")]
+    assert how[0] == "grade=category,blood group=category"
+    code, _, messages = call(
+        capsys, "run", tmp_path / "table.csv", "--out", out, "--kinds", *how, "--draws", 10, "--quiet"
+    )
+    assert code == 0 and "read as amounts" not in messages
+
+
+# Advice that takes long says so
+
+
+def advice_of(n, rows, advise):
+    columns = [f"v{k}" for k in range(n)]
+    values = np.random.default_rng(1).normal(size=(rows, n))
+    data = gpn_bayes.Dataset.read(pd.DataFrame(values, columns=columns))
+    return advise(data, (0, 1, 2))
+
+
+@pytest.mark.parametrize("rows", [50, 853, 8000])
+@pytest.mark.parametrize("n", [3, 11, 30])
+@pytest.mark.parametrize("advise", [slower.interaction_advice, slower.student_advice])
+def test_nothing_that_takes_hours_is_advised(advise, n, rows):
+    kind = slower.INTERACTION if advise is slower.interaction_advice else slower.STUDENT
+    whole = slower.run_seconds(kind, n, rows)
+    message = advice_of(n, rows, advise)
+    assert ("try score=" in message) == (whole <= slower.LONGEST)
+    if kind == slower.INTERACTION and rows > 5000:
+        assert "takes at most 5,000 rows" in message
+    else:
+        assert f"takes {slower.in_words(whole)} on this table" in message
+    assert in_options(message) == message  # it says that it is for Python
+    made = re.search(r"gpn\.scores\.GP\(.*?\)", message)[0]
+    assert isinstance(eval(made, {"gpn": gpn_bayes}), gpn_bayes.scores.GP)
+    if part := re.search(r"data\[\[.*?\]\](\.sample\(\d+, random_state=1\))?", message):
+        table = pd.DataFrame(np.zeros((rows, n)), columns=[f"v{k}" for k in range(n)])
+        chosen = eval(part[0], {"data": table})
+        assert slower.run_seconds(kind, chosen.shape[1], len(chosen)) <= slower.LONGEST
+
+
+def test_the_demo_is_told_what_its_flags_would_take():
+    """The interaction kernel takes hours there, and Student t noise too."""
+    message = advice_of(11, 853, slower.interaction_advice)
+    assert message == (
+        "score=gpn.scores.GP(kernel='interaction'), in Python, can, but takes about 11.4 CPU hours on this table; on "
+        "data[['v0', 'v1', 'v2']].sample(500, random_state=1) it takes about 1 CPU minute. Or add a column of products."
+    )
+    assert "takes about 2.1 CPU hours on this table" in advice_of(11, 853, slower.student_advice)
+
+
+def test_scores_that_do_not_take_a_table_are_not_advised_for_it():
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc")).assign(sex=rng.choice(["f", "m"], 60))
+    mixed = gpn_bayes.Dataset.read(table)
+    assert slower.interaction_advice(mixed, (0, 1, 3)) == "add a column of products."
+    assert "takes tables of numbers only; on data[['a', 'b', 'c']] it takes" in slower.interaction_advice(
+        mixed, (0, 1, 2)
+    )
+    unknown = gpn_bayes.Dataset.read(table[list("abc")], contexts=["", "x"] * 30)
+    assert slower.student_advice(unknown, (0, 1)) == "transform the column."
+
+
+def test_curves_of_many_variables_are_not_advised_blindly():
+    assert advice_of(5, 50, lambda data, _: slower.curves_advice(data)) == "try score='gp'."
+    assert "which takes about 3 CPU minutes" in advice_of(20, 50, lambda data, _: slower.curves_advice(data))
+    many = advice_of(100, 50, lambda data, _: slower.curves_advice(data))
+    assert many.startswith("transform columns; score='gp' follows curves, but takes about 6.7 CPU hours")

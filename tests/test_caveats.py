@@ -72,7 +72,8 @@ def test_a_fault_of_the_data_is_told_beside_sampling_that_is_fine(example, tmp_p
     assert f"\n- {sentences}" in str(found)
     shown, messages = run(make(), tmp_path, capsys)
     assert "Computed exactly, without sampling error." in shown
-    assert "Checks of the data raised 1 flag. - " + sentences in shown
+    column = sentences.split(":")[0]
+    assert f"Checks of the data raised 1 flag. - {column}: {kind} (see the note above)" in shown
     assert messages.startswith(f"note: {sentences}")
     page = page_text(tmp_path / "out" / "report.html")
     assert page.count("Computed exactly, without sampling error.") == 2
@@ -198,7 +199,12 @@ def test_names_in_flags_do_no_harm(tmp_path):
 
 
 def test_flags_are_told_before_the_work_and_not_of_work_that_is_done(tmp_path, capsys):
-    _, messages = run(with_ethnicity(), tmp_path, capsys)
-    assert messages.startswith("note: ethnicity: only the whole numbers") and "--score bdeu" in messages
+    shown, messages = run(with_ethnicity(), tmp_path, capsys)
+    assert (
+        messages.startswith("note: ethnicity: only the whole numbers")
+        and "--kinds ethnicity=category says so, for --score cg" in messages
+    )
+    # Once is enough: at the end they are named.
+    assert "- ethnicity: codes (see the note above)" in shown and "only the whole numbers" not in shown
     shown, messages = run(with_ethnicity(), tmp_path, capsys)
     assert "note:" not in messages and "ethnicity: only the whole numbers" in shown

@@ -65,7 +65,8 @@ def test_json_holds_what_is_shown(results, capsys):
     [
         ("a ~> c", [], "an effect is asked for as 'cause -> outcome'; received 'a ~> c'"),
         ("a -> z", [], "z"),
-        ("a -> c", ["--to", "3"], "a contrast needs both values, "),
+        ("a -> c", ["--to", "3"], "a contrast needs both values, --to and --versus; received one of them"),
+        ("a -> c", ["--points", "1"], "--points must be a whole number, 2 or more; received 1"),
         ("a -> c", ["--to", "x", "--versus", "1"], "a variable of numbers is set to a finite number; received 'x'"),
     ],
 )

@@ -8,8 +8,11 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 
 import gpn_bayes as gpn
+import gpn_bayes.cli
+from gpn_bayes import scores
 from gpn_bayes.cli import federate, screen
 from gpn_bayes.cli.compare import difference_table, expected_distance
 from gpn_bayes.cli.folder import edges_csv
@@ -187,6 +190,21 @@ def test_names_in_csv_files_are_no_formulas(name):
     assert written.loc[0, "parent"] == f"'{name}" and written.loc[0, "child"] == "erk"
 
 
+def test_messages_are_broken_between_words_in_a_terminal_and_nowhere_else(capsys, monkeypatch):
+    text = "grade: only the whole numbers 1, 2 and 3, read as amounts. " * 3 + "kinds=" + "x" * 100
+    screen.tell("note", text)
+    assert capsys.readouterr().err.count("\n") == 1
+    monkeypatch.setattr(screen, "_terminal_width", lambda: 80)
+    screen.tell("note", text)
+    screen.note(text)
+    screen.tell("error", f"two problems:\n  {text}\n  short")
+    lines = capsys.readouterr().err.splitlines()
+    assert all(len(line) <= 80 or line.split() == [text.split()[-1]] for line in lines)
+    assert sum("short" in line for line in lines) == 1
+    # No word is in two lines.
+    assert {word for line in lines for word in line.split()} == set(f"note: error: two problems: {text} short".split())
+
+
 def test_nothing_that_is_printed_moves_the_cursor(capsys):
     hostile = "erk\x1b[2J\x9b1A\r\u202e\x07"
     screen.tell("error", f"a column must be known; received {hostile}")
@@ -206,3 +224,9 @@ def test_a_log_line_is_one_line():
     run = "r1\n2026-01-01 INFO all is well\x1b[1A"
     record = logging.LogRecord("gpn_bayes", logging.INFO, "", 0, "joined run %s", (run,), None)
     assert federate._PlainLines("%(message)s").format(record) == "joined run r1 2026-01-01 INFO all is well?[1A"
+
+
+def test_the_help_names_every_score():
+    command = typer.main.get_command(gpn_bayes.cli.app).commands["run"]
+    (text,) = [parameter.help for parameter in command.params if parameter.name == "score"]
+    assert {name for name in scores.names() if re.search(rf"\b{name}\b", text)} == set(scores.names())

@@ -99,9 +99,11 @@ USES = {
     "exports": "_util graphs scores simulate",
     "candidates": "_util data graphs kernels mcmc scores",
     "posterior": "_util data exports graphs plots report scores",
-    "plots": "_util graphs posterior.curves posterior.protocols posterior.score_setting posterior.variable_check",
-    "report": "_util data graphs plots posterior.curves posterior.diagnostics posterior.effects posterior.equations "
-    "posterior.estimate posterior.protocols posterior.score_noise posterior.score_setting",
+    "plots": "_util graphs posterior.curves posterior.directions posterior.protocols posterior.score_setting "
+    "posterior.variable_check",
+    "report": "_util data graphs plots posterior.curves posterior.diagnostics posterior.directions posterior.effects "
+    "posterior.equations posterior.estimate posterior.impossible_pairs posterior.protocols posterior.score_noise "
+    "posterior.score_setting",
     "sampling": "_util candidates data graphs kernels mcmc posterior scores",
     "estimators": "_util candidates data exports graphs kernels posterior report scores",
     "network_models": "_util data graphs posterior scores",

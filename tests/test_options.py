@@ -9,11 +9,13 @@ import pytest
 import xarray as xr
 
 import gpn_bayes as gpn
+from gpn_bayes._util.checks import check_choice, check_share
 from gpn_bayes.cli.run import run_demo, run_file
 from gpn_bayes.posterior.score_setting import score_of, score_text, score_title
 from gpn_bayes.report.origin import origin_of
 from gpn_bayes.sampling.options import DEFAULTS, RunOptions
 from gpn_bayes.sampling.prepared_run import prepare
+from gpn_bayes.scores import GraphPrior
 from tests.draws import LINEAR, quick, table
 from tests.rough_scores import Noisy
 
@@ -129,3 +131,26 @@ def test_a_call_is_only_shown_if_the_parameters_tell_all_of_the_score():
     distribution = {"distribution": "LogNormal", "parameters": [0.5, 0.75]}
     post.settings["score"] = {"name": "gp", "parameters": {"theta": distribution}}
     assert origin_of(post)["call"] is None
+
+
+# Numbers of numpy are shown as numbers
+
+
+@pytest.mark.parametrize(
+    ("call", "received"),
+    [
+        (lambda: RunOptions(expand=np.float64(1.5)), "1.5"),
+        (lambda: RunOptions(draws=np.float64(0.5)), "0.5"),
+        (lambda: RunOptions(chains=np.int64(0)), "0"),
+        (lambda: RunOptions(temperatures=np.int32(-1)), "-1"),
+        (lambda: check_share("threshold", np.float32(1.5)), "1.5"),
+        (lambda: check_choice("dots", [np.int64(3)], ("none",)), "[3]"),
+        (lambda: GraphPrior(["a", "b"], required=[("a", np.float64(0.5))]), "0.5"),
+        (lambda: gpn.simulate.random_dag(3, kind=np.int64(1)), "1"),
+        (lambda: gpn.Dataset.read({"a": np.float64(1)}), "dict"),
+    ],
+)
+def test_numbers_of_numpy_are_shown_as_numbers(call, received):
+    with pytest.raises(ValueError) as refusal:
+        call()
+    assert received in str(refusal.value) and "np." not in str(refusal.value)

@@ -327,6 +327,8 @@ def test_an_existing_file_is_kept(post, tmp_path):
 
 
 def test_impossible_paths_are_refused(post, tmp_path):
+    with pytest.raises(ValueError, match=r"^the file's name must end with \.html or \.htm; received 'report\.pdf'$"):
+        post.report(tmp_path / "report.pdf")
     with pytest.raises(ValueError, match="^the folder must exist; '.*nowhere' doesn't$"):
         post.report(tmp_path / "nowhere" / "report.html")
     with pytest.raises(ValueError, match="^the path must be that of a file; '.*' is a folder$"):

@@ -21,7 +21,7 @@ def test_answers_tell_directions_and_what_is_open():
     assert [own["text"] for own in answers] == [
         "2 of 6 pairs of variables are joined with a probability of 0.9 or more; 1 lies between 0.1 and 0.9; "
         "the other 3 below 0.1.",
-        "The data determine the direction of 1 of these:",
+        "The direction of 1 of these is clear:",
         "The data don't determine the direction of 1 of these:",
         "Open whether they are joined:",
         "A network drawn from the posterior has 2.3 edges on average.",
@@ -48,12 +48,12 @@ def test_an_arrow_stands_with_the_probability_of_its_edge():
     ],
     ids=["none", "fair", "required", "tiers", "probabilities", "candidates given", "candidates found"],
 )
-def test_who_tells_directions(knowledge, who):
+def test_what_does_not_determine_open_directions(knowledge, who):
     data, _ = exact_posterior()
     settings = quick(data, draws=20, **knowledge).settings
     assert (
-        wording.answers(np.triu(np.full((4, 4), 0.98), 1), "abcd", settings)[1]["text"]
-        == f"{who} determine the direction of all 6:"
+        wording.answers(np.full((4, 4), 0.49) - 0.49 * np.eye(4), "abcd", settings)[1]["text"]
+        == f"{who} don't determine the direction of all 6:"
     )
 
 
@@ -88,7 +88,8 @@ def test_verdicts():
     good = made_posterior("abc", [(0, 1, 0.5), (1, 2, 0.4)], shape=(4, 500))
     found = trust.trust_of(good)
     assert (found["verdict"], found["warnings"], found["heading"]) == ("good", [], "Sampling has converged.")
-    assert [own["fine"] for own in found["figures"]] == [None, True, True, True]
+    assert [own["fine"] for own in found["figures"]] == [None, True, True, True, True]
+    assert found["figures"][-1]["name"] == "Effective draws of the slowest edge"
     assert [len(chain) for chain in found["trace"]] == [167] * 4
     one = trust.trust_of(made_posterior("abc", [(0, 1, 0.5)], shape=(1, 900)))
     assert one["verdict"] == "caution" and one["warnings"][0].startswith("One chain can't")

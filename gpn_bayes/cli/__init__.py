@@ -1,5 +1,6 @@
 """The command line: ``gpn-bayes run``, ``demo``, ``query``, ``effect``, ``export``, ``compare`` and others."""
 
+import os
 import sys
 from typing import Annotated
 
@@ -41,6 +42,8 @@ def _start(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 for lost workers or parties, 2 for bad input, 130 after Ctrl-C."""
+    # numba would also take it from a file in the folder that the user works in, and what lies there is unpickled.
+    os.environ.setdefault("NUMBA_CACHE_DIR", "")
     for stream in (sys.stdout, sys.stderr):
         # A terminal that can't show a variable's name still gets the answer.
         if hasattr(stream, "reconfigure"):
@@ -49,6 +52,9 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         code = command.main(args=arguments, prog_name="gpn-bayes", standalone_mode=False)
     except Exception as error:
+        if screen.lacks_memory(error):
+            screen.tell("error", "this needs more memory than the process may have (see ulimit -v)")
+            sys.exit(1)
         # Typer's usage errors; their common class lives in another package from version to version.
         if not hasattr(error, "format_message"):
             raise

@@ -61,7 +61,9 @@ def _check_report(report: Path | None, prediction: bool) -> None:
         return
     if not prediction:
         raise ValueError("--report needs the predictions; received --no-prediction with it")
-    new_file(report, overwrite=False)
+    from gpn_bayes.report.page import PAGES
+
+    new_file(report, endings=PAGES)
 
 
 def _check_same_variables(one: "GraphPosterior", two: "GraphPosterior") -> None:

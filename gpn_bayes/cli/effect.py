@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gpn_bayes._util.cli_wording import in_options
 from gpn_bayes._util.printable import printable
 from gpn_bayes.cli import screen
 from gpn_bayes.cli.folder import find_posterior
@@ -47,7 +48,7 @@ def show_effect(
         if as_json:
             typer.echo(json.dumps(_record(effect), indent=1, ensure_ascii=False))
             return
-        typer.echo(printable(str(effect)))
+        typer.echo(printable(in_options(str(effect))))
         if effect.draws.ndim > 2:
             table = screen.plain_table()
             columns = effect.table()
@@ -63,6 +64,7 @@ def _record(effect: "Effect") -> dict[str, Any]:
     shared = {"cause": effect.cause, "outcome": effect.outcome, "quantity": effect.quantity}
     slope = {} if effect.slope is None else {"slope": _rows(effect.slope)[0]}
     given = {} if effect.given_path is None else {"rows_given_path": _rows(effect.given_path)}
+    shared |= {"note": effect.note} if effect.note else {}
     return shared | {"probability": effect.probability, "rows": _rows(effect)} | given | slope
 
 

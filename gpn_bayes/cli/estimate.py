@@ -44,7 +44,7 @@ def estimate_file(
     score: Annotated[
         str | None,
         typer.Option(
-            help="Score to maximise: bic, bdeu, k2, bge or gp; by default k2 for k2, else bic. pc and the notears "
+            help="Score to maximise: bic, bdeu, k2, bge, cg or gp; by default k2 for k2, else bic. pc and the notears "
             "family maximise no score; their graphs are only evaluated by it.",
             show_default=False,
         ),
@@ -198,6 +198,7 @@ def _write(fitted: _Fitted, method: str, out: Path, command: str) -> None:
 def _show(fitted: _Fitted) -> None:
     """Print what was learnt: the strongest edges, their number, and the score."""
     from gpn_bayes import scores
+    from gpn_bayes.estimators.describing import proof_in_words
     from gpn_bayes.estimators.edge_tables import edge_table
 
     out = screen.console()
@@ -215,7 +216,7 @@ def _show(fitted: _Fitted) -> None:
     split = f" ({len(edges) - undirected} directed, {undirected} undirected)" if undirected else ""
     out.print(f"{total}{len(edges)} edge{'s' * (len(edges) != 1)}{split}, {fitted.seconds:.1f} seconds")
     if fitted.gap is not None:
-        out.print("Proved: no graph scores higher." if fitted.gap == 0 else f"At most {fitted.gap:.3f} below the best.")
+        out.print(proof_in_words(fitted.gap, getattr(fitted.learner, "searched_up_to_", None)))
     if fitted.maximised and lines:
         out.print("The worth of an edge is the loss in score without it.")
 

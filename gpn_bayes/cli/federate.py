@@ -127,7 +127,7 @@ def run_client(
     ] = None,
     state: Annotated[Path | None, typer.Option(help="File that stores this client's runs.")] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Allow one more run with a table that was part of another.")
+        bool, typer.Option("--again", help="Allow one more run with a table that was part of another, of any program.")
     ] = False,
     quiet: Quiet = False,
     *,

@@ -45,6 +45,9 @@ def answer(
         width = max(len(str(question)) for question in asked)
         for question, estimate in answers:
             typer.echo(printable(f"{question!s:<{width}}  {_formatted(estimate)}"))
+        for note in dict.fromkeys(estimate.note for _, estimate in answers if estimate.note):
+            asked_so = ", ".join(str(question) for question, estimate in answers if estimate.note == note)
+            screen.tell("note", f"{asked_so}: {note}")
 
 
 def _formatted(estimate: "Estimate") -> str:
@@ -67,4 +70,5 @@ def _record(question: "Question", estimate: "Estimate") -> dict[str, object]:
         "mcse": estimate.mcse if math.isfinite(estimate.mcse) else None,
         "ess": estimate.ess if math.isfinite(estimate.ess) else None,
         "exact": estimate.mcse == 0,
+        **({"note": estimate.note} if estimate.note else {}),
     }

@@ -40,8 +40,9 @@ _SAMPLING, _CLUSTER = "Sampling", "More than one machine"
 Score = Annotated[
     str,
     typer.Option(
-        help="How to score a variable given its parents: bge (linear relations), gp (unknown smooth ones), bdeu or k2 "
-        "(categories), or bic (linear or categories, as the data are)."
+        help="How to score a variable given its parents: bge (linear relations), gp (unknown smooth ones, of numbers "
+        "and categories), bdeu or k2 (categories), cg (numbers and categories, linear), or bic (any of these, as the "
+        "data are)."
     ),
 ]
 Sampler = Annotated[
@@ -264,6 +265,7 @@ def run_demo(
 def _carry_out(job: _Job) -> "GraphPosterior":
     """Do the run, or what is left of it, and show its summary."""
     from gpn_bayes.sampling.prepared_run import prepare
+    from gpn_bayes.sampling.unjoinable import warn_of_impossible_pairs
 
     run = prepare(job.data, job.options)
     folder = ResultFolder(job.out)
@@ -276,9 +278,14 @@ def _carry_out(job: _Job) -> "GraphPosterior":
         screen.note(f"{job.out} holds this run, unfinished; going on")
     if run.kinds:
         screen.note(run.kinds)
+    if run.either:
+        screen.tell("note", run.either)
+    if not folder.drawn:
+        warn_of_impossible_pairs(run)
     # In time to stop and mend the table, not after hours.
-    for flag in () if folder.drawn else run.data_flags or ():
-        screen.tell("note", flag.message)
+    noted = [] if folder.drawn else [flag.message for flag in run.data_flags or ()]
+    for text in noted:
+        screen.tell("note", text)
     try:
         with nullcontext() if job.cluster is None or folder.drawn else job.cluster.executor() as executor:
             if not ours:
@@ -292,7 +299,7 @@ def _carry_out(job: _Job) -> "GraphPosterior":
     stopped = _stopped(post, run)
     if stopped:
         _say_interrupted(stopped)
-    screen.show_run(post, job.data.n_rows)
+    screen.show_run(post, job.data.n_rows, noted)
     if stopped:
         raise typer.Exit(INTERRUPTED)
     screen.show_files(folder.path, [folder.report, folder.posterior, folder.edges, folder.store, folder.identity])

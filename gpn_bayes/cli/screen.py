@@ -3,9 +3,11 @@
 import errno
 import math
 import os
+import shutil
 import sys
+import textwrap
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from gpn_bayes.data import Flag
     from gpn_bayes.posterior import Diagnostics, GraphPosterior
 
 SHOWN_EDGES = 15
@@ -31,18 +34,58 @@ _LEAST_LIKELY_SHOWN, _LEAST_UNCERTAIN_SHOWN = 5, 10
 # Where there are next to none, the most probable of the rest.
 _LEAST_SHOWN, _SHOWN_FROM = 5, 0.01
 _BAR_WIDTH = 20
+# Columns of a flag that are named where it has been printed before.
+_NAMED = 5
+# What the loader of libraries says.
+_NO_MEMORY = ("failed to map segment", "annot allocate memory", "cannot create shared object descriptor")
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def tell(kind: str, text: str) -> None:
-    """Print ``kind: text`` on stderr in one line, however narrow the terminal; the items of a list in a line each."""
-    lines = (" ".join(line.split()) for line in printable(in_options(text)).split("\n  "))
-    print(f"{kind}: " + "\n  ".join(lines), file=sys.stderr, flush=True)
+    """Print ``kind: text`` on stderr in one line, wrapped in a terminal; the items of a list in a line each."""
+    first, *others = (" ".join(line.split()) for line in printable(in_options(text)).split("\n  "))
+    lines = [f"{kind}: {first}", *(f"  {line}" for line in others)]
+    print("\n".join(map(_wrapped, lines)), file=sys.stderr, flush=True)
 
 
 def note(text: str) -> None:
-    """Print one line on stderr about the progress of a command."""
-    print(" ".join(printable(text).split()), file=sys.stderr, flush=True)
+    """Print one line on stderr about the progress of a command, wrapped in a terminal."""
+    print(_wrapped(" ".join(printable(text).split())), file=sys.stderr, flush=True)
+
+
+def _wrapped(line: str) -> str:
+    """Return a line as a terminal shows it, which would break it inside words; elsewhere, for programs, as it is."""
+    width = _terminal_width()
+    if width is None or len(line) <= width:
+        return line
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return textwrap.fill(
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
+    )
+
+
+def _terminal_width() -> int | None:
+    """Return how wide the terminal is that shows messages; None where none does."""
+    return shutil.get_terminal_size().columns if sys.stderr.isatty() else None
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Return whether an error comes of memory that the system didn't give, to Python or to a library being loaded.
+
+    Examples
+    --------
+    >>> lacks_memory(MemoryError()), lacks_memory(OSError(errno.ENOMEM, "Cannot allocate memory"))
+    (True, True)
+    >>> lacks_memory(ImportError("numpy.so: failed to map segment from shared object")), lacks_memory(KeyError("x"))
+    (True, False)
+    """
+    seen: BaseException | None = error
+    while seen is not None:
+        unmapped = isinstance(seen, ImportError | OSError) and any(text in str(seen) for text in _NO_MEMORY)
+        if unmapped or isinstance(seen, MemoryError) or getattr(seen, "errno", None) == errno.ENOMEM:
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False
 
 
 @contextmanager
@@ -59,6 +102,8 @@ def plain_messages() -> Iterator[None]:
         try:
             yield
         except (ValueError, MissingPackage) as error:
+            if lacks_memory(error):
+                raise
             tell("error", str(error))
             raise typer.Exit(2) from None
         except ConnectionError as error:
@@ -66,6 +111,8 @@ def plain_messages() -> Iterator[None]:
             tell("error", str(error))
             raise typer.Exit(1) from None
         except OSError as error:
+            if lacks_memory(error):
+                raise
             # Without a file name there is nothing the user can fix, except a full disk.
             if error.filename is None and error.errno != errno.ENOSPC:
                 raise
@@ -85,8 +132,18 @@ def console() -> "Console":
     return PlainConsole(highlight=False, markup=False, emoji=False)
 
 
-def show_run(post: "GraphPosterior", rows: int) -> None:
-    """Print the summary of a run: its settings, its edges, whether it converged, what it assumes about the data."""
+def show_run(post: "GraphPosterior", rows: int, noted: Collection[str] = ()) -> None:
+    """Print the summary of a run: its settings, its edges, whether it converged, what it assumes about the data.
+
+    Parameters
+    ----------
+    post : GraphPosterior
+        What was drawn.
+    rows : int
+        How many rows it was drawn from.
+    noted : collection of str
+        The messages of flags that were printed before the run; they are only named.
+    """
     from gpn_bayes.posterior.score_setting import score_title
 
     out = console()
@@ -96,10 +153,10 @@ def show_run(post: "GraphPosterior", rows: int) -> None:
     out.print(f"  score {score_title(settings)}, {settings['sampler']} sampler, {chains} x {draws} draws\n")
     out.print(_edge_table(post, out))
     out.print()
-    _show_grounds(post.diagnostics(), out)
+    _show_grounds(post.diagnostics(), out, noted)
 
 
-def _show_grounds(found: "Diagnostics", out: "Console") -> None:
+def _show_grounds(found: "Diagnostics", out: "Console", noted: Collection[str]) -> None:
     """Print both verdicts: on the sampling, and on assumptions and data."""
     from rich.text import Text
 
@@ -110,9 +167,22 @@ def _show_grounds(found: "Diagnostics", out: "Console") -> None:
     out.print("\nThe answers assume:", style="bold")
     for text in found.assumptions:
         out.print(f"- {text}")
+    if found.directions:
+        out.print("\nWhat decides directions:", style="bold")
+    for text in found.directions:
+        out.print(f"- {text}")
     out.print(f"\n{found.data_heading}", style="bold yellow" if found.data_verdict == "flagged" else "bold")
     for flag in found.data_flags:
-        out.print(f"- {in_options(flag.message)}", style=None if flag.mild else "yellow")
+        text = f"{_short(flag)} (see the note above)" if flag.message in noted else in_options(flag.message)
+        out.print(f"- {text}", style=None if flag.mild else "yellow")
+
+
+def _short(flag: "Flag") -> str:
+    """Return what a flag is about, without saying all of it again."""
+    if not flag.columns:
+        return flag.kind
+    more = f" and {len(flag.columns) - _NAMED} more" if len(flag.columns) > _NAMED else ""
+    return f"{', '.join(flag.columns[:_NAMED])}{more}: {flag.kind}"
 
 
 def show_files(folder: Path, files: list[Path]) -> None:

@@ -1,12 +1,15 @@
 """What a report holds, as a plain dict of numbers and texts that JSON can take."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gpn_bayes import graphs
 from gpn_bayes.data import UnknownTargets, check_known, read_data
+from gpn_bayes.posterior.directions import grounds
 from gpn_bayes.posterior.estimate import Moments
+from gpn_bayes.posterior.impossible_pairs import assumption
 from gpn_bayes.posterior.protocols import DrawnPosterior, PredictiveComparison, ResampledGraphs
 from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.report import origin, trust, wording
@@ -79,11 +82,18 @@ def content_of(
         "gaps": gaps_of(post),
         "title": wording.title(post.names),
         "subtitle": wording.subtitle(post, data),
-        "answers": wording.answers(probabilities, post.names, post.settings) + _changes(post),
+        "answers": wording.answers(probabilities, post.names, post.settings, decide=partial(grounds, post))
+        + _impossible(post)
+        + _changes(post),
         "questions": wording.questions(probabilities, post.names),
         "trust": trust.trust_of(post),
         "origin": {**origin.origin_of(post), "command": command},
     }
+
+
+def _impossible(post: DrawnPosterior) -> list[dict[str, Any]]:
+    """Return that some pairs can't be joined, as answers that look like answers of the data."""
+    return [{"text": text, "links": [], "more": 0} for text in assumption(post.settings, post.names)]
 
 
 def _changes(post: DrawnPosterior) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """Where the nodes and links of a report's network stand, computed once; in pixels, y downwards."""
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from gpn_bayes.plots.placing import (
     tiers_of,
     widened,
 )
+from gpn_bayes.posterior.directions import short_grounds
 from gpn_bayes.posterior.protocols import GraphCollection
 from gpn_bayes.report.compact import compact_places
 
@@ -44,11 +45,17 @@ _SLIM_LETTERS, _BROAD_LETTERS = frozenset("iljtfrI .,:;'|!()[]{}-/\\"), frozense
 
 def drawing_of(post: GraphCollection) -> dict[str, Any]:
     """Return the network of a posterior or bootstrap as it is drawn, causes above effects; see `drawing`."""
-    return drawing(post.names, post.edge_probabilities().to_numpy(), averaged_order(post), tiers_of(post))
+    probabilities = post.edge_probabilities().to_numpy()
+    clear = [(link.parent, link.child) for link in links(probabilities, SHOWN_FROM) if link.direction == "clear"]
+    return drawing(post.names, probabilities, averaged_order(post), tiers_of(post), short_grounds(post, clear))
 
 
 def drawing(
-    names: Sequence[str], probabilities: np.ndarray, averaged: np.ndarray, tiers: np.ndarray | None = None
+    names: Sequence[str],
+    probabilities: np.ndarray,
+    averaged: np.ndarray,
+    tiers: np.ndarray | None = None,
+    decided: Mapping[tuple[int, int], str] | None = None,
 ) -> dict[str, Any]:
     """Return a network as it is drawn, causes above effects.
 
@@ -62,17 +69,19 @@ def drawing(
         The variables from causes to effects.
     tiers : ndarray, optional
         The tier of each variable.
+    decided : mapping, optional
+        What decides clear directions, by parent and child.
 
     Returns
     -------
     dict
         `labels`, the lines of each node's name; `sizes`, its width and height; `links`, the most probable last so that
-        it lies on top, each with `parent`, `child`, `probability` (of being joined, either way) and `direction`
-        ("clear", "likelier" or "open"); `layouts`, drawings for boxes of several shapes; `from` and `start`, the least
-        probability of the links, and of those that are shown at first; `thinner`, the width of lines as a share of the
-        usual one; `dip`, how far lines between nodes side by side bend out. A layout has `width` and `height`;
-        `nodes`, their middles; `courses`, by the number of a link, the lanes (x, top, bottom) of its way around nodes;
-        and `bands`, the tiers, each with `label`, `top` and `bottom`.
+        it lies on top, each with `parent`, `child`, `probability` (of being joined, either way), `direction` ("clear",
+        "likelier" or "open") and perhaps `ground`, what decides that; `layouts`, drawings for boxes of several shapes;
+        `from` and `start`, the least probability of the links, and of those that are shown at first; `thinner`, the
+        width of lines as a share of the usual one; `dip`, how far lines between nodes side by side bend out. A layout
+        has `width` and `height`; `nodes`, their middles; `courses`, by the number of a link, the lanes (x, top, bottom)
+        of its way around nodes; and `bands`, the tiers, each with `label`, `top` and `bottom`.
     """
     drawn = sorted(links(probabilities, SHOWN_FROM), key=lambda link: link.probability)
     start, strong = strong_links(drawn, len(names), STARTS)
@@ -94,7 +103,7 @@ def drawing(
     return {
         "labels": labels,
         "sizes": sizes.round(1).tolist(),
-        "links": [_numbers(link) for link in drawn],
+        "links": [_numbers(link, decided or {}) for link in drawn],
         "layouts": [_layout(place, drawn) for place in layouts],
         "from": SHOWN_FROM,
         "start": start,
@@ -114,9 +123,16 @@ def order_by_edges(probabilities: np.ndarray) -> np.ndarray:
     return np.argsort(np.round(probabilities.sum(axis=0) - probabilities.sum(axis=1), 9), kind="stable")
 
 
-def _numbers(link: Link) -> dict[str, Any]:
+def _numbers(link: Link, decided: Mapping[tuple[int, int], str]) -> dict[str, Any]:
     probability = round(min(link.probability, 1.0), 6)
-    return {"parent": link.parent, "child": link.child, "probability": probability, "direction": link.direction}
+    ground = decided.get((link.parent, link.child))
+    return {
+        "parent": link.parent,
+        "child": link.child,
+        "probability": probability,
+        "direction": link.direction,
+        **({"ground": ground} if ground else {}),
+    }
 
 
 def _layout(place: Placed, drawn: list[Link]) -> dict[str, Any]:

@@ -32,10 +32,19 @@ def functions_of(post: DrawnPosterior, data: Any, most: int) -> dict[str, Any]:
     dict
         `missing`, why there are none, or an empty text; `of`, for each variable with curves (its number as text) a list
         of them: `parent`, `x` (first and last value of the parent), `mean`, `lower`, `upper` (at evenly spaced values
-        between) and `dots`; `left`, the variables with probable parents that have no curves; `rows`, every variable's
-        values at the rows that the dots are of; and `shown` and `all`, how many rows those are.
+        between) and `dots`; `levels`, for each of these its parents that are categories, which have none; `left`, the
+        variables with probable parents that have no curves; `rows`, every variable's values at the rows that the dots
+        are of; and `shown` and `all`, how many rows those are.
     """
-    content: dict[str, Any] = {"missing": _missing(post, data), "of": {}, "left": [], "rows": {}, "shown": 0, "all": 0}
+    content: dict[str, Any] = {
+        "missing": _missing(post, data),
+        "of": {},
+        "levels": {},
+        "left": [],
+        "rows": {},
+        "shown": 0,
+        "all": 0,
+    }
     if content["missing"]:
         return content
     largest = post.edge_probabilities().to_numpy().max(axis=0)
@@ -63,9 +72,12 @@ def _missing(post: DrawnPosterior, data: Any) -> str:
 
 def _add_curves(found: dict[str, Any], post: DrawnPosterior, node: int, data: Any) -> None:
     """Compute the curves of one variable, and note the rows they need."""
-    lines, points = fitted_curves(post, node, data, threshold=CURVES_FROM, points=_POINTS)
+    lines, points, categories = fitted_curves(post, node, data, threshold=CURVES_FROM, points=_POINTS)
+    found["levels"][str(node)] = [post.names.index(name) for name in categories]
     curves = []
     for parent, line in lines.groupby("parent", sort=False):
+        if parent in categories:
+            continue
         own = points[points["parent"] == parent]
         rows = _some_rows(len(own))
         number = post.names.index(str(parent))

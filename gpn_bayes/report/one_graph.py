@@ -15,7 +15,7 @@ from gpn_bayes.report.data_checks import checked_data
 from gpn_bayes.report.drawing import drawing, order_by_edges
 from gpn_bayes.report.kinds import Kind, estimate_kind
 from gpn_bayes.report.origin import plain_text, versions
-from gpn_bayes.report.page import page_of
+from gpn_bayes.report.page import PAGES, page_of
 from gpn_bayes.report.summaries import halved
 
 HEADING = "One graph: it doesn't say how sure each edge is."
@@ -126,7 +126,7 @@ def write_estimate_report(
     ...     write_estimate_report(FittedGraph("PC", ("a", "b"), edges, {}), f"{folder}/report.html").name
     'report.html'
     """
-    target = new_file(path, overwrite)
+    target = new_file(path, overwrite, PAGES)
     write_whole(target, page_of(estimate_content(fitted, command), _kind(fitted)))
     return target
 

@@ -13,7 +13,7 @@ _PACKAGES = ("numpy", "scipy", "numba", "pymc", "arviz")
 # Settings with defaults that are left out of the call.
 _DEFAULTS = {"max_parents": None, "until": None, "temperatures": 1, "random_seed": None}
 # What settings hold for other parts of a report.
-_SHOWN_ELSEWHERE = ("assumptions", "data_flags", "kinds")
+_SHOWN_ELSEWHERE = ("assumptions", "data_flags", "either_kind", "excluded", "impossible_pairs", "kinds")
 # How a setting was typed, by how it is kept.
 ORDER_BIAS = {"kept": "keep", "corrected": "correct"}
 

@@ -11,6 +11,9 @@ from gpn_bayes.report.gaps import section_of as gaps_section
 from gpn_bayes.report.kinds import POSTERIOR, Kind
 from gpn_bayes.report.prediction import section_of as prediction_section
 
+# How the names of files that hold a page may end.
+PAGES = (".html", ".htm")
+
 _ASSETS = files("gpn_bayes.report") / "assets"
 # In the order they are run; each defines functions, and the last one starts them.
 _SCRIPTS = (
@@ -56,7 +59,7 @@ def page_of(content: dict[str, Any], kind: Kind = POSTERIOR) -> str:
         warnings=_listed("What to do", content["trust"].get("warnings", [])),
         data_verdict=escape(content["trust"]["data_verdict"]),
         data_heading=escape(content["trust"]["data_heading"]),
-        kinds=_sentences([f"The table has {kinds}."] if (kinds := content["trust"].get("kinds")) else []),
+        kinds=_sentences(_kinds(content["trust"])),
         assumptions=_listed("What the answers assume", content["trust"]["assumptions"]),
         flags=_listed("What to look at in the data", content["trust"]["flags"]),
         figures="\n".join(_figure(own) for own in content["trust"].get("figures", [])),
@@ -107,6 +110,12 @@ def _column(key: str, heading: str, css: str) -> str:
 
 def _sentences(texts: list[str]) -> str:
     return "".join(f"<p>{escape(text)}</p>" for text in texts)
+
+
+def _kinds(trust: dict[str, Any]) -> list[str]:
+    """Return what columns were taken for, as sentences."""
+    kinds, either = trust.get("kinds", ""), trust.get("either_kind", "")
+    return [f"The table has {kinds}."] * bool(kinds) + [f"{either[:1].upper()}{either[1:]}."] * bool(either)
 
 
 def _figure(figure: dict[str, Any]) -> str:

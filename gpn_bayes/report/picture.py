@@ -31,11 +31,14 @@ class Picture(NamedTuple):
         How many pairs of a probability of 0.1 or more are left out.
     variables : int
         How many variables are left out.
+    clear : list of (int, int)
+        Parent and child of the pairs drawn with a clear direction.
     """
 
     svg: str
     pairs: int
     variables: int
+    clear: list[tuple[int, int]]
 
     def left_out(self, quantity: str = "probability") -> str:
         """Say what isn't drawn; an empty text where all is."""
@@ -83,7 +86,8 @@ def picture_of(
         # Cheaper than an average over all draws, and as good where arrows lead forward anyway.
         averaged = order_by_edges(probabilities[np.ix_(kept, kept)])
         svg = _Drawn([names[k] for k in kept], own, averaged, quantity, None if tiers is None else tiers[kept]).svg()
-    return Picture(svg, len(ranked) - len(shown), len(names) - len(kept))
+    clear = [(link.parent, link.child) for link in shown if link.direction == "clear"]
+    return Picture(svg, len(ranked) - len(shown), len(names) - len(kept), clear)
 
 
 class _Drawn:

@@ -1,5 +1,6 @@
 """The report of a bootstrap: the page of a posterior, with frequencies among resamples in place of probabilities."""
 
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 from gpn_bayes import graphs
 from gpn_bayes._util.files import new_file, write_whole
 from gpn_bayes.posterior.diagnostics import NOT_EXAMINED
+from gpn_bayes.posterior.directions import grounds
 from gpn_bayes.posterior.protocols import ResampledGraphs
 from gpn_bayes.report import wording
 from gpn_bayes.report.content import drawn_parent_sets, joined, with_errors
@@ -16,7 +18,7 @@ from gpn_bayes.report.data_checks import checked_data
 from gpn_bayes.report.drawing import drawing_of
 from gpn_bayes.report.kinds import BOOTSTRAP
 from gpn_bayes.report.origin import versions
-from gpn_bayes.report.page import page_of
+from gpn_bayes.report.page import PAGES, page_of
 
 HEADING = "Frequencies among resamples: not how probable an edge is."
 _CAVEATS = (
@@ -59,7 +61,7 @@ def write_bootstrap_report(result: ResampledGraphs, path: str | PathLike[str], o
     ...     write_bootstrap_report(result, f"{folder}/report.html").name
     'report.html'
     """
-    target = new_file(path, overwrite)
+    target = new_file(path, overwrite, PAGES)
     write_whole(target, page_of(bootstrap_content(result), BOOTSTRAP))
     return target
 
@@ -82,7 +84,9 @@ def bootstrap_content(result: ResampledGraphs) -> dict[str, Any]:
         "sets": drawn_parent_sets(result.parents, np.ones(result.parents.shape[:2])),
         "title": wording.title(result.names),
         "subtitle": " · ".join(text for text in known if text),
-        "answers": wording.answers(frequencies, result.names, phrases=wording.RESAMPLES),
+        "answers": wording.answers(
+            frequencies, result.names, phrases=wording.RESAMPLES, decide=partial(grounds, result)
+        ),
         "questions": wording.questions(frequencies, result.names),
         "trust": {
             "verdict": "neutral",

@@ -11,7 +11,10 @@ from gpn_bayes._util import cells
 from gpn_bayes._util.types import Floats
 from gpn_bayes.plots.placing import tiers_of
 from gpn_bayes.posterior.diagnostics import diagnose
-from gpn_bayes.posterior.protocols import DrawnPosterior, ResampledGraphs
+from gpn_bayes.posterior.directions import counted_sentences, grounds
+from gpn_bayes.posterior.impossible_pairs import assumption
+from gpn_bayes.posterior.protocols import DrawnPosterior, GraphCollection, ResampledGraphs
+from gpn_bayes.posterior.score_setting import kinds_of
 from gpn_bayes.report import wording
 from gpn_bayes.report.picture import SHOWN_FROM, picture_of
 
@@ -35,8 +38,10 @@ def posterior_cell(post: DrawnPosterior) -> str:
     probabilities, errors = _edges(post)
     return cells.cell(
         cells.heading(wording.title(post.names), wording.subtitle(post)),
+        *(cells.note(text) for text in kinds_of(post.settings)),
         *diagnose(post)._verdicts(),
-        _network(post.names, probabilities, errors, "probability", tiers_of(post)),
+        *(cells.note(text) for text in assumption(post.settings, post.names)),
+        _network(post, probabilities, errors, tiers_of(post)),
         cells.note("All of it: post.explore() here, or post.report('report.html') as a file."),
     )
 
@@ -58,7 +63,7 @@ def bootstrap_cell(result: ResampledGraphs) -> str:
             f"{wording.counted(result.resamples, 'resample')} · {result.learner}",
         ),
         cells.verdict("neutral", NOT_PROBABILITIES),
-        _network(result.names, frequencies, errors, "frequency", None),
+        _network(result, frequencies, errors, None),
         cells.note("All of it: result.report('report.html')."),
     )
 
@@ -128,10 +133,9 @@ def _edges(post: Any) -> tuple[Floats, Floats | None]:
     return np.einsum("c,cij->ij", of_chains, graphs.edge_shares(post.parents, weights)), None
 
 
-def _network(
-    names: Sequence[str], probabilities: Floats, errors: Floats | None, quantity: str, tiers: Floats | None
-) -> str:
-    """Return the picture beside the most probable edges, and what neither shows."""
+def _network(post: GraphCollection, probabilities: Floats, errors: Floats | None, tiers: Floats | None) -> str:
+    """Return the picture beside the most probable edges, what neither shows, and what decides directions."""
+    names, quantity = post.names, post.quantity
     picture = picture_of(names, probabilities, quantity, tiers)
     order = np.argsort(-probabilities, axis=None, kind="stable")
     shown = order[probabilities.ravel()[order] >= SHOWN_FROM]
@@ -144,7 +148,8 @@ def _network(
     listed = cells.table(columns, rows) if rows else cells.note(f"No edge has a {quantity} of {SHOWN_FROM} or more.")
     more = _more(len(shown) - len(rows), "edge", f" with a {quantity} of {SHOWN_FROM}+")
     left = picture.left_out(quantity)
-    return cells.beside(picture.svg, listed + more) + (cells.note(left) if left else "")
+    notes = [*([left] if left else []), *counted_sentences(grounds(post, picture.clear))]
+    return cells.beside(picture.svg, listed + more) + "".join(map(cells.note, notes))
 
 
 def _told(error: float) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 from gpn_bayes._util.cli_wording import in_both
 from gpn_bayes.posterior.diagnostics import (
     DATA_LIGHTS,
+    EDGE_ESS_LIMIT,
     ESS_LIMIT,
     R_HAT_POOR,
     WEIGHT_ESS_LIMIT,
@@ -31,7 +32,7 @@ def trust_of(post: DrawnPosterior) -> dict[str, Any]:
         that say what to do, in Python and on the command line, `figures` (name, value, what it should be, whether it
         is, what it means) and `trace`, the log scores of every chain, thinned; None for independent draws. Of the rest:
         `assumptions`, `data_verdict` ("neutral" or "caution"), `data_heading`, `kinds` of columns where the table mixes
-        them, and `flags`.
+        them, `either_kind`, those that could be either, and `flags`.
     """
     diagnostics = diagnose(post)
     return {
@@ -46,6 +47,7 @@ def trust_of(post: DrawnPosterior) -> dict[str, Any]:
         "data_verdict": DATA_LIGHTS[diagnostics.data_verdict],
         "data_heading": diagnostics.data_heading,
         "kinds": post.settings.get("kinds", ""),
+        "either_kind": in_both(post.settings.get("either_kind", "")),
         "flags": [in_both(flag.message) for flag in diagnostics.data_flags],
     }
 
@@ -65,7 +67,7 @@ def _chain_figures(found: Diagnostics) -> list[dict[str, Any]]:
         _told(found.r_hat, 3),
         f"at most {R_HAT_POOR:g}",
         None if np.isnan(found.r_hat) else found.r_hat <= R_HAT_POOR,
-        "1 where all chains tell the same",
+        "1 where all chains have the same log scores, which says little of single edges",
     )
     gap = _figure(
         "Largest gap between chains",
@@ -81,7 +83,18 @@ def _chain_figures(found: Diagnostics) -> list[dict[str, Any]]:
         None if np.isnan(found.ess) else found.ess >= ESS_LIMIT,
         "how many independent draws would tell as much",
     )
-    return [drawn, r_hat, gap, ess]
+    # Edges are what is asked for; the log score may be alike in chains that disagree about them.
+    figures = [drawn, gap, r_hat, ess]
+    if np.isnan(found.edge_ess):
+        return figures
+    slowest = _figure(
+        "Effective draws of the slowest edge",
+        _told(found.edge_ess, 0),
+        f"at least {EDGE_ESS_LIMIT}",
+        found.edge_ess >= EDGE_ESS_LIMIT,
+        f"of {_arrow(found.edge_ess_edge)}",
+    )
+    return [*figures, slowest]
 
 
 def _weight_figures(found: Diagnostics) -> list[dict[str, Any]]:

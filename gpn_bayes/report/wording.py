@@ -1,17 +1,18 @@
-"""The answers of a posterior in words: which pairs are joined, which way, and what is open."""
+"""The answers of a posterior in words: which pairs are joined, which way and by what, and what is open."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from gpn_bayes.plots.links import Link, links
+from gpn_bayes.posterior.directions import JOINED, Ground
 from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.posterior.score_setting import score_title
 
-# A pair is called joined from the first probability on, and open down to the second.
-JOINED, OPEN = 0.9, 0.1
+# A pair that isn't joined is called open down to this probability.
+OPEN = 0.1
 _LISTED = 8
 
 
@@ -22,7 +23,7 @@ class Phrases(NamedTuple):
     ----------
     share : str
         What such a share is.
-    clear, likelier, undetermined : (str, str)
+    likelier, undetermined : (str, str)
         Of the direction of a pair, and of several, whose number stands in the braces.
     undecided : str
         Of pairs that are joined in some of them.
@@ -33,7 +34,6 @@ class Phrases(NamedTuple):
     """
 
     share: str
-    clear: tuple[str, str]
     likelier: tuple[str, str]
     undetermined: tuple[str, str]
     undecided: str
@@ -45,7 +45,6 @@ def _of_draws(who: str) -> Phrases:
     """Return how answers speak of draws, given what determines directions."""
     return Phrases(
         share="probability",
-        clear=(f"{who} determine its direction:", f"{who} determine the direction of {{}}:"),
         likelier=("One direction is likelier than the other:", "One direction is likelier for {}:"),
         undetermined=(f"{who} don't determine its direction:", f"{who} don't determine the direction of {{}}:"),
         undecided="Open whether they are joined:",
@@ -56,7 +55,6 @@ def _of_draws(who: str) -> Phrases:
 
 RESAMPLES = Phrases(
     share="frequency",
-    clear=("The resamples agree on its direction:", "The resamples agree on the direction of {}:"),
     likelier=("One direction is more frequent than the other:", "One direction is more frequent for {}:"),
     undetermined=("The resamples don't agree on its direction:", "The resamples don't agree on the direction of {}:"),
     undecided="Joined in some resamples only:",
@@ -114,6 +112,7 @@ def answers(
     names: Sequence[str],
     settings: dict[str, Any] | None = None,
     phrases: Phrases | None = None,
+    decide: Callable[[list[tuple[int, int]]], Sequence[Ground]] | None = None,
 ) -> list[dict[str, Any]]:
     """Return what the edge probabilities say, as sentences, each with the links it is about.
 
@@ -124,9 +123,13 @@ def answers(
     names : sequence of str
         The variables.
     settings : dict, optional
-        Those of the run: where its prior or its candidates favour edges, they may determine directions.
+        Those of the run: where its prior or its candidates favour edges, neither they nor the data determine what is
+        open.
     phrases : Phrases, optional
         How to speak of the probabilities; by default as of those of draws.
+    decide : callable, optional
+        Takes pairs (parent, child) whose direction is clear, and returns what decides it: see
+        `gpn_bayes.posterior.directions.grounds`.
 
     Returns
     -------
@@ -137,7 +140,7 @@ def answers(
     Examples
     --------
     >>> [answer["text"] for answer in answers(np.array([[0.0, 0.97], [0.02, 0.0]]), ["a", "b"])]
-    ['1 of 1 pair of variables is joined with a probability of 0.9 or more.', 'The data determine its direction:']
+    ['1 of 1 pair of variables is joined with a probability of 0.9 or more.', 'Its direction is clear:']
     """
     ranked = sorted(links(probabilities, OPEN), key=lambda link: -link.probability)
     sure = [link for link in ranked if link.probability >= JOINED]
@@ -145,7 +148,7 @@ def answers(
     if phrases is None:
         phrases = _of_draws("Data and prior knowledge" if _favours_edges(settings or {}) else "The data")
     sentences = [_overview(len(sure), len(ranked) - len(sure), pairs, phrases.share)]
-    sentences += _directions(sure, probabilities, names, phrases)
+    sentences += _decided(sure, probabilities, names, decide) + _directions(sure, probabilities, names, phrases)
     undecided = [link for link in ranked if link.probability < JOINED]
     if undecided:
         sentences.append(_listed(phrases.undecided, undecided, names))
@@ -209,15 +212,37 @@ def _favours_edges(settings: dict[str, Any]) -> bool:
     return imposed or prior.get("log_odds") is not None or candidates.get("method") == "given"
 
 
+def _decided(
+    sure: list[Link],
+    p: np.ndarray,
+    names: Sequence[str],
+    decide: Callable[[list[tuple[int, int]]], Sequence[Ground]] | None,
+) -> list[dict[str, Any]]:
+    """Say of the joined pairs with a clear direction what decides it."""
+    clear = {(link.parent, link.child): link for link in sure if link.direction == "clear"}
+    if not clear:
+        return []
+    decided = [Ground("", list(clear), "{} is clear", "")] if decide is None else decide(list(clear))
+    sentences = []
+    for ground in decided:
+        which = "its direction" if len(sure) == 1 else f"the direction of {_some(len(ground.pairs), len(sure))}"
+        own = [clear[pair] for pair in ground.pairs]
+        sentences.append(_listed(f"{ground.sentence(which)}:", own, names, p))
+    return sentences
+
+
+def _some(count: int, total: int) -> str:
+    return f"all {count}" if count == total else f"{count} of these"
+
+
 def _directions(sure: list[Link], p: np.ndarray, names: Sequence[str], phrases: Phrases) -> list[dict[str, Any]]:
-    """Say of the joined pairs which way they go, and what determines it."""
-    openings = {"clear": phrases.clear, "likelier": phrases.likelier, "open": phrases.undetermined}
+    """Say of the joined pairs which direction is the likelier, or that none is."""
+    openings = {"likelier": phrases.likelier, "open": phrases.undetermined}
     sentences = []
     for kind, (alone, of_some) in openings.items():
         own = [link for link in sure if link.direction == kind]
         if own:
-            some = f"all {len(own)}" if len(own) == len(sure) else f"{len(own)} of these"
-            text = alone if len(sure) == 1 else of_some.format(some)
+            text = alone if len(sure) == 1 else of_some.format(_some(len(own), len(sure)))
             sentences.append(_listed(text, own, names, None if kind == "open" else p))
     return sentences
 

@@ -9,7 +9,7 @@ from gpn_bayes._util.checks import check_count
 from gpn_bayes._util.files import new_file, write_whole
 from gpn_bayes.posterior.protocols import DrawnPosterior, PredictiveComparison
 from gpn_bayes.report.content import content_of
-from gpn_bayes.report.page import page_of
+from gpn_bayes.report.page import PAGES, page_of
 
 
 def write_report(
@@ -70,7 +70,7 @@ def write_report(
     ('report.html', True)
     """
     check_count("curves", curves)
-    target = new_file(path, overwrite)
+    target = new_file(path, overwrite, PAGES)
     write_whole(target, page_of(content_of(post, data, curves, command, comparison)))
     return target
 

@@ -126,7 +126,8 @@ function linkWords(link) {
   const there = estimate(report.edges, from, to);
   const back = estimate(report.edges, to, from);
   const joined = joinedEstimate(from, to);
-  return `${names[from]} – ${names[to]} joined: ${formatted(joined)}\n${arrow(from, to)}: ${formatted(there)}\n${arrow(to, from)}: ${formatted(back)}`;
+  const ground = link.ground ? `\ndirection ${link.ground}` : "";
+  return `${names[from]} – ${names[to]} joined: ${formatted(joined)}\n${arrow(from, to)}: ${formatted(there)}\n${arrow(to, from)}: ${formatted(back)}${ground}`;
 }
 
 function showTip(text, event) {

@@ -48,10 +48,10 @@ function setList(sets) {
 }
 
 function curveList(number) {
-  const { missing, of, left, shown, all } = report.curves;
+  const { missing, of, levels, left, shown, all } = report.curves;
   const box = make("div", "curves");
   const curves = of[number];
-  if (curves) {
+  if (curves && curves.length) {
     box.append(make("h3", "", "Fitted curves"));
     const charts = make("div", "charts");
     charts.append(...curves.map((curve) => curveChart(curve, names[number])));
@@ -62,6 +62,11 @@ function curveList(number) {
     box.append(make("p", "hint", missing));
   } else if (left.includes(number)) {
     box.append(make("p", "hint", "Curves of this variable were left out; plot_curves in Python draws them."));
+  }
+  const named = (levels[number] || []).map((parent) => names[parent]);
+  if (named.length) {
+    const them = named.length > 1 ? "are categories, which have no curves" : "is a category, which has no curve";
+    box.append(make("p", "hint", `${named.join(", ")} ${them}: see the effects, or plot_curves in Python.`));
   }
   return box;
 }
