@@ -12,7 +12,7 @@ from gpn_bayes._util.processes import interpreter, package_environment
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are those of Linux")
 
 
-@pytest.mark.parametrize("kilobytes", [350_000, 600_000])
+@pytest.mark.parametrize("kilobytes", [350_000, 600_000, 1_000_000])
 def test_little_address_space_is_one_line(kilobytes, tmp_path):
     rows = np.random.default_rng(1).normal(size=(50, 3))
     pd.DataFrame(rows, columns=["a", "b", "c"]).to_csv(tmp_path / "rows.csv", index=False)
@@ -22,5 +22,4 @@ def test_little_address_space_is_one_line(kilobytes, tmp_path):
         env=package_environment(), capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     assert done.returncode == 1, (done.returncode, done.stderr)
-    assert "Traceback" not in done.stderr
-    assert "error: this needs more memory than the process may have (see ulimit -v)\n" in done.stderr
+    assert done.stderr == "error: this needs more memory than the process may have (see ulimit -v)\n"

@@ -220,6 +220,8 @@ def rendered(tmp_path_factory) -> Path:
         pytest.importorskip(name, reason=f"needs {name}, which comes with the extra test")
     folder = tmp_path_factory.mktemp("notebook")
     (folder / "cells.py").write_text(NOTEBOOK, encoding="utf-8")
+    # Once for what it compiles: a run that takes long for that says so in a line.
+    subprocess.run([sys.executable, str(folder / "cells.py")], check=True, capture_output=True, timeout=400)
     subprocess.run([sys.executable, "-c", RENDER, str(folder)], check=True, capture_output=True, timeout=400)
     return folder
 

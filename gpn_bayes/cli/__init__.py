@@ -50,6 +50,7 @@ def main(arguments: list[str] | None = None) -> None:
             stream.reconfigure(errors="replace")
     command = typer.main.get_command(app)
     try:
+        screen.check_address_space()
         code = command.main(args=arguments, prog_name="gpn-bayes", standalone_mode=False)
     except Exception as error:
         if screen.lacks_memory(error):
