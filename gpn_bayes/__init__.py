@@ -26,12 +26,14 @@ _MODULES = {
     "metrics": "gpn_bayes.graphs.metrics",
     "plots": "gpn_bayes.plots",
     "private": "gpn_bayes.private",
+    "samplers": "gpn_bayes.samplers",
     "scores": "gpn_bayes.scores",
     "simulate": "gpn_bayes.simulate",
 }
 # The reference shows them in this order.
 _NAMES = {
     "sample": "gpn_bayes.sampling.sample",
+    "Space": "gpn_bayes.candidates.space",
     "GraphPosterior": "gpn_bayes.posterior",
     "load": "gpn_bayes.posterior",
     "compare": "gpn_bayes.posterior",

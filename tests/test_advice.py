@@ -11,7 +11,7 @@ import pytest
 import typer
 
 import gpn_bayes.cli
-from gpn_bayes._util.cli_wording import in_both, in_options
+from gpn_bayes.sampling.flags import in_both, in_options
 from gpn_bayes.cli import inputs
 from gpn_bayes.data import data_flags
 from gpn_bayes.data.problems import argument

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gpn_bayes._util.cli_wording import in_options
+from gpn_bayes.sampling.flags import in_options
 from gpn_bayes._util.printable import printable
 from gpn_bayes.cli import screen
 from gpn_bayes.cli.folder import find_posterior

@@ -9,19 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gpn_bayes._util.files import write_whole
+from gpn_bayes._util.options import KNOWLEDGE
 from gpn_bayes.cli import inputs, methods, screen
 from gpn_bayes.cli.folder import check_free, csv_of_edges
-from gpn_bayes.cli.options import (
-    KNOWLEDGE,
-    Forbidden,
-    MaxParents,
-    Quiet,
-    Required,
-    TableFile,
-    Tiers,
-    folder_option,
-    reads_table,
-)
+from gpn_bayes.cli.options import Quiet, TableFile, folder_option, reads_table, takes_options
 from gpn_bayes.cli.retyping import retyped
 from gpn_bayes.cli.run import INTERRUPTED
 
@@ -33,9 +24,11 @@ if TYPE_CHECKING:
     from gpn_bayes.estimators.base import GraphEstimator
 
 FORMAT = "gpn_bayes estimate 1"
+_EDGES = ("required", "forbidden")
 
 
 @reads_table
+@takes_options("required", "forbidden", "tiers", "max_parents")
 def estimate_file(
     context: typer.Context,
     data: TableFile,
@@ -62,12 +55,9 @@ def estimate_file(
             rich_help_panel=KNOWLEDGE,
         ),
     ] = None,
-    required: Required = None,
-    forbidden: Forbidden = None,
-    tiers: Tiers = None,
-    max_parents: MaxParents = None,
     quiet: Quiet = False,
     *,
+    asked: dict[str, Any],
     table: dict[str, str],
 ) -> None:
     """Learn one graph from a table, and write its edges.
@@ -88,10 +78,9 @@ def estimate_file(
         given = {
             "score": score,
             "order": inputs.read_order(order, names),
-            "max_parents": max_parents,
-            "required": inputs.read_edges(required, names, "--required") if required else None,
-            "forbidden": inputs.read_edges(forbidden, names, "--forbidden") if forbidden else None,
-            "tiers": inputs.read_tiers(tiers, names),
+            "max_parents": asked["max_parents"],
+            **{name: inputs.read_edges(asked[name], names, f"--{name}") if asked[name] else None for name in _EDGES},
+            "tiers": inputs.read_tiers(asked["tiers"], names),
             "random_state": seed,
         }
         learner = methods.build(method, given, further or [], {"random_state": 1, "progressbar": not quiet})

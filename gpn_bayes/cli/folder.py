@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpn_bayes import samplers
 from gpn_bayes._util.files import write_whole
 from gpn_bayes._util.printable import no_formulas
 
@@ -180,9 +181,9 @@ def _consequences(
     follow = set()
     if "sampler" in names:
         follow.add("order_bias")
-        if "exact" in (theirs["sampler"], ours["sampler"]):
+        if _draws_independently(theirs) or _draws_independently(ours):
             follow |= {"tune", "thin"}
-            # The exact sampler takes no parents from outside the candidates.
+            # Exact samplers take no parents from outside the candidates.
             if "plus_one" in names:
                 follow.add("sampler")
     if "score" in names:
@@ -194,6 +195,11 @@ def _consequences(
     if other_space or "plus_one" in names:
         follow.add("expand")
     return follow
+
+
+def _draws_independently(settings: dict[str, Any]) -> bool:
+    kind = samplers.BUILT_IN.get(settings["sampler"])
+    return kind is not None and kind.independent
 
 
 def _prior_differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:

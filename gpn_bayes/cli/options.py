@@ -8,31 +8,52 @@ from typing import Annotated, Any
 
 import typer
 
-KNOWLEDGE = "Prior knowledge"
+from gpn_bayes._util.options import flag_of
+from gpn_bayes.sampling.options import all_options
+
 _TABLE = "The table"
 
-Required = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="A required edge, 'raf -> mek', or a CSV file with columns cause,effect; repeatable.",
-        rich_help_panel=KNOWLEDGE,
-    ),
-]
-Forbidden = Annotated[
-    list[str] | None,
-    typer.Option(help="A forbidden edge, or a CSV file as for --required; repeatable.", rich_help_panel=KNOWLEDGE),
-]
-Tiers = Annotated[
-    Path | None,
-    typer.Option(
-        help="CSV file with columns name,tier: no edge leads from a later tier to an earlier one.",
-        rich_help_panel=KNOWLEDGE,
-    ),
-]
-MaxParents = Annotated[
-    int | None,
-    typer.Option(help="Maximum number of parents per variable.", show_default=False, rich_help_panel=KNOWLEDGE),
-]
+
+def _parameter(name: str, others: dict[str, Any]) -> inspect.Parameter:
+    """Return the parameter of a command that is an option of a run; a default that can't be typed is None there."""
+    own, default = all_options()[name]
+    default = others.get(name, default)
+    typed = (own.typed,) if isinstance(own.typed, type) else ()
+    shown = default if isinstance(default, typed) else None
+    flags = [own.flag] if "/" in own.flag else []
+    declared = typer.Option(
+        *flags, help=own.help, show_default=shown is not None, rich_help_panel=own.panel or None
+    )
+    called = flag_of(name, own).removeprefix("--").replace("-", "_")
+    annotation = Annotated[own.typed if shown is not None else own.typed | None, declared]
+    return inspect.Parameter(called, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=shown, annotation=annotation)
+
+
+def takes_options(*names: str, **defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add options of a run to a command, which gets them as a dict, `asked`, by their names in Python.
+
+    Parameters
+    ----------
+    *names : str
+        Which ones; all if none are named.
+    **defaults
+        Other defaults than those of `gpn_bayes.sample`.
+    """
+
+    def add(command: Callable[..., None]) -> Callable[..., None]:
+        further = {name: _parameter(name, defaults) for name in names or all_options()}
+
+        @functools.wraps(command)
+        def with_options(**given: Any) -> None:
+            command(**given, asked={name: given.pop(option.name) for name, option in further.items()})
+
+        own = [parameter for parameter in inspect.signature(command).parameters.values() if parameter.name != "asked"]
+        place = [parameter.name for parameter in own].index("out") + 1
+        own[place:place] = further.values()
+        with_options.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]  # for Typer
+        return with_options
+
+    return add
 
 
 def folder_option(help_text: str) -> Any:

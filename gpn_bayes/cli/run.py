@@ -1,30 +1,25 @@
 """``gpn-bayes run`` and ``gpn-bayes demo``: from a table to the folder of its results."""
 
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gpn_bayes import samplers
+from gpn_bayes._util.checks import check_choice
 from gpn_bayes._util.files import UnwritableError
+from gpn_bayes._util.options import options_of
+from gpn_bayes.candidates.space import Space
 from gpn_bayes.cli import inputs, screen
 from gpn_bayes.cli.cluster import Cluster, read_cluster
 from gpn_bayes.cli.folder import ResultFolder
-from gpn_bayes.cli.options import (
-    KNOWLEDGE,
-    Forbidden,
-    MaxParents,
-    Quiet,
-    Required,
-    TableFile,
-    Tiers,
-    folder_option,
-    reads_table,
-)
+from gpn_bayes.cli.options import Quiet, TableFile, folder_option, reads_table, takes_options
 from gpn_bayes.cli.retyping import retyped
-from gpn_bayes.sampling.options import DEFAULTS, RunOptions
+from gpn_bayes.sampling.options import RunOptions, all_options
 
 if TYPE_CHECKING:
     from gpn_bayes.data import Dataset, SufficientStatistics
@@ -36,39 +31,7 @@ INTERRUPTED = 130
 _SEED = 1
 _GOES_ON = "; what is finished is kept, and the same command goes on from there"
 
-_SAMPLING, _CLUSTER = "Sampling", "More than one machine"
-Score = Annotated[
-    str,
-    typer.Option(
-        help="How to score a variable given its parents: bge (linear relations), gp (unknown smooth ones, of numbers "
-        "and categories), bdeu or k2 (categories), cg (numbers and categories, linear), or bic (any of these, as the "
-        "data are)."
-    ),
-]
-Sampler = Annotated[
-    str,
-    typer.Option(
-        help="exact (up to 17 variables), partition or order; auto is exact up to 16, else partition.",
-        rich_help_panel=_SAMPLING,
-    ),
-]
-Draws = Annotated[int, typer.Option(help="DAGs to keep of each chain.", rich_help_panel=_SAMPLING)]
-Tune = Annotated[int, typer.Option(help="DAGs to drop before, of each chain.", rich_help_panel=_SAMPLING)]
-Chains = Annotated[int, typer.Option(help="Independent chains.", rich_help_panel=_SAMPLING)]
-Cores = Annotated[
-    int | None,
-    typer.Option(help="Threads; all processors by default.", show_default=False, rich_help_panel=_SAMPLING),
-]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same results.", rich_help_panel=_SAMPLING)]
-Thin = Annotated[str, typer.Option(help="Steps before each draw; auto is ten per variable.", rich_help_panel=_SAMPLING)]
-Until = Annotated[
-    str | None,
-    typer.Option(
-        help="converged stops early if the chains agree, and goes on, thinner and longer, if they don't.",
-        show_default=False,
-        rich_help_panel=_SAMPLING,
-    ),
-]
+_CLUSTER = "More than one machine"
 
 
 @dataclass(frozen=True)
@@ -85,83 +48,11 @@ class _Job:
 
 
 @reads_table
+@takes_options(random_seed=_SEED)
 def run_file(
     context: typer.Context,
     data: TableFile,
     out: Annotated[Path, folder_option("Folder for the results; a killed run goes on there.")],
-    score: Score = DEFAULTS.score,
-    sampler: Sampler = DEFAULTS.sampler,
-    draws: Draws = DEFAULTS.draws,
-    tune: Tune = DEFAULTS.tune,
-    chains: Chains = DEFAULTS.chains,
-    cores: Cores = DEFAULTS.cores,
-    seed: Seed = _SEED,
-    thin: Thin = str(DEFAULTS.thin),
-    until: Until = DEFAULTS.until,
-    temperatures: Annotated[
-        int,
-        typer.Option(help="Coupled copies of each chain, to cross what it can't.", rich_help_panel=_SAMPLING),
-    ] = DEFAULTS.temperatures,
-    prior: Annotated[
-        str,
-        typer.Option(
-            help="uniform, fair, or a CSV file of edge probabilities: a square table, rows parents, or the "
-            "columns parent, child, probability.",
-            rich_help_panel=KNOWLEDGE,
-        ),
-    ] = DEFAULTS.prior,
-    required: Required = None,
-    forbidden: Forbidden = None,
-    tiers: Tiers = None,
-    max_parents: MaxParents = DEFAULTS.max_parents,
-    candidates: Annotated[
-        str | None,
-        typer.Option(
-            help="CSV file parent,child: the candidates of each child it names, at most 20, none if the parent is left "
-            "empty; or how to find them: pc, dual-pc, greedy, correlation, distance-correlation, joined by +; or how "
-            "many.",
-            show_default=False,
-            rich_help_panel=KNOWLEDGE,
-        ),
-    ] = None,
-    plus_one: Annotated[
-        bool | None,
-        typer.Option(
-            "--plus-one/--no-plus-one",
-            help="Whether a variable may have one parent from outside its candidates; by default if these were found.",
-            show_default=False,
-            rich_help_panel=KNOWLEDGE,
-        ),
-    ] = None,
-    expand: Annotated[
-        float | None,
-        typer.Option(
-            help="Probability at which such a parent becomes a candidate, 0.05 by default; 0 for never.",
-            show_default=False,
-            rich_help_panel=KNOWLEDGE,
-        ),
-    ] = None,
-    reweight: Annotated[
-        str,
-        typer.Option(
-            help="auto draws under a quicker score where there is one (gp) and weights the draws; none doesn't.",
-            rich_help_panel=_SAMPLING,
-        ),
-    ] = str(DEFAULTS.reweight),
-    order_bias: Annotated[
-        str,
-        typer.Option(
-            help="keep or correct the bias of the order sampler towards DAGs with many orders.",
-            rich_help_panel=_SAMPLING,
-        ),
-    ] = DEFAULTS.order_bias,
-    imputations: Annotated[
-        int,
-        typer.Option(
-            help="Completed tables, each with a run of its own, of --missing impute under gp.",
-            rich_help_panel=_SAMPLING,
-        ),
-    ] = DEFAULTS.imputations,
     dask: Annotated[
         str | None,
         typer.Option(
@@ -184,6 +75,7 @@ def run_file(
     ] = True,
     quiet: Quiet = False,
     *,
+    asked: dict[str, Any],
     table: dict[str, str],
 ) -> None:
     """Draw networks from the posterior given a table, and write the probability of every edge.
@@ -194,46 +86,20 @@ def run_file(
     with screen.plain_messages():
         cluster = read_cluster(dask, tls_ca, tls_cert, tls_key)
         dataset = inputs.read_table(data, table)
-        names = dataset.names
-        options = RunOptions(
-            inputs.read_score(score),
-            sampler=sampler,
-            draws=draws,
-            tune=tune,
-            chains=chains,
-            cores=cores,
-            random_seed=seed,
-            thin=_read_thin(thin),
-            until=until,
-            temperatures=temperatures,
-            prior=inputs.read_prior(prior, names),
-            required=inputs.read_edges(required or [], names, "--required"),
-            forbidden=inputs.read_edges(forbidden or [], names, "--forbidden"),
-            tiers=inputs.read_tiers(tiers, names),
-            max_parents=max_parents,
-            candidates=inputs.read_candidates(candidates, names),
-            plus_one=DEFAULTS.plus_one if plus_one is None else plus_one,
-            expand=DEFAULTS.expand if expand is None else expand or False,
-            reweight=None if reweight.lower() == "none" else reweight,
-            order_bias=order_bias,
-            imputations=imputations,
-        )
+        options = _run_options(asked, dataset.names)
         _carry_out(_Job(dataset, options, out, quiet, retyped(context), cluster, save_data))
 
 
+@takes_options(
+    "score", "sampler", "draws", "tune", "chains", "cores", "random_seed", "thin", "max_parents",
+    score="gp", random_seed=_SEED,
+)  # fmt: skip
 def run_demo(
     context: typer.Context,
     out: Annotated[Path, folder_option("Folder for the results.")] = Path("gpn-bayes-demo"),
-    score: Score = "gp",
-    sampler: Sampler = DEFAULTS.sampler,
-    draws: Draws = DEFAULTS.draws,
-    tune: Tune = DEFAULTS.tune,
-    chains: Chains = DEFAULTS.chains,
-    cores: Cores = DEFAULTS.cores,
-    seed: Seed = _SEED,
-    thin: Thin = str(DEFAULTS.thin),
-    max_parents: MaxParents = DEFAULTS.max_parents,
     quiet: Quiet = False,
+    *,
+    asked: dict[str, Any],
 ) -> None:
     """Do a run on the bundled data: 11 proteins in 853 human T cells (Sachs et al. 2005), log2.
 
@@ -245,17 +111,7 @@ def run_demo(
         from gpn_bayes import datasets
         from gpn_bayes.data import Dataset
 
-        options = RunOptions(
-            inputs.read_score(score),
-            sampler=sampler,
-            draws=draws,
-            tune=tune,
-            chains=chains,
-            cores=cores,
-            random_seed=seed,
-            thin=_read_thin(thin),
-            max_parents=max_parents,
-        )
+        options = _run_options(asked, ())
         cells = Dataset.read(datasets.sachs(transform="log2"))
         post = _carry_out(_Job(cells, options, out, quiet, retyped(context)))
         answers = ", ".join(f"P({asked}) = {post.probability(asked)}" for asked in ("erk -> akt", "erk ~> pka"))
@@ -341,5 +197,32 @@ def _say_interrupted(when: str) -> None:
     screen.note(f"interrupted {when}; the same command goes on from here")
 
 
-def _read_thin(text: str) -> int | str:
-    return int(text) if inputs.is_whole(text) else text
+def _run_options(asked: dict[str, Any], names: Sequence[str]) -> RunOptions:
+    """Return the options of a run from what was typed, or stands there by default."""
+    defaults = {name: default for name, (_, default) in all_options().items()}
+    given = {name: defaults[name] if value is None else _read(name, value, names) for name, value in asked.items()}
+    check_choice("--sampler", given["sampler"], samplers.names())
+    of_samplers = {name for kind in samplers.BUILT_IN.values() for name in options_of(kind)}
+    given["sampler"] = samplers.BUILT_IN[given["sampler"]].with_options(
+        {name: (given.pop(name), defaults[name]) for name in of_samplers & given.keys()}
+    )
+    given["space"] = Space(**{name: given.pop(name) for name in options_of(Space) if name in given})
+    return RunOptions(**given)
+
+
+def _read(name: str, value: Any, names: Sequence[str]) -> Any:
+    """Return the value of an option that was typed as Python takes it."""
+    readers: dict[str, Callable[[], Any]] = {
+        "score": lambda: inputs.read_score(value),
+        "prior": lambda: inputs.read_prior(value, names),
+        "required": lambda: inputs.read_edges(value, names, "--required"),
+        "forbidden": lambda: inputs.read_edges(value, names, "--forbidden"),
+        "tiers": lambda: inputs.read_tiers(value, names),
+        "candidates": lambda: inputs.read_candidates(value, names),
+        "expand": lambda: value or False,
+    }
+    if name in readers:
+        return readers[name]()
+    if not isinstance(value, str):
+        return value
+    return int(value) if inputs.is_whole(value) else None if value.lower() == "none" else value

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from gpn_bayes._util.cli_wording import in_options
+from gpn_bayes.sampling.flags import in_options
 from gpn_bayes._util.extras import MissingPackage
 from gpn_bayes._util.printable import printable
 

@@ -42,11 +42,11 @@ def _jobs() -> list[Callable[[], Any]]:
     gaps = mixed.assign(gaps=mixed.iloc[:, -1].where(mixed.index > 0))
     return [
         lambda: gpn.sample(few, "bge", **_QUICK),
-        lambda: gpn.sample(many, "bge", candidates=3, **_QUICK),
+        lambda: gpn.sample(many, "bge", space=gpn.Space(candidates=3), **_QUICK),
         lambda: gpn.sample(few, "bge", sampler="order", **_QUICK),
         lambda: gpn.sample(categories, "bdeu", **_QUICK),
         lambda: gpn.sample(mixed, "cg", **_QUICK),
         lambda: gpn.sample(gaps, "cg", missing="impute", **_QUICK),
-        lambda: gpn.sample(few, "gp", max_parents=2, **_QUICK),
+        lambda: gpn.sample(few, "gp", space=gpn.Space(max_parents=2), **_QUICK),
         lambda: gpn.scores.GP().bind(mixed).local(mixed.columns[0], mixed.columns[-1:]),
     ]

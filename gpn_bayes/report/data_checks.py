@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gpn_bayes._util.cli_wording import in_both
+from gpn_bayes.sampling.flags import in_both
 from gpn_bayes.data import Dataset, Flag, data_flags
 from gpn_bayes.posterior.diagnostics import DATA_LIGHTS, NETWORK_ASSUMPTIONS, WITHOUT_ROWS, data_heading, data_verdict
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from gpn_bayes._util.cli_wording import in_both
+from gpn_bayes.sampling.flags import in_both
 from gpn_bayes.posterior.diagnostics import (
     DATA_LIGHTS,
     EDGE_ESS_LIMIT,

@@ -33,10 +33,10 @@ def run_agreeing_chains(
         Of the second time only if its chains agree better.
     """
     drawn = run_chains(run, tables, checkpoints, progressbar, name=name)
-    alone = run.plan.sampler == "partition" and run.plan.temperatures == 1
-    if drawn.interrupted or run.scorer.closed_form or not alone or chain_gap(drawn.parents) <= _limit(drawn):
+    coupled = run.plan.sampler.coupled(_TEMPERATURES)
+    if drawn.interrupted or run.scorer.closed_form or coupled is None or chain_gap(drawn.parents) <= _limit(drawn):
         return drawn
-    plan = run.plan._replace(temperatures=_TEMPERATURES)
+    plan = run.plan._replace(sampler=coupled)
     tempered = run_chains(run, tables, checkpoints, progressbar, plan, f"{name}, tempered")
     return tempered if not tempered.interrupted and chain_gap(tempered.parents) < chain_gap(drawn.parents) else drawn
 

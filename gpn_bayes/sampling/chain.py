@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpn_bayes.sampling.chain_kinds import MarkovChain
+from gpn_bayes.samplers import Sampler
+from gpn_bayes.samplers.chains import MarkovChain
+from gpn_bayes.samplers.stored_chains import Arrays, check_arrays, check_draws, require
 from gpn_bayes.sampling.checkpoint import Checkpoint
-from gpn_bayes.sampling.stored_chains import Arrays, check_arrays, check_draws, require
 
 # A block is what Ctrl-C waits for and what a kill can lose, in seconds.
 _BLOCK_SECONDS = 0.3
@@ -22,26 +23,23 @@ class Plan(NamedTuple):
 
     Attributes
     ----------
-    sampler : str
-        "exact", "partition" or "order".
+    sampler : Sampler
+        How DAGs are drawn.
     draws, tune : int
         DAGs to keep of each chain, and DAGs to drop before.
     thin : int
         Steps before each of them.
     cores : int
         Threads.
-    temperatures : int
-        Coupled copies of each chain; 1 for none but itself.
     until_converged : bool
         Whether to stop early if the chains agree, and to go on, `thin` doubled, if they don't.
     """
 
-    sampler: str
+    sampler: Sampler
     draws: int
     tune: int
     thin: int
     cores: int
-    temperatures: int = 1
     until_converged: bool = False
 
     def extension_at(self, kept: int) -> int:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from gpn_bayes._util import sqlite
-from gpn_bayes.sampling.stored_chains import Arrays, require
+from gpn_bayes.samplers.stored_chains import Arrays, require
 
 # Types that numpy reads from bytes without following them anywhere: truth values, whole, real and complex numbers.
 _NUMBERS = re.compile(r"[<|][biufc]\d{1,2}")

@@ -17,10 +17,10 @@ from gpn_bayes.candidates.costs import number_of_sets
 from gpn_bayes.candidates.parent_space import ParentSpace
 from gpn_bayes.data import Dataset
 from gpn_bayes.mcmc.tables import ScoreTables, candidate, n_candidates, rescored
+from gpn_bayes.samplers.chains import Block, ChainInfo, MarkovChain, WalkingChain
+from gpn_bayes.samplers.stored_chains import Arrays, check_arrays, require
 from gpn_bayes.sampling.chain import Plan
-from gpn_bayes.sampling.chain_kinds import Block, ChainInfo, MarkovChain, OrderChain, PartitionChain, WalkingChain
 from gpn_bayes.sampling.options import RunOptions
-from gpn_bayes.sampling.stored_chains import Arrays, check_arrays, require
 from gpn_bayes.scores.base import Score, Scorer
 from gpn_bayes.scores.completing import Completion, completion_of
 from gpn_bayes.scores.gp.score import GP
@@ -135,28 +135,21 @@ def _warm_up_score(data: Dataset) -> Score:
 
 def _settled(options: RunOptions, scorer: Scorer) -> RunOptions:
     """Return the options with a sampler and a search space that go with tables of scores that change."""
-    refused = {
-        "sampler": (options.sampler == "exact", "'partition' or 'order'"),
-        "temperatures": (options.temperatures > 1, "1"),
-        "order_bias": (options.order_bias == "correct", "'keep'"),
-        "plus_one": (options.plus_one is True, "False"),
-        "expand": (options.expand not in (False, "auto"), "False"),
-    }
-    for name, (wrong, instead) in refused.items():
+    asked = options.space
+    for name, wrong in (("plus_one", asked.plus_one is True), ("expand", asked.expand not in (False, "auto"))):
         if wrong:
-            received = f"{name}={getattr(options, name)!r}"
-            raise ValueError(f"with missing='impute', {name} must be {instead}; received {received}")
-    sampler = "partition" if options.sampler == "auto" else options.sampler
-    options = replace(options, sampler=sampler, plus_one=False, expand=False)
+            received = f"{name}={getattr(asked, name)!r}"
+            raise ValueError(f"with missing='impute', {name} must be False; received {received}")
+    options = replace(options, sampler=options.sampler.imputing()).with_space(plus_one=False, expand=False)
     n = len(scorer.names)
-    limit = scorer.default_max_parents if options.max_parents is None else options.max_parents
-    if options.candidates is not None:
-        return replace(options, max_parents=limit)
+    limit = scorer.default_max_parents if asked.max_parents is None else asked.max_parents
+    if asked.candidates is not None:
+        return options.with_space(max_parents=limit)
     fitting = _most_candidates(scorer, n, limit)
-    if fitting < min(n - 1, _WORTH) and options.max_parents is None:
+    if fitting < min(n - 1, _WORTH) and asked.max_parents is None:
         limit = _FEW_PARENTS if limit is None else min(limit, _FEW_PARENTS)
         fitting = _most_candidates(scorer, n, limit)
-    return replace(options, max_parents=limit, candidates=None if fitting >= n - 1 else fitting)
+    return options.with_space(max_parents=limit, candidates=None if fitting >= n - 1 else fitting)
 
 
 def _most_candidates(scorer: Scorer, n: int, max_parents: int | None) -> int:
@@ -169,8 +162,9 @@ def _most_candidates(scorer: Scorer, n: int, max_parents: int | None) -> int:
 
 def _seconds_per_table(scorer: Scorer, n: int, options: RunOptions) -> float:
     """Return about how long it takes to make the tables of scores of a completed table."""
-    k = options.candidates if isinstance(options.candidates, int) else min(n - 1, _MOST_CANDIDATES)
-    sets = n * number_of_sets(k, options.max_parents)
+    asked = options.space
+    k = asked.candidates if isinstance(asked.candidates, int) else min(n - 1, _MOST_CANDIDATES)
+    sets = n * number_of_sets(k, asked.max_parents)
     return sets * (scorer.seconds_per_set + _TABULATING_SECONDS) + n * _SECONDS_PER_NODE
 
 
@@ -301,7 +295,13 @@ def imputing_chains(
     """
     lists = [[int(candidate(tables, i, b)) for b in range(n_candidates(tables, i))] for i in range(len(tables.layout))]
     space = space_of(lists)
-    kind = OrderChain if plan.sampler == "order" else PartitionChain
     spacing = max(plan.draws // _KEPT, 1)
-    walkers = [kind(tables, prior.required) for _ in range(count)]
-    return [ImputingChain(walker, imputation, space, prior, spacing) for walker in walkers]
+    chains = []
+    for walker in plan.sampler.chains(tables, prior.required, count):
+        if not isinstance(walker, WalkingChain):
+            raise ValueError(
+                "with missing='impute', a sampler's chains must be WalkingChain, which other scores leave where they "
+                f"are; those of {plan.sampler.name!r} are {type(walker).__name__}"
+            )
+        chains.append(ImputingChain(walker, imputation, space, prior, spacing))
+    return chains

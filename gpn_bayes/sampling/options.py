@@ -1,25 +1,19 @@
-"""What a run can be asked for: every option with its default, and the rules that need no data to be checked."""
+"""What a run can be asked for: every option with its default and check, and what the command line says of it."""
 
-from dataclasses import KW_ONLY, dataclass
-from numbers import Real
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
-from gpn_bayes._util.checks import check_choice, check_count, shown
+from gpn_bayes import samplers
+from gpn_bayes._util.checks import did_you_mean, shown
+from gpn_bayes._util.options import KNOWLEDGE, Option, check_options, count, flag_of, one_of, option, options_of
+from gpn_bayes.candidates.space import Space
+from gpn_bayes.data.table import TableKeywords
+from gpn_bayes.samplers import Sampler
 
-SAMPLERS = ("auto", "exact", "partition", "order")
-# Options that are whole numbers, and the smallest value of each.
-_SMALLEST = {
-    "draws": 1,
-    "chains": 1,
-    "tune": 0,
-    "cores": 1,
-    "thin": 1,
-    "random_seed": 0,
-    "temperatures": 1,
-    "imputations": 2,
-}
-# The values of these options that are not numbers.
-_NO_COUNT = {"cores": None, "random_seed": None, "thin": "auto"}
+# Longer values are left out of what a message tells to type.
+_LONGEST_SHOWN = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +26,16 @@ class RunOptions:
     ----------
     score : Score or str
         How to score a node given its parents.
-    sampler : {"auto", "exact", "partition", "order"}
-        How to draw DAGs; "auto" decides by the number of variables.
+    sampler : Sampler or str
+        How to draw DAGs; a name is turned into the sampler.
+    space : Space or None
+        Which parents each variable may have; None for the default.
+    prior : {"uniform", "fair"}, table of edge probabilities, or GraphPrior
+        The graph prior.
+    required, forbidden : edges (parent, child)
+        Edges that must, or must not, be in a DAG.
+    tiers : groups of names, mapping of names to numbers, or None
+        No edge leads from a later tier to an earlier one.
     draws, tune : int
         DAGs to keep from each chain, and DAGs to discard before them.
     chains : int
@@ -42,30 +44,8 @@ class RunOptions:
         Threads; None for as many as there are processors.
     random_seed : int or None
         The seed of the random generators; None for a different run every time.
-    thin : int or "auto"
-        Steps of a chain before each draw; "auto" for ten per variable.
     until : {None, "converged"}
         Whether the length of the run depends on the convergence of its chains.
-    temperatures : int
-        Coupled copies of each partition chain, under flattened scores.
-    prior : {"uniform", "fair"}, table of edge probabilities, or GraphPrior
-        The graph prior.
-    required, forbidden : edges (parent, child)
-        Edges that must, or must not, be in a DAG.
-    tiers : groups of names, mapping of names to numbers, or None
-        No edge leads from a later tier to an earlier one.
-    max_parents : int or None
-        Largest number of parents of a node; None for the score's own limit.
-    candidates : Any
-        The candidate parents of each variable, or how to find them; see `gpn_bayes.sample`.
-    plus_one : bool or "auto"
-        Whether a node may have one parent from outside its candidates; "auto" where the candidates were estimated.
-    expand : bool, float or "auto"
-        The probability at which a parent from outside becomes a candidate; False for never.
-    reweight : {"auto", None}
-        Whether to draw under a quicker score, where there is one, and to weight the draws.
-    order_bias : {"keep", "correct"}
-        Whether draws of the order sampler are weighted to the uniform prior over DAGs.
     missing : {"error", "drop", "impute"}
         What to do about rows with missing values.
     imputations : int
@@ -85,48 +65,126 @@ class RunOptions:
     ValueError: draws must be a whole number, 1 or more; received 0
     """
 
-    score: Any = "bge"
+    score: Any = option(
+        "bge",
+        "How to score a variable given its parents: bge (linear relations), gp (unknown smooth ones, of numbers "
+        "and categories), bdeu or k2 (categories), cg (numbers and categories, linear), or bic (any of these, as the "
+        "data are).",
+        panel="",
+    )
     _: KW_ONLY
-    sampler: str = "auto"
-    draws: int = 2000
-    tune: int = 1000
-    chains: int = 4
-    cores: int | None = None
-    random_seed: int | None = None
-    thin: int | str = "auto"
-    until: str | None = None
-    temperatures: int = 1
-    prior: Any = "uniform"
-    required: Any = ()
-    forbidden: Any = ()
-    tiers: Any = None
-    max_parents: int | None = None
-    candidates: Any = None
-    plus_one: bool | str = "auto"
-    expand: float | bool | str = "auto"
-    reweight: str | None = "auto"
-    order_bias: str = "keep"
+    sampler: Any = option(
+        "auto", "exact (up to 17 variables), partition or order; auto is exact up to 16, else partition."
+    )
+    space: Any = None
+    prior: Any = option(
+        "uniform",
+        "uniform, fair, or a CSV file of edge probabilities: a square table, rows parents, or the columns parent, "
+        "child, probability.",
+        panel=KNOWLEDGE,
+    )
+    required: Any = option(
+        (),
+        "A required edge, 'raf -> mek', or a CSV file with columns cause,effect; repeatable.",
+        typed=list[str],
+        panel=KNOWLEDGE,
+    )
+    forbidden: Any = option(
+        (), "A forbidden edge, or a CSV file as for --required; repeatable.", typed=list[str], panel=KNOWLEDGE
+    )
+    tiers: Any = option(
+        None,
+        "CSV file with columns name,tier: no edge leads from a later tier to an earlier one.",
+        typed=Path,
+        panel=KNOWLEDGE,
+    )
+    draws: int = option(2000, "DAGs to keep of each chain.", count(1), typed=int)
+    tune: int = option(1000, "DAGs to drop before, of each chain.", count(0), typed=int)
+    chains: int = option(4, "Independent chains.", count(1), typed=int)
+    cores: int | None = option(None, "Threads; all processors by default.", count(1, None), typed=int)
+    random_seed: int | None = option(
+        None, "The same seed gives the same results.", count(0, None), flag="--seed", typed=int
+    )
+    until: str | None = option(
+        None,
+        "converged stops early if the chains agree, and goes on, thinner and longer, if they don't.",
+        one_of("converged", None),
+    )
     missing: str = "error"
-    imputations: int = 5
+    imputations: int = option(
+        5, "Completed tables, each with a run of its own, of --missing impute under gp.", count(2), typed=int
+    )
 
     def __post_init__(self) -> None:
         """Refuse what no data could make right."""
-        for name, smallest in _SMALLEST.items():
-            value = getattr(self, name)
-            if name not in _NO_COUNT or value != _NO_COUNT[name]:
-                check_count(name, value, smallest)
-        check_choice("sampler", self.sampler, SAMPLERS)
-        if self.reweight not in ("auto", None):
-            raise ValueError(f"reweight must be 'auto' or None; received {shown(self.reweight)}")
-        if self.until not in ("converged", None):
-            raise ValueError(f"until must be 'converged' or None; received {shown(self.until)}")
-        if self.order_bias not in ("keep", "correct"):
-            raise ValueError(f"order_bias must be 'keep' or 'correct'; received {shown(self.order_bias)}")
-        if self.plus_one not in (True, False, "auto"):
-            raise ValueError(f"plus_one must be True, False or 'auto'; received {shown(self.plus_one)}")
-        is_probability = isinstance(self.expand, Real) and 0 < self.expand < 1
-        if not (isinstance(self.expand, bool) or self.expand == "auto" or is_probability):
-            raise ValueError(f"expand must be True, False, 'auto' or a probability; received {shown(self.expand)}")
+        check_options(self)
+        object.__setattr__(self, "sampler", samplers.by_name(self.sampler))
+        if self.space is None:
+            object.__setattr__(self, "space", Space())
+        elif not isinstance(self.space, Space):
+            raise ValueError(f"space must be a gpn.Space; received {shown(self.space)}")
+
+    def with_space(self, **changed: Any) -> "RunOptions":
+        """Return the options with another search space."""
+        return replace(self, space=replace(self.space, **changed))
 
 
 DEFAULTS = RunOptions()
+# Where options stand that are not arguments of `gpn_bayes.sample` themselves, by the class that has them: the more
+# special sampler first, since its options are its own.
+_HOLDERS: dict[str, Any] = {
+    "space=gpn.Space": Space,
+    "sampler=gpn.samplers.Partition": samplers.Partition,
+    "sampler=gpn.samplers.Order": samplers.Order,
+}
+# What options were called before they stood there.
+_RENAMED = {"order_bias": "bias"}
+
+
+def all_options() -> dict[str, tuple[Option, Any]]:
+    """Return every option of a run that the command line has, by its name in Python, with its default.
+
+    Examples
+    --------
+    >>> known = all_options()
+    >>> known["temperatures"][1], known["max_parents"][0].help
+    (1, 'Maximum number of parents per variable.')
+    """
+    kinds: list[Any] = [RunOptions, *samplers.BUILT_IN.values(), Space]
+    return {
+        own.name: (options_of(kind)[own.name], own.default)
+        for kind in kinds
+        for own in fields(kind)
+        if own.name in options_of(kind)
+    }
+
+
+def flags() -> dict[str, str]:
+    """Return what the command line calls every option of a run and of a table, by its name in Python."""
+    of_tables = {name: f"--{name.replace('_', '-')}" for name in TableKeywords.__annotations__}
+    return of_tables | {name: flag_of(name, own) for name, (own, _) in all_options().items()}
+
+
+def check_keywords(given: Mapping[str, Any]) -> None:
+    """Refuse what isn't among the keywords of a table: what has moved says where to, anything else what is close.
+
+    Examples
+    --------
+    >>> check_keywords({"max_parents": 3})
+    Traceback (most recent call last):
+    ValueError: max_parents=3 is now space=gpn.Space(max_parents=3)
+    >>> check_keywords({"wieghts": "n"})
+    Traceback (most recent call last):
+    ValueError: sample takes no argument 'wieghts': did you mean 'weights'?
+    """
+    for name, value in given.items():
+        if name in TableKeywords.__annotations__:
+            continue
+        text = shown(value)
+        text = text if len(text) <= _LONGEST_SHOWN else "…"
+        new = _RENAMED.get(name, name)
+        for holder, kind in _HOLDERS.items():
+            if new in options_of(kind):
+                raise ValueError(f"{name}={text} is now {holder}({new}={text})")
+        known = [*(own.name for own in fields(RunOptions)), *TableKeywords.__annotations__]
+        raise ValueError(f"sample takes no argument {name!r}{did_you_mean(name, known)}")

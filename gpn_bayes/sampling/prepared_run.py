@@ -11,13 +11,12 @@ import numpy as np
 import gpn_bayes
 from gpn_bayes import scores
 from gpn_bayes._util.types import Bools
-from gpn_bayes.candidates.costs import AUTO_EXACT_NODES, AUTO_EXACT_SLOW
 from gpn_bayes.candidates.growth import THRESHOLD
 from gpn_bayes.candidates.parent_space import ParentSpace, with_parents_from_outside
+from gpn_bayes.candidates.space import Space
 from gpn_bayes.candidates.spaces import SearchSpace, read_space
 from gpn_bayes.data import Data, Dataset, Flag, SufficientStatistics, checked, data_flags, read_data, warn_of_noise
 from gpn_bayes.data.weights import are_frequencies
-from gpn_bayes.mcmc import exact_draws
 from gpn_bayes.posterior.impossible_pairs import impossible_pairs
 from gpn_bayes.sampling.chain import Plan
 from gpn_bayes.sampling.imputation import Imputation, plan_imputation
@@ -26,9 +25,6 @@ from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.mixed import either_in_words, kinds_in_words
 from gpn_bayes.scores.prior import GraphPrior
 from gpn_bayes.scores.recorded import as_setting
-
-# Counting the orders of a DAG walks through sets of nodes.
-MAX_CORRECTED_NODES = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +141,7 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
     --------
     >>> from gpn_bayes import datasets
     >>> run = prepare(datasets.sachs(), RunOptions("bge", draws=500, random_seed=1))
-    >>> run.plan.sampler, run.plan.draws, run.plan.tune
+    >>> run.plan.sampler.name, run.plan.draws, run.plan.tune
     ('exact', 500, 0)
     """
     score = scores.by_name(options.score)
@@ -157,31 +153,31 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
         imputation = plan_imputation(table, options)
         options = imputation.options
     scorer = scores.by_name(options.score).bind(table) if imputation is None else imputation.scorer
-    proposal = None if options.reweight is None else scorer.proposal()
-    n = len(scorer.names)
+    proposal = None if options.sampler.reweight is None else scorer.proposal()
+    n, asked = len(scorer.names), options.space
     prior = GraphPrior.read(options.prior, scorer.names, options.required, options.forbidden, options.tiers)
     described = prior.parameters  # without what the score forbids by itself
     prior = prior.without(scorer.impossible)
-    max_parents = scorer.default_max_parents if options.max_parents is None else options.max_parents
-    thin = 10 * n if options.thin == "auto" else int(options.thin)
+    max_parents = scorer.default_max_parents if asked.max_parents is None else asked.max_parents
+    thin = options.sampler.steps(n)
     space = read_space(
-        options.candidates,
+        asked.candidates,
         prior,
         max_parents,
         table if imputation is None else imputation.first,
         scorer if proposal is None else proposal,
-        exact=_may_be_exact(options, n, scorer),
+        exact=options.sampler.takes_all(n, scorer.closed_form, asked.plus_one is True),
         steps=options.chains * (options.draws + options.tune) * thin,
     )
     if imputation is not None and not imputation.tables:
         # Without parents from outside, lists are as long as they may be.
         space = replace(space, at_least=space.limit)
-    outside, threshold = _parents_from_outside(options, space.estimated)
-    closed = space.named if options.plus_one == "auto" else frozenset()
+    outside, threshold = _parents_from_outside(asked, space.estimated)
+    closed = space.named if asked.plus_one == "auto" else frozenset()
     plan = _plan(options, n, outside, thin)
     settings = {
         "score": as_setting(scorer.score),
-        "sampler": plan.sampler,
+        **plan.sampler.settings,
         "prior": described,
         "max_parents": max_parents,
         "draws": options.draws,
@@ -189,12 +185,10 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
         "chains": options.chains,
         "thin": plan.thin,
         "until": options.until,
-        "temperatures": options.temperatures,
         "plus_one": "not named" if outside and closed else outside,
         "expand": threshold,
         "random_seed": options.random_seed,
         "reweight": None if proposal is None else "auto",
-        "order_bias": _order_bias(options, plan.sampler),
         "version": gpn_bayes.__version__,
         "data_fingerprint": scorer.data_fingerprint if imputation is None else table.fingerprint,
     }
@@ -242,63 +236,27 @@ def _flags(table: Dataset, scorer: Scorer) -> tuple[Flag, ...]:
     return checked({"the table": lambda: data_flags(table, numbers=not scorer.discrete, categories=categories)})
 
 
-def _may_be_exact(options: RunOptions, n: int, scorer: Scorer) -> bool:
-    """Return whether the options can mean the exact sampler, for which all others are candidates."""
-    if options.sampler == "auto":
-        return n <= (AUTO_EXACT_NODES if scorer.closed_form else AUTO_EXACT_SLOW) and options.plus_one is not True
-    return options.sampler == "exact" and n <= exact_draws.MAX_NODES
-
-
-def _parents_from_outside(options: RunOptions, estimated: bool) -> tuple[bool, float | None]:
+def _parents_from_outside(asked: Space, estimated: bool) -> tuple[bool, float | None]:
     """Return whether parents from outside are allowed, and the probability at which they become candidates."""
-    allowed = estimated if options.plus_one == "auto" else bool(options.plus_one)
-    if options.expand is False or (options.expand == "auto" and not allowed):
+    allowed = estimated if asked.plus_one == "auto" else bool(asked.plus_one)
+    if asked.expand is False or (asked.expand == "auto" and not allowed):
         return allowed, None
     if not allowed:
         raise ValueError("candidates can only grow by parents from outside; received expand with plus_one=False")
-    return True, THRESHOLD if options.expand in (True, "auto") else float(options.expand)
+    return True, THRESHOLD if asked.expand in (True, "auto") else float(asked.expand)
 
 
 def _plan(options: RunOptions, n: int, outside: bool, thin: int) -> Plan:
     """Return the sampler and how long it runs."""
-    sampler = _choose_sampler(options, n, outside)
-    exact = sampler == "exact"
-    if options.temperatures > 1 and sampler != "partition":
-        raise ValueError(f"more than one temperature takes the partition sampler; received {sampler!r}")
+    sampler = options.sampler.settle(n, outside)
     return Plan(
         sampler=sampler,
         draws=options.draws,
-        tune=0 if exact else options.tune,
-        thin=1 if exact else thin,
+        tune=0 if sampler.independent else options.tune,
+        thin=1 if sampler.independent else thin,
         cores=min(options.cores or os.cpu_count() or 1, options.chains),
-        temperatures=options.temperatures,
-        until_converged=options.until is not None and not exact,
+        until_converged=options.until is not None and not sampler.independent,
     )
-
-
-def _choose_sampler(options: RunOptions, n: int, outside: bool) -> str:
-    sampler = options.sampler
-    if sampler == "auto":
-        # The exact sampler has no way to parents from outside the candidates.
-        return "exact" if n <= AUTO_EXACT_NODES and not outside else "partition"
-    if sampler == "exact" and n > exact_draws.MAX_NODES:
-        raise ValueError(
-            f"the exact sampler takes at most {exact_draws.MAX_NODES} variables; received {n}: use 'partition'"
-        )
-    if sampler == "exact" and outside:
-        raise ValueError("the exact sampler takes no parents from outside the candidates; use 'partition'")
-    if sampler == "order" and options.order_bias == "correct" and n > MAX_CORRECTED_NODES:
-        raise ValueError(
-            f"order_bias='correct' takes at most {MAX_CORRECTED_NODES} variables; received {n}: use 'partition'"
-        )
-    return sampler
-
-
-def _order_bias(options: RunOptions, sampler: str) -> str | None:
-    """Return what was done about the order bias; None for samplers that have none."""
-    if sampler != "order":
-        return None
-    return "corrected" if options.order_bias == "correct" else "kept"
 
 
 def _run_key(settings: dict[str, Any], scorer: Scorer, space: SearchSpace) -> str:

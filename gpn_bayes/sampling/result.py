@@ -1,15 +1,15 @@
 """From draws to a posterior: weights, errors of scores, exact answers, and what a reader should know of the run."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from gpn_bayes import graphs
-from gpn_bayes._util.progress import progress_bar, shares
 from gpn_bayes.data import Dataset, Flag, SufficientStatistics, checked, noise_text
 from gpn_bayes.data.weights import SURVEY, are_frequencies
-from gpn_bayes.mcmc.exact_posterior import exact_probabilities
+from gpn_bayes.mcmc.exact_posterior import ExactPosterior
 from gpn_bayes.mcmc.tables import ScoreTables
 from gpn_bayes.posterior import GraphPosterior
 from gpn_bayes.posterior.diagnostics import INTERRUPTED
@@ -17,7 +17,6 @@ from gpn_bayes.posterior.directions import any_known, is_equivalent, known_direc
 from gpn_bayes.posterior.exact import ExactAnswers
 from gpn_bayes.posterior.imputed_tables import completed_values
 from gpn_bayes.posterior.score_noise import drawn_sets
-from gpn_bayes.sampling.chain_kinds import MOVES
 from gpn_bayes.sampling.prepared_run import PreparedRun
 from gpn_bayes.sampling.reweighting import Reweighted, errors_of, poor_scores
 from gpn_bayes.sampling.run_chains import Draws
@@ -49,7 +48,7 @@ def draws_under_score(
         How the search space came about, JSON-able.
     """
     settings = {**run.settings, "thin": drawn.thin, "candidates": space_record}
-    settings |= {"moves": _move_table(run.plan.sampler, drawn.counters)}
+    settings |= {"moves": _move_table(run.plan.sampler.move_names, drawn.counters)}
     if drawn.thin != run.plan.thin:
         settings["planned_thin"] = run.plan.thin
     if drawn.converged is not None:
@@ -187,10 +186,10 @@ def _open_directions(run: PreparedRun, adjacency: np.ndarray) -> list[str]:
     return [f"In the best network drawn, this leaves open the direction of {', '.join(shown)}{more}."]
 
 
-def exact_answers(tables: ScoreTables, lists: list[list[int]], progressbar: bool) -> ExactAnswers:
-    """Return edge and parent-set probabilities without Monte Carlo error."""
-    with progress_bar("Edges", 1.0, progressbar) as advance:
-        exact = exact_probabilities(tables, shares(advance))
+def exact_answers(exact: ExactPosterior | None, tables: ScoreTables, lists: list[list[int]]) -> ExactAnswers | None:
+    """Return edge and parent-set probabilities without Monte Carlo error, where the sampler knows them."""
+    if exact is None:
+        return None
     spans = list(zip(exact.offsets[:-1], exact.offsets[1:], strict=True))
     return ExactAnswers(
         edges=exact.edge_probabilities,
@@ -201,7 +200,7 @@ def exact_answers(tables: ScoreTables, lists: list[list[int]], progressbar: bool
     )
 
 
-def _move_table(sampler: str, counters: np.ndarray) -> dict[str, float]:
+def _move_table(moves: Sequence[str], counters: np.ndarray) -> dict[str, float]:
     """Return the share of each move's steps that changed the state."""
     tried, changed = counters.sum(axis=0).T
-    return {move: float(c / max(t, 1)) for move, t, c in zip(MOVES[sampler], tried, changed, strict=True)}
+    return {move: float(c / max(t, 1)) for move, t, c in zip(moves, tried, changed, strict=True)}

@@ -10,12 +10,12 @@ from gpn_bayes._util.interrupts import noting_interrupts
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes.mcmc.tables import ScoreTables
 from gpn_bayes.posterior.diagnostics import have_converged
+from gpn_bayes.samplers.chains import MarkovChain
+from gpn_bayes.samplers.stored_chains import Arrays
 from gpn_bayes.sampling.chain import MAX_EXTENSIONS, ChainRun, Plan
-from gpn_bayes.sampling.chain_kinds import MarkovChain, new_chains
 from gpn_bayes.sampling.checkpoint import CheckpointStore
 from gpn_bayes.sampling.imputation import imputing_chains
 from gpn_bayes.sampling.prepared_run import PreparedRun
-from gpn_bayes.sampling.stored_chains import Arrays
 
 # What progress bars call the chains whose draws are kept, as opposed to those of rounds.
 FINAL = "Sampling"
@@ -96,7 +96,7 @@ def run_chains(
     run_key = run.key if name == FINAL else f"{run.key}:{name}"
     chains: Sequence[MarkovChain]
     if run.imputation is None:
-        chains = new_chains(plan.sampler, plan.temperatures, tables, run.prior.required, run.chains, progressbar)
+        chains = plan.sampler.chains(tables, run.prior.required, run.chains, progressbar)
     else:
         chains = imputing_chains(run.imputation, plan, tables, run.prior, run.parent_space, run.chains)
     generators = _generators(run.random_seed, name, run.chains)

@@ -1,25 +1,27 @@
-"""The chains of all samplers in one shape: init, step, state, info.
+"""The chains of all samplers in one shape: init, step, state, restore, info.
 
 Exact draws are a chain too, one without memory.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import networkx as nx
 import numpy as np
+from numba import typeof
 
-from gpn_bayes._util.progress import progress_bar, shares
 from gpn_bayes.mcmc import chains as chain_runs
 from gpn_bayes.mcmc import order as orders
 from gpn_bayes.mcmc.annealing import LEVELS, SWEEPS, anneal
 from gpn_bayes.mcmc.choices import no_script
-from gpn_bayes.mcmc.exact_draws import LayeredWeights, draw_exact, layered_weights
+from gpn_bayes.mcmc.exact_draws import LayeredWeights, draw_exact
 from gpn_bayes.mcmc.order import ORDER, OrderState, new_order
 from gpn_bayes.mcmc.partition import BLOCK, PartitionState, partition_from_depths
-from gpn_bayes.mcmc.tables import ScoreTables, outside_places, own_copy, set_outside_candidates
+from gpn_bayes.mcmc.tables import ScoreTables, build_tables, outside_places, own_copy, set_outside_candidates
 from gpn_bayes.mcmc.tempering import Ladder, new_ladder, run_tempered
-from gpn_bayes.sampling.stored_chains import (
+from gpn_bayes.samplers.moves import Move, step
+from gpn_bayes.samplers.stored_chains import (
     Arrays,
     check_arrays,
     check_places,
@@ -30,6 +32,8 @@ from gpn_bayes.sampling.stored_chains import (
 
 # The key of a state under which files keep the current parent from outside of each node.
 _OUTSIDE = "guests"
+# Nodes of the graphs that chains are compiled with.
+_FEW = 3
 
 
 class Block(NamedTuple):
@@ -80,7 +84,7 @@ class MarkovChain(ABC):
         Edges that every DAG has, rows parents.
     """
 
-    moves: tuple[str, ...] = ()
+    moves: tuple[str, ...] = ()  # in the order of the counters
 
     def __init__(self, tables: ScoreTables, required: np.ndarray) -> None:
         self.tables = own_copy(tables)
@@ -194,10 +198,30 @@ class OrderChain(WalkingChain):
 
 
 class PartitionChain(WalkingChain):
-    """Partition MCMC; see `gpn_bayes.mcmc.partition`."""
+    """Partition MCMC; see `gpn_bayes.mcmc.partition`.
 
-    moves = chain_runs.PARTITION_MOVES
+    Parameters
+    ----------
+    tables, required
+        As of every chain.
+    mix : ndarray of float64
+        The shares of the built-in moves.
+    own : sequence of (str, Move, float)
+        Moves of the user's own, by name, and their shares.
+    """
+
     position: PartitionState
+
+    def __init__(
+        self,
+        tables: ScoreTables,
+        required: np.ndarray,
+        mix: np.ndarray = chain_runs.PARTITION_MIX,
+        own: Sequence[tuple[str, Move, float]] = (),
+    ) -> None:
+        self.moves = (*chain_runs.PARTITION_MOVES, *(name for name, *_ in own))
+        super().__init__(tables, required)
+        self.mix, self.own = mix, own
 
     def init(self, rng: np.random.Generator) -> None:
         """Go to the layering of a DAG drawn from an order of high score."""
@@ -205,8 +229,26 @@ class PartitionChain(WalkingChain):
         self.position = chain_runs.start_partition(rng, no_script(), self.tables, order.ints[ORDER])
 
     def _fill(self, block: Block, rng: np.random.Generator, thin: int, tuning: bool) -> None:
-        mix = chain_runs.PARTITION_MIX
-        chain_runs.run_partition(rng, no_script(), self.tables, self.position, mix, thin, *block, self.counters)
+        if not self.own:
+            chain_runs.run_partition(rng, no_script(), self.tables, self.position, self.mix, thin, *block, self.counters)
+            return
+        shares = np.array([share for *_, share in self.own])
+        for place in range(len(block.log_scores)):
+            # Each DAG by itself, so that what is drawn doesn't depend on the size of blocks.
+            one = Block(*(array[place : place + 1] for array in block))
+            steps = int(rng.binomial(thin, shares.sum()))
+            for k in rng.choice(len(shares), steps, p=shares / shares.sum()):
+                self._step(rng, int(k))
+            chain_runs.run_partition(
+                rng, no_script(), self.tables, self.position, self.mix, thin - steps, *one, self.counters
+            )
+
+    def _step(self, rng: np.random.Generator, k: int) -> None:
+        """Try a move of the user's own."""
+        name, move, _ = self.own[k]
+        before, row = self.position, len(chain_runs.PARTITION_MOVES) + k
+        self.position = step(rng, self.tables, before, name, move)
+        self.counters[row] += (1, self.position is not before)
 
     def rescore(self, tables: ScoreTables) -> None:
         """Stay at the partition."""
@@ -230,9 +272,15 @@ class TemperedChain(MarkovChain):
     moves = chain_runs.PARTITION_MOVES
     ladder: Ladder
 
-    def __init__(self, tables: ScoreTables, required: np.ndarray, temperatures: int) -> None:
+    def __init__(
+        self,
+        tables: ScoreTables,
+        required: np.ndarray,
+        temperatures: int,
+        mix: np.ndarray = chain_runs.PARTITION_MIX,
+    ) -> None:
         super().__init__(tables, required)
-        self.temperatures = temperatures
+        self.temperatures, self.mix = temperatures, mix
 
     def init(self, rng: np.random.Generator) -> None:
         """Let all copies start where a partition chain would."""
@@ -241,8 +289,7 @@ class TemperedChain(MarkovChain):
         self.ladder = new_ladder(alone.tables, alone.position, self.temperatures)
 
     def _fill(self, block: Block, rng: np.random.Generator, thin: int, tuning: bool) -> None:
-        mix = chain_runs.PARTITION_MIX
-        run_tempered(rng, no_script(), self.tables, self.ladder, mix, thin, tuning, *block, self.counters)
+        run_tempered(rng, no_script(), self.tables, self.ladder, self.mix, thin, tuning, *block, self.counters)
 
     def state(self) -> Arrays:
         """Return all copies, each with its parents from outside."""
@@ -276,38 +323,31 @@ class TemperedChain(MarkovChain):
         return ChainInfo(self.counters, self.ladder.exchanges, self.ladder.betas)
 
 
-# Every sampler's moves, in the order of its counters.
-MOVES = {"exact": ExactChain.moves, "order": OrderChain.moves, "partition": PartitionChain.moves}
+def three_nodes(outside: bool) -> ScoreTables:
+    """Return small tables to compile chains with, with or without parents from outside the candidates."""
+    others = [[j for j in range(_FEW) if j != i] for i in range(_FEW)]
+    if not outside:
+        return build_tables(others, [np.zeros(4)] * _FEW)
+    inside, beside = [own[:1] for own in others], [own[1:] for own in others]
+    return build_tables(inside, [np.zeros(2)] * _FEW, beside, [np.zeros((1, 2))] * _FEW)
 
 
-def new_chains(
-    sampler: str, temperatures: int, tables: ScoreTables, required: np.ndarray, count: int, progressbar: bool
-) -> list[MarkovChain]:
-    """Return chains that have not started yet.
+def draw_a_few(chains: Callable[[ScoreTables, np.ndarray, int], list[MarkovChain]], outside: bool) -> None:
+    """Compile what a sampler's chains call, given the method that makes them."""
+    rng = np.random.default_rng(1)
+    for chain in chains(three_nodes(outside), np.zeros((_FEW, _FEW), bool), 1):
+        chain.init(rng)
+        chain.step(rng, 2, 2, tuning=True)
 
-    Parameters
-    ----------
-    sampler : str
-        "exact", "partition" or "order".
-    temperatures : int
-        Coupled copies of each partition chain; 1 for none but itself.
-    tables : ScoreTables
-        The scores.
-    required : ndarray of bool, shape (n, n)
-        Edges that every DAG has.
-    count : int
-        How many chains.
-    progressbar : bool
-        Whether to show the progress of the sums that exact draws need.
-    """
-    if sampler == "exact":
-        with progress_bar("Summing", 1.0, progressbar) as advance:
-            weights = layered_weights(tables, shares(advance))
-        return [ExactChain(tables, required, weights) for _ in range(count)]
-    if temperatures > 1:
-        return [TemperedChain(tables, required, temperatures) for _ in range(count)]
-    kind = OrderChain if sampler == "order" else PartitionChain
-    return [kind(tables, required) for _ in range(count)]
+
+def walk_over_dags() -> None:
+    """Compile what a partition chain calls to walk over DAGs."""
+    tables = three_nodes(outside=True)
+    state = PartitionState(np.zeros((6, _FEW + 1), np.int64), np.zeros(_FEW))
+    parents, counters = np.zeros(_FEW, np.int64), np.zeros((len(chain_runs.PARTITION_MOVES), 2), np.int64)
+    given = (np.random.default_rng(1), no_script(), tables, state, np.ones(4), 1, parents, parents, counters)
+    # It has no entrance from Python.
+    chain_runs.draw_dag.compile(tuple(map(typeof, given)))  # type: ignore[attr-defined]
 
 
 def _annealed_order(rng: np.random.Generator, tables: ScoreTables, required: np.ndarray) -> OrderState:

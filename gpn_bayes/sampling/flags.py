@@ -1,0 +1,107 @@
+"""Messages name arguments of Python; for the command line they are rewritten as its options."""
+
+import ast
+import csv
+import io
+import re
+import shlex
+from typing import Any
+
+from gpn_bayes import samplers
+from gpn_bayes.sampling.options import all_options, flags
+
+# Arguments of questions and learners, which aren't options of a run.
+_OTHERS = {"random_state": "--seed"} | {name: f"--{name}" for name in ("points", "to", "versus", "which")}
+_FLAGS = flags() | _OTHERS
+_NAMES = "|".join(_FLAGS)
+_INSIDE = r"""(?:[^()'"]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")*"""
+_KINDS = "|".join(["Dataset\\.read", "Table", "Space", *(kind.__name__ for kind in samplers.BUILT_IN.values())])
+# What holds options; descriptions of other objects, such as BGe(alpha_w=None), which are no advice and stay as they are;
+# and arguments by themselves, with a value or none.
+_ARGUMENT = re.compile(
+    rf"(?P<call>(?:\b\w+=)?(?:\bgpn\.)?(?:samplers\.)?\b(?:{_KINDS})\({_INSIDE}\))|\w+\([^()]*\)"
+    rf"|\b(?P<given>(?P<name>{_NAMES})=(?:'\w+'|\d+\b|None\b|(?=[ ,;)]|$)))"
+)
+_SUBJECT = re.compile(rf"^({_NAMES})(?= must )")
+
+
+def in_options(text: str) -> str:
+    """Write arguments of Python, ``sampler=gpn.samplers.Order(bias='keep')``, as options.
+
+    Arguments without an option, and those within the description of an object, stay as they are.
+
+    Examples
+    --------
+    >>> in_options("use sampler='partition'"), in_options("use sampler=gpn.samplers.Order(bias='keep')")
+    ('use --sampler partition', 'use --sampler order --order-bias keep')
+    >>> in_options("use reweight=None"), in_options("use space=gpn.Space(max_parents=2, plus_one=False)")
+    ('use --reweight none', 'use --max-parents 2 --no-plus-one')
+    >>> in_options("random_seed must be a whole number, 0 or more; received -1")
+    '--seed must be a whole number, 0 or more; received -1'
+    >>> in_options("it holds BGe(alpha_mu=1.0, alpha_w=None, t0=None)")
+    'it holds BGe(alpha_mu=1.0, alpha_w=None, t0=None)'
+    >>> in_options("Dataset.read(data, drop=['id', 'blood group']) leaves them out")
+    "--drop 'id,blood group' leaves them out"
+    >>> in_options("Dataset.read(data, kinds={'visit': 'number'}) keeps it")
+    '--kinds visit=number keeps it'
+    >>> in_options("a contrast needs both values, to= and versus=; received one of them")
+    'a contrast needs both values, --to and --versus; received one of them'
+    """
+    text = _SUBJECT.sub(lambda found: _FLAGS[found[1]], text)
+    return _ARGUMENT.sub(lambda found: _option(found) or found[0], text)
+
+
+def in_both(text: str) -> str:
+    """Write after every argument of Python the option that is the same, for readers of either.
+
+    Examples
+    --------
+    >>> in_both("use sampler='partition'")
+    "use sampler='partition' (command line: --sampler partition)"
+    """
+    return _ARGUMENT.sub(
+        lambda found: f"{found[0]} (command line: {own})" if (own := _option(found)) else found[0], text
+    )
+
+
+def _option(found: re.Match[str]) -> str:
+    """Return the option that is the same as an argument; empty for what is no argument."""
+    text = found["call"] or found["given"]
+    if text is None:
+        return ""
+    if text.endswith("="):
+        return _FLAGS[found["name"]]
+    try:
+        call = ast.parse(f"sample({text})", mode="eval").body
+        assert isinstance(call, ast.Call)
+        return " ".join(_words("", call))
+    except (SyntaxError, ValueError):  # no call with its values
+        return ""
+
+
+def _words(name: str, node: ast.expr) -> list[str]:
+    """Return the options that are the same as an argument, and as all that an object holds."""
+    if isinstance(node, ast.Call):
+        kind = ast.unparse(node.func).rpartition(".")[2].lower()
+        own = [f"--sampler {kind}"] if kind in samplers.BUILT_IN else []
+        inside = [("", argument) for argument in node.args if isinstance(argument, ast.Call)]
+        inside += [(str(word.arg), word.value) for word in node.keywords]
+        return [*own, *(word for key, value in inside for word in _words(key, value))]
+    flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
+    if name == "candidates" and isinstance(node, ast.Dict):
+        return [f"{flag} FILE"]
+    value = ast.literal_eval(node)
+    if isinstance(value, bool):
+        return [all_options()[name][0].flag.split("/")[not value]]
+    return [f"{flag} {_value(value)}"]
+
+
+def _value(value: Any) -> str:
+    """Return a value as it is typed in a shell: several as the fields of a line."""
+    if isinstance(value, dict):
+        value = [f"{key}={own if isinstance(own, str) else '<'.join(own)}" for key, own in value.items()]
+    if isinstance(value, list):
+        line = io.StringIO()
+        csv.writer(line, lineterminator="").writerow(value)
+        value = "" if value == [""] else line.getvalue()
+    return "none" if value is None else shlex.quote(str(value))
