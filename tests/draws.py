@@ -9,6 +9,7 @@ import pandas as pd
 
 import gpn_bayes as gpn
 from gpn_bayes import graphs
+from gpn_bayes._util.options import options_of
 from gpn_bayes.posterior import GraphPosterior
 
 REFERENCE = Path(__file__).parent / "reference" / "bge"
@@ -64,6 +65,16 @@ def table(name):
 def quick(data, **settings):
     chosen = {"draws": 60, "tune": 20, "chains": 2, "random_seed": 3, "progressbar": False} | settings
     return gpn.sample(data, **chosen)
+
+
+def asked(**options):
+    """Return arguments of `sample` from options by their own names, so that tests can vary one at a time."""
+    space = {name: options.pop(name) for name in options_of(gpn.Space) if name in options}
+    own = {name: options.pop(name) for name in ("thin", "reweight", "temperatures", "bias") if name in options}
+    if own:
+        by_default = "partition" if "temperatures" in own else "order" if "bias" in own else "auto"
+        options["sampler"] = gpn.samplers.BUILT_IN[options.get("sampler", by_default)](**own)
+    return options | ({"space": gpn.Space(**space)} if space else {})
 
 
 def assert_same_draws(one, other):

@@ -13,7 +13,7 @@ import pandas as pd
 
 import gpn_bayes as gpn
 
-FEW_DRAWS = {"draws": 200, "tune": 100, "thin": 10, "max_parents": 2}
+FEW_DRAWS = {"draws": 200, "tune": 100, "sampler": gpn.samplers.Auto(thin=10), "space": gpn.Space(max_parents=2)}
 FEW_PROTEINS = ["raf", "mek", "erk", "akt", "pka", "pkc", "p38", "jnk"]
 # More than the exact sampler takes, so that pages about many variables do what they say.
 FEW_VARIABLES = 18

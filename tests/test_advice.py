@@ -11,12 +11,13 @@ import pytest
 import typer
 
 import gpn_bayes.cli
-from gpn_bayes.sampling.flags import in_both, in_options
 from gpn_bayes.cli import inputs
 from gpn_bayes.data import data_flags
 from gpn_bayes.data.problems import argument
 from gpn_bayes.data.reading import ReadSettings
 from gpn_bayes.posterior import Diagnostics
+from gpn_bayes.sampling.flags import in_both, in_options
+from gpn_bayes.sampling.options import flags
 from gpn_bayes.scores import slower
 from tests.command_line import call
 from tests.draws import NULL, REFERENCE
@@ -85,10 +86,12 @@ def test_settings_of_tables_become_options_that_are_read_back(name, value, optio
 def test_both_forms_are_named_once_each():
     message = WORST[0].warnings()[-1]
     assert in_both(message).endswith(
-        "Use sampler='partition' (command line: --sampler partition), or order_bias='correct' (command line: "
-        "--order-bias correct) for up to 20 variables."
+        "Use sampler='partition' (command line: --sampler partition), or sampler=gpn.samplers.Order(bias='correct') "
+        "(command line: --sampler order --order-bias correct) for up to 20 variables."
     )
-    assert in_options(message).endswith("Use --sampler partition, or --order-bias correct for up to 20 variables.")
+    assert in_options(message).endswith(
+        "Use --sampler partition, or --sampler order --order-bias correct for up to 20 variables."
+    )
     assert in_both("draw more (R-hat 1.2): a -> b") == "draw more (R-hat 1.2): a -> b"
 
 
@@ -115,7 +118,9 @@ def test_descriptions_of_objects_are_no_advice():
     assert "alpha_w=None" in label
     for text in (f"it holds {label} on 6 variables", "PC(max_parents=None, test='hsic')"):
         assert in_options(text) == text and in_both(text) == text
-    assert in_options(f"{label}: use reweight=None") == f"{label}: use --reweight none"
+    assert (
+        in_options(f"{label}: use gpn.samplers.Exact(reweight=None)") == f"{label}: use --sampler exact --reweight none"
+    )
 
 
 def test_arguments_without_an_option_stay_as_they_are():
@@ -123,10 +128,9 @@ def test_arguments_without_an_option_stay_as_they_are():
 
 
 def test_every_argument_that_is_rewritten_has_its_option(options):
-    arguments = set(inspect.signature(gpn_bayes.sample).parameters) - {"data", "score", "cache", "executor"}
-    named = {in_options(f"{name} must be something").split()[0] for name in arguments - {"progressbar"}}
-    assert {name for name in named if name.startswith("--")} <= options
-    assert named - options == {"required", "forbidden", "tiers"}  # whose messages name the option where they are read
+    arguments = set(inspect.signature(gpn_bayes.sample).parameters) | set(flags())
+    arguments -= {"data", "cache", "executor", "progressbar", "space", "table"}
+    assert {in_options(f"{name} must be something").split()[0] for name in arguments} <= options
 
 
 # Advice on the data is followed as it is written

@@ -10,7 +10,10 @@ from gpn_bayes.sampling.run_chains import Draws
 from gpn_bayes.scores import Score, ScoreBatch, Scorer
 
 DATA = np.random.default_rng(1).normal(size=(20, 5))
-SETTINGS = {"sampler": "partition", "draws": 1000, "tune": 500, "thin": 50, "max_parents": 4, "progressbar": False}
+PARTITION = gpn.samplers.Partition(thin=50)
+SETTINGS = {
+    "sampler": PARTITION, "draws": 1000, "tune": 500, "space": gpn.Space(max_parents=4), "progressbar": False,
+}  # fmt: skip
 
 
 class TwoModes(Score):
@@ -49,7 +52,9 @@ def test_chains_that_disagree_are_tempered():
     post = gpn.sample(DATA, TwoModes(), random_seed=3, **SETTINGS)
     assert len(post.settings["betas"]) == 4 and post.settings["temperatures"] == 1
     assert gap(post) < 0.2
-    exact = gpn.sample(DATA, TwoModes(), sampler="exact", max_parents=4, random_seed=3, progressbar=False)
+    exact = gpn.sample(
+        DATA, TwoModes(), sampler="exact", space=gpn.Space(max_parents=4), random_seed=3, progressbar=False
+    )
     edges, errors = post.edge_probabilities().to_numpy(), post.summary().pivot(index="parent", columns="child")["mcse"]
     apart = np.abs(edges - exact.edge_probabilities().to_numpy())
     assert (apart <= 4 * errors.fillna(0).to_numpy() + 0.01).all()
@@ -58,8 +63,8 @@ def test_chains_that_disagree_are_tempered():
 def test_the_better_of_both_is_kept(monkeypatch):
     monkeypatch.setattr(agreeing_chains, "_limit", lambda drawn: -1.0)
     agreeing = np.random.default_rng(1).normal(size=(50, 3))
-    plain = gpn.sample(agreeing, Quick(), random_seed=1, **SETTINGS | {"max_parents": 0})
-    post = gpn.sample(agreeing, TwoModes(), random_seed=1, **SETTINGS | {"max_parents": 0})
+    plain = gpn.sample(agreeing, Quick(), random_seed=1, **SETTINGS | {"space": gpn.Space(max_parents=0)})
+    post = gpn.sample(agreeing, TwoModes(), random_seed=1, **SETTINGS | {"space": gpn.Space(max_parents=0)})
     assert "betas" not in post.settings, "tempered chains that agree no better aren't kept"
     np.testing.assert_array_equal(post.parents, plain.parents)
 
@@ -84,7 +89,9 @@ def test_runs_repeat_themselves_and_resume(tmp_path):
     np.testing.assert_array_equal(first.parents, again.parents)
 
 
-@pytest.mark.parametrize("settings", [{"temperatures": 2}, {"sampler": "order"}])
-def test_what_was_asked_for_otherwise_is_left_alone(settings):
-    post = gpn.sample(DATA, TwoModes(), random_seed=3, **SETTINGS | settings | {"draws": 200})
-    assert len(post.settings.get("betas", [1.0])) == settings.get("temperatures", 1)
+@pytest.mark.parametrize(
+    "sampler", [gpn.samplers.Partition(thin=50, temperatures=2), gpn.samplers.Order(thin=50)], ids=lambda own: own.name
+)
+def test_what_was_asked_for_otherwise_is_left_alone(sampler):
+    post = gpn.sample(DATA, TwoModes(), random_seed=3, **SETTINGS | {"sampler": sampler, "draws": 200})
+    assert len(post.settings.get("betas", [1.0])) == sampler.settings["temperatures"]

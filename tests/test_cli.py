@@ -427,7 +427,7 @@ def test_compare_aligns_variables_by_name(results, frame, tmp_path, capsys):
 def test_warm_up_runs_every_sampler(capsys, monkeypatch):
     samplers = set()
     draw = sampling.draw
-    monkeypatch.setattr(sampling, "draw", lambda run, **rest: samplers.add(run.plan.sampler) or draw(run, **rest))
+    monkeypatch.setattr(sampling, "draw", lambda run, **rest: samplers.add(run.plan.sampler.name) or draw(run, **rest))
     code, shown, messages = call(capsys, "warm-up")
     assert code == 0 and shown == "" and re.search(r"compiled in \d+ s; later runs need not\n$", messages)
     assert samplers == {"exact", "partition", "order"}

@@ -32,7 +32,14 @@ def test_weighted_and_direct_runs_are_those_of_sample(noisy, tmp_path, capsys):
         code, shown, _ = call(capsys, "run", DATA, "--out", out, *QUICK, "--reweight", text)
         assert code == 0
         post = gpn.load(out / "posterior.nc")
-        expected = quick(table(NULL), score=Noisy(error=0.1), reweight=reweight, draws=100, chains=4, random_seed=1)
+        expected = quick(
+            table(NULL),
+            score=Noisy(error=0.1),
+            sampler=gpn.samplers.Auto(reweight=reweight),
+            draws=100,
+            chains=4,
+            random_seed=1,
+        )
         assert post.edge_probabilities().equals(expected.edge_probabilities())
         assert ("weighted from the proposal score" in " ".join(shown.split())) == (text == "auto")
         assert ("Computed exactly" in shown) == (text == "none")
@@ -47,7 +54,7 @@ def test_weighted_and_direct_runs_are_those_of_sample(noisy, tmp_path, capsys):
 def test_what_to_do_is_told_in_options(noisy, tmp_path, capsys):
     noisy(rough=4.0)
     shown = " ".join(call(capsys, "run", DATA, "--out", tmp_path / "out", *QUICK)[1].split())
-    assert "weights can't be relied on" in shown and "Use --reweight none to draw" in shown
+    assert "weights can't be relied on" in shown and "Use --sampler exact --reweight none to draw" in shown
 
 
 def test_ctrl_c_while_weighting_and_the_run_goes_on(noisy, tmp_path, capsys):

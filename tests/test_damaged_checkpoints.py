@@ -10,26 +10,28 @@ import pytest
 import gpn_bayes as gpn
 from gpn_bayes._util import sqlite
 from gpn_bayes.sampling.checkpoint import CheckpointStore
+from tests.draws import asked
 from tests.running import ROOT, STRICT_PYTHON
 
 DATA = np.random.default_rng(1).normal(size=(40, 6)).cumsum(axis=1)
 # Without tuning, so that even the first block has draws, and with one thread, so that both chains have some.
-SETTINGS = {"draws": 60, "tune": 0, "chains": 2, "cores": 1, "random_seed": 1, "thin": 10, "progressbar": False}
+SETTINGS = {"draws": 60, "tune": 0, "chains": 2, "cores": 1, "random_seed": 1, "progressbar": False}
 KINDS = {
     "exact": {"sampler": "exact"},
-    "order": {"sampler": "order"},
-    "partition": {"sampler": "partition"},
-    "outside": {"sampler": "partition", "candidates": 2, "plus_one": True, "expand": False},
-    "tempered": {"sampler": "partition", "temperatures": 3},
+    "order": {"sampler": "order", "thin": 10},
+    "partition": {"sampler": "partition", "thin": 10},
+    "outside": {"sampler": "partition", "thin": 10, "candidates": 2, "plus_one": True, "expand": False},
+    "tempered": {"sampler": "partition", "thin": 10, "temperatures": 3},
 }
 # In a process of its own: without the checks some of these end it.
 RESUME = """
 import json, sys
 import numpy as np
 import gpn_bayes as gpn
+from tests.draws import asked
 data = np.random.default_rng(1).normal(size=(40, 6)).cumsum(axis=1)
 try:
-    post = gpn.sample(data, "bge", cache=sys.argv[1], **json.loads(sys.argv[2]))
+    post = gpn.sample(data, "bge", cache=sys.argv[1], **asked(**json.loads(sys.argv[2])))
     print(post.log_score.shape)
 except ValueError as error:
     print("ValueError", error)
@@ -55,7 +57,7 @@ def half_done(path, kind, monkeypatch, blocks=4):
     with monkeypatch.context() as patch:
         patch.setattr(CheckpointStore, "save_block", stop)
         with pytest.raises(Stop):
-            gpn.sample(DATA, "bge", cache=path, **SETTINGS | KINDS[kind])
+            gpn.sample(DATA, "bge", cache=path, **asked(**SETTINGS | KINDS[kind]))
 
 
 def change_state(path, change, table="checkpoints", column="state"):
@@ -145,7 +147,7 @@ def test_states_that_cannot_be_are_refused(kind, change, tmp_path, monkeypatch):
     half_done(path, kind, monkeypatch)
     change_state(path, CHANGES[kind][change])
     with pytest.raises(ValueError, match="^a run's checkpoints must be as they were written; damaged: .+; use another"):
-        gpn.sample(DATA, "bge", cache=path, **SETTINGS | KINDS[kind])
+        gpn.sample(DATA, "bge", cache=path, **asked(**SETTINGS | KINDS[kind]))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -154,7 +156,7 @@ def test_an_unchanged_file_resumes(kind, tmp_path, monkeypatch):
     path = tmp_path / "run.sqlite"
     half_done(path, kind, monkeypatch)
     change_state(path, lambda arrays: None)
-    post = gpn.sample(DATA, "bge", cache=path, **SETTINGS | KINDS[kind])
+    post = gpn.sample(DATA, "bge", cache=path, **asked(**SETTINGS | KINDS[kind]))
     np.testing.assert_array_equal(post.parents, gpn.sample(DATA, "bge", **SETTINGS | KINDS[kind]).parents)
 
 

@@ -15,7 +15,7 @@ from gpn_bayes.sampling.prepared_run import prepare
 from gpn_bayes.sampling.rounds import grow
 from gpn_bayes.sampling.score_tables import Tabulator
 from gpn_bayes.scores.cache import ScoreCache
-from tests.draws import assert_edges_agree
+from tests.draws import asked, assert_edges_agree
 
 
 def simulated(n, score="bge", parents=1.5, seed=1, rows=500):
@@ -32,7 +32,9 @@ def narrow(monkeypatch):
 
 def space_of(data, score, **settings) -> ParentSpace:
     """Return the space that chains would draw from, after it has grown."""
-    run = prepare(data, RunOptions(score=score, sampler="partition", draws=300, tune=100, random_seed=1, **settings))
+    run = prepare(
+        data, RunOptions(score=score, sampler="partition", draws=300, tune=100, random_seed=1, **asked(**settings))
+    )
     store = ScoreCache(run.scorer)
     candidates = find_candidates(run.space, SpaceContext(run.data, store, progressbar=False))
     return grow(run, candidates.lists, Tabulator(store, run.prior, progressbar=False), progressbar=False)[0]
@@ -89,7 +91,9 @@ def test_draws_from_the_default_space_agree_with_the_exact_posterior(narrow):
     assert post.settings["candidates"]["method"] == "pc+greedy"
     assert_edges_agree(post, expected)
     with pytest.raises(AssertionError):
-        assert_edges_agree(gpn.sample(data, candidates="pc+greedy", plus_one=False, **settings), expected)
+        assert_edges_agree(
+            gpn.sample(data, space=gpn.Space(candidates="pc+greedy", plus_one=False), **settings), expected
+        )
 
 
 @pytest.mark.slow

@@ -130,7 +130,7 @@ def test_a_direction_that_follows_from_what_is_given():
     [
         ({"forbidden": [("f", "e")]}, "Forbidden edges fix the direction of 1 of these:"),
         ({"required": [("e", "f")]}, "Required edges fix the direction of 1 of these:"),
-        ({"candidates": {"e": ["a"]}, "plus_one": False}, "The candidates given fix the direction of 1 of these:"),
+        ({"space": "of e"}, "The candidates given fix the direction of 1 of these:"),
         ({"prior": "e -> f"}, "The prior fixes the direction of 1 of these:"),
     ],
     ids=["forbidden", "required", "candidates", "prior"],
@@ -140,8 +140,9 @@ def test_what_fixes_a_direction_is_named(settings, sentence):
     if settings.get("prior"):
         settings = {"prior": np.full((4, 4), 0.3)}
         settings["prior"][3, 2] = 0.001
-    if settings.get("candidates"):
-        settings = {"candidates": {"c": ["d"], "d": ["c"], "e": [], "f": ["e"]}, "plus_one": False}
+    if settings.get("space"):
+        candidates = {"c": ["d"], "d": ["c"], "e": [], "f": ["e"]}
+        settings = {"space": gpn.Space(candidates=candidates, plus_one=False)}
     found = answers(quick(data, **settings))
     assert found[sentence] == ["e → f"]
     assert found["Data and prior knowledge don't determine the direction of 1 of these:"] in (["c – d"], ["d – c"])

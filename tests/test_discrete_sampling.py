@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import gpn_bayes as gpn
 from gpn_bayes import graphs
 from gpn_bayes.scores import BDeu
 from tests.draws import assert_edges_agree, quick
@@ -43,7 +44,9 @@ def test_exact_posterior_under_bdeu_is_that_of_all_dags():
 
 
 def test_sampling_many_discrete_variables_finds_candidates_by_the_score():
-    post = quick(REFERENCE / "alarm_1000.csv", score="bdeu", max_parents=3, plus_one=False, draws=20, tune=200)
+    post = quick(
+        REFERENCE / "alarm_1000.csv", score="bdeu", space=gpn.Space(max_parents=3, plus_one=False), draws=20, tune=200
+    )
     assert post.settings["candidates"]["method"] == "greedy"
     edges = post.edge_probabilities()
     assert edges.loc["LVFAILURE", "HISTORY"] + edges.loc["HISTORY", "LVFAILURE"] > 0.9
@@ -55,7 +58,7 @@ def test_methods_that_need_numbers_are_refused_in_one_line(method):
         f"the method '{method}' needs numbers; K2(cardinalities=None, form='exact') takes categories: use 'greedy'"
     )
     with pytest.raises(ValueError) as error:
-        quick(codes("asia"), score="k2", candidates=method)
+        quick(codes("asia"), score="k2", space=gpn.Space(candidates=method))
     assert str(error.value) == message
 
 

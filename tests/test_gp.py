@@ -104,7 +104,9 @@ def test_two_modes_are_both_found(laplace):
 
 
 def test_posterior_over_all_dags_is_that_of_the_reference():
-    post = gpn.sample(DATA, score=GP(), reweight=None, random_seed=1, draws=10, chains=1, progressbar=False)
+    post = gpn.sample(
+        DATA, score=GP(), sampler=gpn.samplers.Auto(reweight=None), random_seed=1, draws=10, chains=1, progressbar=False
+    )
     known = {(e["node"], tuple(e["parents"])): e["log_score"] for e in TRUTH}
     dags = gpn.graphs.enumerate_dags(4)
     log_p = np.array([sum(known[i, tuple(np.flatnonzero(dag[:, i]))] for i in range(4)) for dag in dags])
@@ -205,7 +207,7 @@ def test_large_parent_sets_are_not_scored_unasked():
     values = np.random.default_rng(6).normal(size=(30, 8))
     prepared = prepare(values, RunOptions(GP(estimator="laplace")))
     assert prepared.max_parents == 5
-    assert prepare(values, RunOptions(GP(), max_parents=2)).max_parents == 2
+    assert prepare(values, RunOptions(GP(), space=gpn.Space(max_parents=2))).max_parents == 2
     assert prepare(values, RunOptions("bge")).max_parents is None
 
 

@@ -98,13 +98,14 @@ USES = {
     "scores": "_util data graphs kernels",
     "exports": "_util graphs scores simulate",
     "candidates": "_util data graphs kernels mcmc scores",
+    "samplers": "_util candidates graphs mcmc posterior.diagnostics",
     "posterior": "_util data exports graphs plots report scores",
     "plots": "_util graphs posterior.curves posterior.directions posterior.protocols posterior.score_setting "
     "posterior.variable_check",
     "report": "_util data graphs plots posterior.curves posterior.diagnostics posterior.directions posterior.effects "
     "posterior.equations posterior.estimate posterior.impossible_pairs posterior.protocols posterior.score_noise "
-    "posterior.score_setting",
-    "sampling": "_util candidates data graphs kernels mcmc posterior scores",
+    "posterior.score_setting samplers sampling.flags",
+    "sampling": "_util candidates data graphs kernels mcmc posterior samplers scores",
     "estimators": "_util candidates data exports graphs kernels posterior report scores",
     "network_models": "_util data graphs posterior scores",
     # Protocols don't know of connections, nor connections of protocols.
@@ -112,8 +113,8 @@ USES = {
     "wire": "",
     "federated": "_util data estimators graphs kernels scores secure wire",
     "private": "_util estimators secure wire",
-    "cli": "_util candidates data datasets estimators federated graphs posterior private report sampling scores secure "
-    "wire",
+    "cli": "_util candidates data datasets estimators federated graphs posterior private report samplers "
+    "sampling scores secure wire",
 }
 
 

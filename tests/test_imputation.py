@@ -426,9 +426,12 @@ def test_what_needs_one_complete_table_refuses(mixed, posterior):
     ("settings", "message"),
     [
         ({"score": "bic"}, "missing='impute' needs a score whose equations have a posterior: 'bge', 'cg', 'bdeu', "),
-        ({"sampler": "exact"}, "with missing='impute', sampler must be 'partition' or 'order'; received sampler='ex"),
-        ({"temperatures": 4}, "with missing='impute', temperatures must be 1; received temperatures=4"),
-        ({"plus_one": True}, "with missing='impute', plus_one must be False; received plus_one=True"),
+        ({"sampler": "exact"}, "with missing='impute', sampler must be 'partition' or 'order'; received 'exact'"),
+        (
+            {"sampler": gpn.samplers.Partition(temperatures=4)},
+            "with missing='impute', temperatures must be 1; received temperatures=4",
+        ),
+        ({"space": gpn.Space(plus_one=True)}, "with missing='impute', plus_one must be False; received plus_one=True"),
         ({"targets": "sex"}, "missing='impute' takes rows that were merely observed; received targets: use missing='"),
     ],
 )

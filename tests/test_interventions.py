@@ -314,7 +314,14 @@ def test_posteriors_are_those_of_all_dags(score, kind):
     weights = np.exp(log_scores - log_scores.max())
     expected = np.einsum("g,gij->ij", weights / weights.sum(), dags)
     post = gpn.sample(
-        table, score, targets=targets, intervention=kind, reweight=None, draws=20, random_seed=1, progressbar=False
+        table,
+        score,
+        targets=targets,
+        intervention=kind,
+        sampler=gpn.samplers.Auto(reweight=None),
+        draws=20,
+        random_seed=1,
+        progressbar=False,
     )
     np.testing.assert_allclose(post.edge_probabilities(), expected, atol=1e-8)
     assert post.settings["interventions"] == {
@@ -330,7 +337,13 @@ def test_posteriors_are_those_of_all_dags(score, kind):
 def test_mcmc_and_reweighting_take_groups_too():
     table, targets = experiments()
     exact = gpn.sample(
-        table, "gp", targets=targets, reweight=None, draws=20, random_seed=1, progressbar=False
+        table,
+        "gp",
+        targets=targets,
+        sampler=gpn.samplers.Auto(reweight=None),
+        draws=20,
+        random_seed=1,
+        progressbar=False,
     ).edge_probabilities()
     drawn = gpn.sample(table, "gp", sampler="partition", targets=targets, random_seed=1, progressbar=False)
     found = drawn.summary().set_index(["parent", "child"])

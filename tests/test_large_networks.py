@@ -20,7 +20,7 @@ from gpn_bayes.sampling.options import RunOptions
 from gpn_bayes.sampling.prepared_run import prepare
 from gpn_bayes.sampling.score_tables import Tabulator
 from gpn_bayes.scores import GraphPrior
-from tests.draws import assert_same_draws
+from tests.draws import asked, assert_same_draws
 
 REFERENCE = Path(__file__).parent / "reference" / "bge"
 FIVE = pd.read_csv(REFERENCE / "lin_n5_N200.csv")
@@ -33,7 +33,7 @@ NO_ONE = dict.fromkeys(NAMES, ())
 
 
 def quick(data=FIVE, **settings):
-    return gpn.sample(data, **{"random_seed": 1, "progressbar": False, "sampler": "partition"} | settings)
+    return gpn.sample(data, **asked(**{"random_seed": 1, "progressbar": False, "sampler": "partition"} | settings))
 
 
 def enumerated(core: dict[str, list[str]], plus_one: bool) -> np.ndarray:
@@ -65,7 +65,11 @@ def assert_edges_match(post: gpn.GraphPosterior, expected: np.ndarray) -> None:
 @pytest.mark.parametrize("temperatures", [1, 3])
 def test_one_parent_from_outside_gives_exactly_the_posterior_over_that_space(temperatures):
     expected = enumerated(CORE, plus_one=True)
-    post = quick(candidates=CORE, plus_one=True, expand=False, draws=2000, thin=200, temperatures=temperatures)
+    post = quick(
+        space=gpn.Space(candidates=CORE, plus_one=True, expand=False),
+        draws=2000,
+        sampler=gpn.samplers.Partition(thin=200, temperatures=temperatures),
+    )
     assert_edges_match(post, expected)
     # The space matters: neither the one without outside nodes nor the whole one would pass.
     for other in (enumerated(CORE, plus_one=False), enumerated(dict.fromkeys(NAMES, NAMES), plus_one=True)):
@@ -76,8 +80,10 @@ def test_one_parent_from_outside_gives_exactly_the_posterior_over_that_space(tem
 def test_with_all_candidates_the_result_is_that_of_the_exact_sampler():
     everyone = {name: [other for other in NAMES if other != name] for name in NAMES}
     exact = gpn.sample(FIVE, sampler="exact", random_seed=1, progressbar=False)
-    assert_edges_match(quick(candidates=everyone, draws=3000), exact.edge_probabilities().to_numpy())
-    assert_edges_match(quick(candidates=everyone, plus_one=True, draws=3000), exact.edge_probabilities().to_numpy())
+    assert_edges_match(quick(space=gpn.Space(candidates=everyone), draws=3000), exact.edge_probabilities().to_numpy())
+    assert_edges_match(
+        quick(space=gpn.Space(candidates=everyone, plus_one=True), draws=3000), exact.edge_probabilities().to_numpy()
+    )
 
 
 def test_a_slow_score_looks_up_what_a_closed_form_computes(tmp_path):
@@ -88,13 +94,13 @@ def test_a_slow_score_looks_up_what_a_closed_form_computes(tmp_path):
 
 def test_parents_of_high_probability_are_taken_into_the_space():
     few = NO_ONE | {NAMES[0]: [NAMES[1]]}
-    post = quick(candidates=few, plus_one=True, draws=300, tune=200)
+    post = quick(space=gpn.Space(candidates=few, plus_one=True), draws=300, tune=200)
     candidates_report = post.settings["candidates"]
     assert candidates_report["rounds"][0]["added"] > 0 and candidates_report["rounds"][-1]["added"] == 0
     assert sum(candidates_report["sizes"]) == 1 + sum(
         done["added"] - done["dropped"] for done in candidates_report["rounds"]
     )
-    rigid = quick(candidates=few, plus_one=True, expand=False, draws=300, tune=200)
+    rigid = quick(space=gpn.Space(candidates=few, plus_one=True, expand=False), draws=300, tune=200)
     assert rigid.settings["candidates"]["rounds"] == []
     assert post.log_score.max() > rigid.log_score.max() + 5
     assert (
@@ -105,7 +111,9 @@ def test_parents_of_high_probability_are_taken_into_the_space():
 
 def test_forbidden_parents_stay_outside_and_required_ones_inside():
     edges = {"required": [(NAMES[4], NAMES[0])], "forbidden": [(NAMES[0], NAMES[1]), (NAMES[2], NAMES[1])]}
-    post = quick(candidates=NO_ONE | {NAMES[2]: [NAMES[0]]}, plus_one=True, draws=200, tune=100, **edges)
+    post = quick(
+        space=gpn.Space(candidates=NO_ONE | {NAMES[2]: [NAMES[0]]}, plus_one=True), draws=200, tune=100, **edges
+    )
     found = post.edge_probabilities()
     assert found.loc[NAMES[4], NAMES[0]] == 1.0
     assert found.loc[NAMES[0], NAMES[1]] == found.loc[NAMES[2], NAMES[1]] == 0.0
@@ -136,10 +144,10 @@ def test_runs_with_outside_and_ladders_resume_to_the_same_result(settings, tmp_p
 
 
 def test_a_run_until_it_has_converged_stops_early():
-    post = quick(until="converged", draws=8000, thin=200)
+    post = quick(until="converged", draws=8000, sampler=gpn.samplers.Partition(thin=200))
     assert post.settings["converged"] is True
     assert post.log_score.shape[1] in (2000, 4000, 6000)
-    assert_same_draws(post, quick(until="converged", draws=8000, thin=200, cores=1))
+    assert_same_draws(post, quick(until="converged", draws=8000, sampler=gpn.samplers.Partition(thin=200), cores=1))
 
 
 def test_a_run_that_has_not_converged_goes_on_at_a_larger_thinning(monkeypatch):
@@ -151,7 +159,7 @@ def test_a_run_that_has_not_converged_goes_on_at_a_larger_thinning(monkeypatch):
         return len(checks) == 7
 
     monkeypatch.setattr("gpn_bayes.sampling.run_chains.have_converged", judge)
-    post = quick(until="converged", draws=100, tune=10, thin=3, chains=2)
+    post = quick(until="converged", draws=100, tune=10, sampler=gpn.samplers.Partition(thin=3), chains=2)
     # Four looks on the way, then one at the end of each of three extensions.
     assert [shape[1] for shape in checks] == [25, 50, 75, 100, 100, 100, 100]
     assert post.settings["thin"] == 3 * 2**3 and post.settings["converged"] is True
@@ -160,7 +168,7 @@ def test_a_run_that_has_not_converged_goes_on_at_a_larger_thinning(monkeypatch):
 def test_a_run_that_never_converges_says_so(monkeypatch):
     monkeypatch.setattr("gpn_bayes.sampling.run_chains.have_converged", lambda parents, log_scores, planned: False)
     with pytest.warns(UserWarning, match="not converged: 2 chains"):
-        post = quick(until="converged", draws=20, tune=0, thin=1, chains=2)
+        post = quick(until="converged", draws=20, tune=0, sampler=gpn.samplers.Partition(thin=1), chains=2)
     assert post.settings["converged"] is False and post.settings["thin"] == 32
 
 
@@ -182,7 +190,14 @@ def test_what_counts_as_converged():
 
 def test_exchange_rates_are_told_and_tuned_towards_their_aim():
     data = gpn.simulate.linear(gpn.simulate.random_dag(18, p=0.3, random_seed=1), 300, random_seed=2)
-    post = quick(data, candidates="correlation", plus_one=False, temperatures=4, draws=100, tune=300, chains=2)
+    post = quick(
+        data,
+        space=gpn.Space(candidates="correlation", plus_one=False),
+        sampler=gpn.samplers.Partition(temperatures=4),
+        draws=100,
+        tune=300,
+        chains=2,
+    )
     betas, rates = post.settings["betas"], post.settings["exchange_rates"]
     assert betas[0] == 1.0 and sorted(betas, reverse=True) == betas and len(betas) == 4
     assert len(rates) == 3 and all(0.1 < rate < 0.6 for rate in rates)
@@ -195,7 +210,9 @@ def test_a_small_network_with_outside_nodes_is_not_drawn_exactly():
     values[:, 3] += values[:, 0]
     data = pd.DataFrame(values, columns=list("abcd"))
     estimate = gpn.estimators.HillClimbing("bic").fit(data)
-    post = gpn.sample(data, "bge", candidates=estimate, draws=200, chains=2, random_seed=1, progressbar=False)
+    post = gpn.sample(
+        data, "bge", space=gpn.Space(candidates=estimate), draws=200, chains=2, random_seed=1, progressbar=False
+    )
     assert post.settings["sampler"] == "partition"
     either = post.edge_probabilities() + post.edge_probabilities().T
     assert either.loc["a", "d"] > 0.95 and either.loc["b", "c"] > 0
@@ -211,7 +228,12 @@ def test_networks_of_several_words(n):
     names = list(data.columns)
     lists = {name: [names[(i + 1) % n], names[(i + n // 2) % n]] for i, name in enumerate(names)}
     post = quick(
-        data, candidates=lists, plus_one=True, draws=50, tune=50, chains=2, expand=False, max_parents=2, thin=200
+        data,
+        space=gpn.Space(candidates=lists, plus_one=True, expand=False, max_parents=2),
+        draws=50,
+        tune=50,
+        chains=2,
+        sampler=gpn.samplers.Partition(thin=200),
     )
     either = post.edge_probabilities() + post.edge_probabilities().T
     assert either.loc["x0", names[-1]] > 0.99 and either.loc["x1", names[-2]] > 0.99
@@ -222,10 +244,6 @@ def test_networks_of_several_words(n):
 REFUSED = [
     ({"until": "bored"}, "until must be 'converged' or None; received 'bored'"),
     ({"temperatures": 0}, "temperatures must be a whole number, 1 or more; received 0"),
-    (
-        {"temperatures": 2, "sampler": "order"},
-        "more than one temperature takes the partition sampler; received 'order'",
-    ),
     ({"plus_one": "maybe"}, "plus_one must be True, False or 'auto'; received 'maybe'"),
     ({"plus_one": True, "sampler": "exact"}, "the exact sampler takes no parents from outside the candidates"),
     ({"expand": True, "plus_one": False}, "candidates can only grow by parents from outside"),
@@ -264,7 +282,7 @@ def test_a_space_knows_its_sets():
 
 
 def test_tables_of_nodes_that_did_not_change_are_kept(monkeypatch):
-    run = prepare(FIVE, RunOptions(candidates=CORE, plus_one=True, sampler="partition"))
+    run = prepare(FIVE, RunOptions(space=gpn.Space(candidates=CORE, plus_one=True), sampler="partition"))
     from gpn_bayes.scores.cache import ScoreCache
 
     tabulator = Tabulator(ScoreCache(run.scorer), run.prior, progressbar=False)
@@ -289,9 +307,13 @@ def test_gp_scores_take_a_search_space_and_its_outside_nodes(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         post = quick(
-            data, score=gpn.scores.GP(target_error=0.1), candidates=2, plus_one=True, max_parents=2, draws=100, tune=50,
+            data,
+            score=gpn.scores.GP(target_error=0.1),
+            space=gpn.Space(candidates=2, plus_one=True, max_parents=2),
+            draws=100,
+            tune=50,
             chains=2,
-        )  # fmt: skip
+        )
     assert post.settings["candidates"]["plus_one"] is True
     assert post.settings["reweight"] == "auto"
     either = post.edge_probabilities() + post.edge_probabilities().T
@@ -300,6 +322,13 @@ def test_gp_scores_take_a_search_space_and_its_outside_nodes(tmp_path):
 
 
 def test_progress_says_how_many_rounds_there_are_at_most(capsys, progress_at_once):
-    quick(candidates=CORE, plus_one=True, draws=20, tune=20, chains=1, thin=10, progressbar=True)
+    quick(
+        space=gpn.Space(candidates=CORE, plus_one=True),
+        draws=20,
+        tune=20,
+        chains=1,
+        sampler=gpn.samplers.Partition(thin=10),
+        progressbar=True,
+    )
     shown = capsys.readouterr().err
     assert "Round 1 of at most 10 100%" in shown and "Summing 100%" in shown

@@ -201,7 +201,7 @@ def test_draws_that_all_agree_are_no_error():
 
 def test_weighted_draws_are_resampled_and_say_so():
     table = pd.DataFrame(numbers(40), columns=list("abc"))
-    post = gpn.sample(table, score="gp", draws=100, max_parents=1, **QUIET)
+    post = gpn.sample(table, score="gp", draws=100, space=gpn.Space(max_parents=1), **QUIET)
     weighted = post.to_arviz(log_likelihood=True, resample=False, progressbar=False)
     plain = "equal" if post.log_weights is None else "log_weights"
     assert weighted["log_likelihood"].attrs["weights"] == plain

@@ -15,7 +15,7 @@ from gpn_bayes.sampling.run_chains import Draws
 from gpn_bayes.sampling.score_tables import Tabulator
 from gpn_bayes.scores.cache import ScoreCache
 from tests.benchmarks.field.data import problem
-from tests.draws import assert_same_draws
+from tests.draws import asked, assert_same_draws
 from tests.rough_scores import Noisy
 
 # BGe, by a scorer that has no closed form.
@@ -36,7 +36,7 @@ def simulated():
 
 def scouted(data, **settings):
     """Return what scouts find for a run, if they are sent."""
-    run = prepare(data, RunOptions(**{"score": SLOW, "draws": 20, "tune": 20, "random_seed": 1} | settings))
+    run = prepare(data, RunOptions(**asked(**{"score": SLOW, "draws": 20, "tune": 20, "random_seed": 1} | settings)))
     return scout(run, progressbar=False)
 
 
@@ -47,7 +47,14 @@ def without_scouts(*arguments):
 
 def by_both(table):
     """Return the edge probabilities of a table under BGe, and under the same score as if it were slow."""
-    settings = {"prior": "fair", "max_parents": 5, "draws": 300, "tune": 300, "random_seed": 1, "progressbar": False}
+    settings = {
+        "prior": "fair",
+        "space": gpn.Space(max_parents=5),
+        "draws": 300,
+        "tune": 300,
+        "random_seed": 1,
+        "progressbar": False,
+    }
     return [gpn.sample(table, score=score, **settings).edge_probabilities().to_numpy() for score in ("bge", SLOW)]
 
 
@@ -113,7 +120,10 @@ def test_they_are_sent_only_where_candidates_of_slow_scores_are_looked_for():
 
 
 def test_few_sets_are_all_scored_even_so():
-    run = prepare(simulated(), RunOptions(SLOW, draws=20, tune=20, random_seed=1, candidates="greedy", plus_one=True))
+    run = prepare(
+        simulated(),
+        RunOptions(SLOW, draws=20, tune=20, random_seed=1, space=gpn.Space(candidates="greedy", plus_one=True)),
+    )
     tabulator = Tabulator(ScoreCache(run.scorer), run.prior, progressbar=False)
     found = Scouted([(0, (3, 4, 5))], np.zeros((N, N)))
     growth = grow(run, [[] for _ in range(N)], tabulator, progressbar=False, scouted=found)
@@ -124,9 +134,16 @@ def test_few_sets_are_all_scored_even_so():
 def test_sets_are_scored_and_candidates_added_as_far_as_the_space_may_grow(few_are_many, expand):
     data = simulated()
     run = prepare(
-        data, RunOptions(SLOW, draws=20, tune=20, random_seed=1, candidates="greedy", sampler="partition",
-                         plus_one=True, expand=expand)
-    )  # fmt: skip
+        data,
+        RunOptions(
+            SLOW,
+            draws=20,
+            tune=20,
+            random_seed=1,
+            space=gpn.Space(candidates="greedy", plus_one=True, expand=expand),
+            sampler="partition",
+        ),
+    )
     tabulator = Tabulator(ScoreCache(run.scorer), run.prior, progressbar=False)
     probabilities = np.zeros((N, N))
     probabilities[[3, 4, 5], 0] = 0.9
@@ -140,9 +157,14 @@ def test_sets_are_scored_and_candidates_added_as_far_as_the_space_may_grow(few_a
 def test_ctrl_c_ends_a_run_that_then_goes_on(few_are_many, monkeypatch, tmp_path):
     data = simulated()
     settings = {
-        "score": SLOW, "candidates": "greedy", "sampler": "partition", "draws": 50, "tune": 50, "random_seed": 1,
+        "score": SLOW,
+        "space": gpn.Space(candidates="greedy"),
+        "sampler": "partition",
+        "draws": 50,
+        "tune": 50,
+        "random_seed": 1,
         "progressbar": False,
-    }  # fmt: skip
+    }
     real = linear_scouts.run_chains
     with monkeypatch.context() as interrupting:
         interrupting.setattr(

@@ -15,9 +15,9 @@ import pytest
 
 import gpn_bayes as gpn
 from gpn_bayes import Dataset
-from gpn_bayes.sampling.flags import in_options
 from gpn_bayes._util.extras import MissingPackage
 from gpn_bayes.data import data_flags
+from gpn_bayes.sampling.flags import in_options
 from tests.command_line import call
 
 ROWS = 14

@@ -293,9 +293,15 @@ def test_scores_of_the_estimate(table):
 def test_the_estimate_seeds_a_sampler_and_is_compared_with_its_draws(table):
     learner = NOTEARS(**QUICK).fit(table)
     post = gpn_bayes.sample(
-        table, "bge", candidates=learner, draws=200, tune=100, chains=2, random_seed=1, progressbar=False,
-        plus_one=False,
-    )  # fmt: skip
+        table,
+        "bge",
+        space=gpn_bayes.Space(candidates=learner, plus_one=False),
+        draws=200,
+        tune=100,
+        chains=2,
+        random_seed=1,
+        progressbar=False,
+    )
     drawn = post.edge_probabilities().to_numpy()
     neighbours = (learner.adjacency_ | learner.adjacency_.T) == 1
     assert not drawn[~neighbours].any() and drawn[neighbours].any()

@@ -10,13 +10,16 @@ import xarray as xr
 
 import gpn_bayes as gpn
 from gpn_bayes._util.checks import check_choice, check_share
+from gpn_bayes._util.options import flag_of, options_of
 from gpn_bayes.cli.run import run_demo, run_file
+from gpn_bayes.data.table import TableKeywords
 from gpn_bayes.posterior.score_setting import score_of, score_text, score_title
 from gpn_bayes.report.origin import origin_of
-from gpn_bayes.sampling.options import DEFAULTS, RunOptions
+from gpn_bayes.sampling.options import DEFAULTS, RunOptions, all_options
 from gpn_bayes.sampling.prepared_run import prepare
 from gpn_bayes.scores import GraphPrior
-from tests.draws import LINEAR, quick, table
+from tests.command_line import call
+from tests.draws import LINEAR, REFERENCE, asked, quick, table
 from tests.rough_scores import Noisy
 
 DATA = table(LINEAR)
@@ -29,21 +32,68 @@ def defaults_of(function):
 
 
 def test_sample_has_the_options_and_their_defaults():
-    elsewhere = {"data", "cache", "executor", "progressbar"}
+    elsewhere = {"data", "cache", "executor", "progressbar", "table"}
     in_sample = {name: own for name, own in defaults_of(gpn.sample).items() if name not in elsewhere}
-    of_tables = defaults_of(gpn.Dataset.read)
-    for name in ("kinds", "targets", "intervention", "contexts", "target_probability", "target_penalty", "weights"):
-        assert in_sample.pop(name) == of_tables[name]
-    assert in_sample == {own.name: own.default for own in fields(RunOptions)}
+    of_runs = {own.name: own.default for own in fields(RunOptions)}
+    assert of_runs.keys() - in_sample.keys() == {"missing", "imputations"} <= TableKeywords.__annotations__.keys()
+    assert in_sample == {name: own for name, own in of_runs.items() if name in in_sample}
+    of_tables = TableKeywords.__annotations__.keys() - {"imputations"}
+    assert of_tables <= defaults_of(gpn.Dataset.read).keys()
+
+
+def test_options_of_objects_are_those_of_their_signatures():
+    for kind in (gpn.Space, *gpn.samplers.BUILT_IN.values()):
+        known = {name: all_options()[name][1] for name in options_of(kind)}
+        assert known == {name: own for name, own in defaults_of(kind).items() if name != "moves"}
+
+
+@pytest.mark.parametrize("command", [run_file, run_demo])
+def test_every_option_of_a_run_is_one_of_the_command_line(command):
+    typed = defaults_of(command).keys()
+    known = {flag_of(name, own).removeprefix("--").replace("-", "_") for name, (own, _) in all_options().items()}
+    assert known <= typed if command is run_file else len(known & typed) == 9
+
+
+MOVED = [
+    ({"max_parents": 3}, "max_parents=3 is now space=gpn.Space(max_parents=3)"),
+    ({"candidates": "pc"}, "candidates='pc' is now space=gpn.Space(candidates='pc')"),
+    ({"candidates": {name: list("abcdef") for name in "abc"}}, "candidates=… is now space=gpn.Space(candidates=…)"),
+    ({"plus_one": True}, "plus_one=True is now space=gpn.Space(plus_one=True)"),
+    ({"expand": 0.1}, "expand=0.1 is now space=gpn.Space(expand=0.1)"),
+    ({"temperatures": 4}, "temperatures=4 is now sampler=gpn.samplers.Partition(temperatures=4)"),
+    ({"thin": 5}, "thin=5 is now sampler=gpn.samplers.Partition(thin=5)"),
+    ({"reweight": None}, "reweight=None is now sampler=gpn.samplers.Partition(reweight=None)"),
+    ({"order_bias": "correct"}, "order_bias='correct' is now sampler=gpn.samplers.Order(bias='correct')"),
+    ({"wieghts": "n"}, "sample takes no argument 'wieghts': did you mean 'weights'?"),
+    ({"drawss": 3}, "sample takes no argument 'drawss': did you mean 'draws'?"),
+    ({"burnin": 3}, "sample takes no argument 'burnin'"),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), MOVED)
+def test_old_and_unknown_names_are_refused_in_one_line(given, message):
+    with pytest.raises(ValueError) as refused:
+        gpn.sample(DATA, **given)
+    assert str(refused.value) == message
+
+
+def test_an_option_of_another_sampler_is_refused_on_the_command_line(tmp_path, capsys):
+    given = ["run", REFERENCE / f"{LINEAR}.csv", "--out", tmp_path / "out", "--temperatures", 4]
+    code, _, messages = call(capsys, *given)
+    assert code == 2
+    assert messages == "error: --temperatures must go with another sampler; received --sampler auto\n"
+    code, _, messages = call(capsys, *given, "--sampler", "partition", "--draws", 40, "--tune", 10, "--quiet")
+    assert code == 0 and gpn.load(tmp_path / "out" / "posterior.nc").settings["temperatures"] == 4
     assert (DEFAULTS.score, DEFAULTS.draws, DEFAULTS.tune, DEFAULTS.chains) == ("bge", 2000, 1000, 4)
 
 
 @pytest.mark.parametrize("command", [run_file, run_demo])
 def test_the_command_line_has_the_same_defaults(command):
     """None stands for an option that wasn't typed; a run can only go on with a seed; the demo is of the GP score."""
-    typed = {name: own for name, own in defaults_of(command).items() if hasattr(DEFAULTS, name) and own is not None}
+    known = {name: default for name, (_, default) in all_options().items()}
+    typed = {name: own for name, own in defaults_of(command).items() if name in known and own is not None}
     assert typed.keys() >= {"score", "sampler", "draws", "tune", "chains", "thin"}
-    expected = {name: getattr(DEFAULTS, name) for name in typed}
+    expected = {name: known[name] for name in typed}
     assert typed == expected | ({"score": "gp"} if command is run_demo else {})
     assert defaults_of(command)["seed"] == 1 and DEFAULTS.random_seed is None
 
@@ -59,10 +109,10 @@ def test_the_command_line_has_the_same_defaults(command):
         ({"random_seed": -1}, "random_seed must be a whole number, 0 or more; received -1"),
         ({"temperatures": True}, "temperatures must be a whole number, 1 or more; received True"),
         ({"imputations": 1}, "imputations must be a whole number, 2 or more; received 1"),
-        ({"sampler": "best"}, "sampler must be one of auto, exact, partition, order; received 'best'"),
+        ({"sampler": "best"}, "sampler must be a Sampler or one of auto, exact, partition, order; received 'best'"),
         ({"reweight": "always"}, "reweight must be 'auto' or None; received 'always'"),
         ({"until": "bored"}, "until must be 'converged' or None; received 'bored'"),
-        ({"order_bias": "fix"}, "order_bias must be 'keep' or 'correct'; received 'fix'"),
+        ({"bias": "fix"}, "bias must be 'keep' or 'correct'; received 'fix'"),
         ({"plus_one": "two"}, "plus_one must be True, False or 'auto'; received 'two'"),
         ({"expand": 1.5}, "expand must be True, False, 'auto' or a probability; received 1.5"),
         ({"expand": None}, "expand must be True, False, 'auto' or a probability; received None"),
@@ -70,13 +120,19 @@ def test_the_command_line_has_the_same_defaults(command):
 )  # fmt: skip
 def test_what_no_data_could_make_right_is_refused_without_any(wrong, message):
     with pytest.raises(ValueError) as refused:
-        RunOptions(**wrong)
+        RunOptions(**asked(**wrong))
     assert str(refused.value) == message
 
 
 def test_values_that_are_right():
-    right = RunOptions(cores=None, random_seed=np.int64(0), thin="auto", expand=0.2, plus_one=True, tune=0)
-    assert (right.thin, right.expand) == ("auto", 0.2)
+    right = RunOptions(
+        cores=None,
+        random_seed=np.int64(0),
+        sampler=gpn.samplers.Auto(thin="auto"),
+        space=gpn.Space(expand=0.2, plus_one=True),
+        tune=0,
+    )
+    assert (right.sampler.thin, right.space.expand) == ("auto", 0.2)
 
 
 # The score in the settings
@@ -110,7 +166,7 @@ def test_keys_of_runs_are_those_of_version_0_1_0(monkeypatch):
     keys = [
         prepare(columns, RunOptions(random_seed=1)).key,
         prepare(columns, RunOptions(gpn.scores.GP(estimator="laplace"), sampler="order", random_seed=2)).key,
-        prepare(columns, RunOptions(tiers=[["raf"], ["mek", "erk"]], candidates=1, random_seed=3)).key,
+        prepare(columns, RunOptions(tiers=[["raf"], ["mek", "erk"]], space=gpn.Space(candidates=1), random_seed=3)).key,
     ]
     assert keys == KEYS
 
@@ -139,10 +195,10 @@ def test_a_call_is_only_shown_if_the_parameters_tell_all_of_the_score():
 @pytest.mark.parametrize(
     ("call", "received"),
     [
-        (lambda: RunOptions(expand=np.float64(1.5)), "1.5"),
+        (lambda: RunOptions(space=gpn.Space(expand=np.float64(1.5))), "1.5"),
         (lambda: RunOptions(draws=np.float64(0.5)), "0.5"),
         (lambda: RunOptions(chains=np.int64(0)), "0"),
-        (lambda: RunOptions(temperatures=np.int32(-1)), "-1"),
+        (lambda: RunOptions(sampler=gpn.samplers.Partition(temperatures=np.int32(-1))), "-1"),
         (lambda: check_share("threshold", np.float32(1.5)), "1.5"),
         (lambda: check_choice("dots", [np.int64(3)], ("none",)), "[3]"),
         (lambda: GraphPrior(["a", "b"], required=[("a", np.float64(0.5))]), "0.5"),

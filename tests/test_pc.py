@@ -247,8 +247,8 @@ class TestLearner:
         assert made.feature_names_in_.tolist() == ["a", "b", "c"]
 
     def test_it_can_seed_a_search_space(self):
-        settings = {"draws": 20, "random_seed": 1, "progressbar": False, "plus_one": False}
-        post = gpn.sample(self.data, "bge", candidates=PC().fit(self.data), **settings)
+        settings = {"draws": 20, "random_seed": 1, "progressbar": False}
+        post = gpn.sample(self.data, "bge", space=gpn.Space(candidates=PC().fit(self.data), plus_one=False), **settings)
         assert post.edge_probability("a", "c").value == 0
 
     def test_progress_can_be_shown(self, capsys, progress_at_once):

@@ -126,7 +126,9 @@ def test_arviz_agrees_with_a_reweighted_run():
     b = np.sin(2 * a) + 0.5 * rng.normal(size=60)
     data = pd.DataFrame({"a": a, "b": b, "c": 0.6 * b * d + rng.normal(size=60), "d": d})
     score = GP(target_error=0.05)
-    exact = gpn.sample(data, score=score, reweight=None, draws=50, random_seed=1, progressbar=False)
+    exact = gpn.sample(
+        data, score=score, sampler=gpn.samplers.Auto(reweight=None), draws=50, random_seed=1, progressbar=False
+    )
     post = gpn.sample(data, score=score, draws=3000, random_seed=2, progressbar=False)
     truth = exact.edge_probabilities()
     for edge, (mean, error) in summary_means(post.to_arviz(varying_only=True)).items():
@@ -244,7 +246,7 @@ PRIORS = {
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("prior", PRIORS)
 def test_files_and_pickles_keep_data_and_scores(score, prior, tmp_path):
-    post = quick(table_for(score), score=SCORES[score], reweight=None, **PRIORS[prior])
+    post = quick(table_for(score), score=SCORES[score], sampler=gpn.samplers.Auto(reweight=None), **PRIORS[prior])
     post.save(tmp_path / "run.nc")
     graph = [("x", "y"), ("x", "z")]
     for back in (load(tmp_path / "run.nc"), pickle.loads(pickle.dumps(post)), copy.deepcopy(post)):

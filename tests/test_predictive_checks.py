@@ -135,7 +135,7 @@ def test_of_many_variables_the_least_uniform_are_drawn():
     rng = np.random.default_rng(1)
     table = pd.DataFrame(rng.normal(size=(150, 14)), columns=[f"v{k}" for k in range(14)])
     table["v9"] = rng.standard_t(1.2, 150)
-    post = gpn.sample(table, score="bge", draws=20, max_parents=1, **QUIET)
+    post = gpn.sample(table, score="bge", draws=20, space=gpn.Space(max_parents=1), **QUIET)
     panels = post.plot_ppc(draws=20)
     shown = [row[0].get_title() for row in panels]
     assert len(shown) == 12 and "v9" in shown

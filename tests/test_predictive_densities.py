@@ -111,7 +111,7 @@ def test_linear_densities_average_over_all_dags():
 
 def test_densities_are_the_same_after_saving_and_in_other_units(tmp_path):
     table = pd.DataFrame(numbers(50), columns=list("abc"))
-    settings = {"score": "gp", "draws": 30, "max_parents": 1} | QUIET
+    settings = {"score": "gp", "draws": 30, "space": gpn.Space(max_parents=1)} | QUIET
     post = gpn.sample(table[:40], **settings)
     first = post.log_predictive(table[40:], progressbar=False)
     post.save(tmp_path / "post.nc")

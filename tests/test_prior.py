@@ -334,6 +334,6 @@ def test_too_many_candidates_are_refused():
         candidate_lists(None, GraphPrior(names))
     assert str(error.value) == (
         f"at most {MAX_CANDIDATES} candidate parents per node are supported; 'x0' has {MAX_CANDIDATES + 1}: "
-        "name fewer with candidates={child: [parents]}"
+        "name fewer with space=gpn.Space(candidates={child: [parents]})"
     )
     assert len(candidate_lists(None, GraphPrior(names[:-1]))[0]) == MAX_CANDIDATES

@@ -10,7 +10,6 @@ import pytest
 import gpn_bayes as gpn
 from gpn_bayes.mcmc.exact_draws import draw_exact
 from gpn_bayes.sampling import rehearsal
-from gpn_bayes.sampling.chain import Plan
 from tests.running import ROOT, STRICT_PYTHON
 
 # Lists what this process compiles itself, by name.
@@ -29,7 +28,9 @@ import gpn_bayes as gpn
 data = np.random.default_rng(1).normal(size=(40, 3))
 gpn.sample(data, "bge", sampler="SAMPLER", draws=20, tune=5, cores=2, random_seed=1, progressbar=False)
 """
-PLAN = Plan("exact", draws=20, tune=0, thin=1, cores=2)
+KINDS = [
+    gpn.samplers.Exact(), gpn.samplers.Order(), gpn.samplers.Partition(), gpn.samplers.Partition(temperatures=4)
+]  # fmt: skip
 
 
 def compiled_by_a_first_run(sampler, folder):
@@ -54,22 +55,17 @@ def test_a_first_run_of_mcmc_leaves_most_of_it_to_another_process(tmp_path):
     assert "run_partition" not in names and "anneal" not in names and "steps_over_partitions" not in names
 
 
-@pytest.mark.parametrize("part", rehearsal.PARTS)
-def test_every_part_can_be_rehearsed(part):
-    """A part that calls a compiled function with other arguments than before raises."""
-    rehearsal.rehearse(part)
-
-
-@pytest.mark.parametrize("sampler", ["exact", "partition", "order"])
-@pytest.mark.parametrize("temperatures", [1, 4])
-def test_a_sampler_is_made_of_parts_that_exist(sampler, temperatures):
-    chosen = rehearsal._Sampler.of(PLAN._replace(sampler=sampler, temperatures=temperatures))
-    assert set(chosen.parts) <= set(rehearsal.PARTS)
-    assert hasattr(chosen.entrance, "stats")
+@pytest.mark.parametrize("sampler", KINDS, ids=repr)
+def test_every_part_of_a_sampler_can_be_rehearsed(sampler):
+    """By its name alone, as in another process; a part that calls a compiled function as it no longer is raises."""
+    entrance, parts = sampler.compiled
+    for part in parts:
+        gpn.samplers.by_name(sampler.name).rehearse(part)
+    assert hasattr(entrance, "stats") and rehearsal._is_compiled(entrance)
 
 
 def test_what_is_compiled_is_told_by_the_cache(tmp_path, monkeypatch):
-    rehearsal.rehearse("exact draws")
+    gpn.samplers.Exact().rehearse("draws")
     assert rehearsal._is_compiled(draw_exact)
     assert rehearsal._is_compiled(draw_exact.py_func), "numba is switched off"
     source = tmp_path / "exact_draws.py"

@@ -43,8 +43,8 @@ def test_an_arrow_stands_with_the_probability_of_its_edge():
         ({"required": [("a", "b")]}, "Data and prior knowledge"),
         ({"tiers": [["a", "b"], ["c", "d"]]}, "Data and prior knowledge"),
         ({"prior": np.full((4, 4), 0.2)}, "Data and prior knowledge"),
-        ({"candidates": {"b": ["a"]}}, "Data and prior knowledge"),
-        ({"candidates": 2}, "The data"),
+        ({"space": gpn.Space(candidates={"b": ["a"]})}, "Data and prior knowledge"),
+        ({"space": gpn.Space(candidates=2)}, "The data"),
     ],
     ids=["none", "fair", "required", "tiers", "probabilities", "candidates given", "candidates found"],
 )
@@ -139,10 +139,10 @@ def test_a_log_score_that_never_changed():
     [
         {"sampler": "exact"},
         {"sampler": "partition", "prior": "fair", "required": [("a", "b")], "forbidden": [("c", "a")]},
-        {"sampler": "order", "max_parents": 2, "order_bias": "correct"},
+        {"sampler": gpn.samplers.Order(bias="correct"), "space": gpn.Space(max_parents=2)},
         {"tiers": [["c", "a"], ["b"], ["d"]], "forbidden": [("a", "d")]},
-        {"score": gpn.scores.BGe(alpha_mu=0.5), "thin": 3},
-        {"sampler": "partition", "until": "converged", "draws": 2000, "thin": 1, "tune": 0},
+        {"score": gpn.scores.BGe(alpha_mu=0.5), "sampler": gpn.samplers.Partition(thin=3)},
+        {"sampler": gpn.samplers.Partition(thin=1), "until": "converged", "draws": 2000, "tune": 0},
     ],
     ids=["exact", "partition", "order", "tiers", "bge", "until converged"],
 )
@@ -160,7 +160,7 @@ def test_the_call_draws_the_same(settings):
 def test_a_call_that_cannot_be_told_is_not():
     data, _ = exact_posterior()
     names = list(data.columns)
-    assert origin_of(quick(data, candidates={"b": ["a"]}))["call"] is None
+    assert origin_of(quick(data, space=gpn.Space(candidates={"b": ["a"]})))["call"] is None
     assert origin_of(quick(data, prior=np.full((4, 4), 0.2)))["call"] is None
     assert origin_of(quick(data, prior=gpn.scores.GraphPrior(names, edge_penalty=2.0)))["call"] is None
     cut = quick(data)

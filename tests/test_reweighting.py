@@ -32,7 +32,7 @@ from tests.rough_scores import Noisy, deviate, edge_probabilities
 
 ROOT = Path(__file__).parents[1]
 DATA = table(NULL)
-SAMPLERS = [{"sampler": "exact"}, {"sampler": "partition"}, {"sampler": "order", "order_bias": "correct"}]
+SAMPLERS = [gpn.samplers.Exact(), gpn.samplers.Partition(), gpn.samplers.Order(bias="correct")]
 
 
 def worst(post, expected):
@@ -188,22 +188,25 @@ def test_weights_stay_a_function_of_the_dag_where_some_draws_repeat():
 # The posterior
 
 
-@pytest.mark.parametrize("settings", SAMPLERS, ids=lambda settings: settings["sampler"])
-def test_weighted_draws_agree_with_enumeration(settings):
-    post = quick(DATA, score=Noisy(rough=0.7), draws=3000, tune=300, chains=4, **settings)
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda own: own.name)
+def test_weighted_draws_agree_with_enumeration(sampler):
+    post = quick(DATA, score=Noisy(rough=0.7), draws=3000, tune=300, chains=4, sampler=sampler)
     expected = edge_probabilities(gpn.scores.BGe().bind(DATA))
     assert post.exact is None
     assert worst(post, expected) < 4
     # Negative control: without their weights the draws are those of another score.
     unweighted = dataclasses.replace(post, log_weights=None)
     assert worst(unweighted, expected) > 8
-    if settings["sampler"] == "exact":
+    if sampler.name == "exact":
         rough = edge_probabilities(Noisy(rough=0.7).bind(DATA).proposal())
         assert worst(unweighted, rough) < 4
 
 
 def test_only_the_drawn_sets_are_scored_and_the_scores_are_the_accurate_ones():
-    run = prepare(DATA, RunOptions(Noisy(rough=1.0), draws=40, chains=1, random_seed=3, prior="fair", max_parents=2))
+    run = prepare(
+        DATA,
+        RunOptions(Noisy(rough=1.0), draws=40, chains=1, random_seed=3, prior="fair", space=gpn.Space(max_parents=2)),
+    )
     post = sampling.draw(run, progressbar=False)
     drawn = {(i, tuple(np.flatnonzero(dag[:, i]).tolist())) for dag in post.adjacency[0] for i in range(4)}
     assert sorted(run.scorer.scored) == sorted(drawn)
@@ -219,14 +222,17 @@ def test_only_the_drawn_sets_are_scored_and_the_scores_are_the_accurate_ones():
 
 
 def test_nothing_changes_for_scores_without_a_proposal():
-    one, other = quick(DATA), quick(DATA, reweight=None)
+    one, other = quick(DATA), quick(DATA, sampler=gpn.samplers.Auto(reweight=None))
     assert_same_draws(one, other)
     assert one.settings["reweight"] is None and one.exact is not None and one.score_errors is None
 
 
 def test_the_two_routes_agree_and_the_direct_one_is_exact():
     score = Noisy(noise=0.3, error=0.3, rough=0.5)
-    weighted, direct = (quick(DATA, score=score, draws=3000, reweight=reweight) for reweight in ("auto", None))
+    weighted, direct = (
+        quick(DATA, score=score, draws=3000, sampler=gpn.samplers.Auto(reweight=reweight))
+        for reweight in ("auto", None)
+    )
     expected = edge_probabilities(score.bind(DATA))
     np.testing.assert_allclose(direct.edge_probabilities(), expected, atol=1e-9)
     assert np.abs(weighted.edge_probabilities().to_numpy() - expected).max() < 0.05
@@ -258,7 +264,7 @@ def test_diagnostics_of_good_weights():
 
 def test_the_tail_is_told_where_there_are_many_dags():
     data = np.random.default_rng(2).normal(size=(30, 8))
-    post = quick(data, score=Noisy(rough=0.2), max_parents=2, draws=1000)
+    post = quick(data, score=Noisy(rough=0.2), space=gpn.Space(max_parents=2), draws=1000)
     assert 0 < abs(post.diagnostics().pareto_k) < 0.7
     assert f"Pareto k {post.diagnostics().pareto_k:.2f}" in str(post.diagnostics())
 
@@ -268,9 +274,9 @@ def test_poor_weights_are_told_with_what_to_do():
     with pytest.warns(
         UserWarning,
         match=r"^The draws' weights can't be relied on \(worth \d+ of 2000 draws; Pareto k .*"
-        r"should be below 0\.\d+\): the score .* Use reweight=None to draw under",
+        r"should be below 0\.\d+\): the score .* Use sampler=gpn.samplers.Exact\(reweight=None\) to draw under",
     ) as reported:
-        post = quick(data, score=Noisy(rough=1.5), max_parents=2, draws=1000)
+        post = quick(data, score=Noisy(rough=1.5), space=gpn.Space(max_parents=2), draws=1000)
     assert len(reported) == 1
     assert str(reported[0].message) in post.diagnostics().warnings()
     assert not post.diagnostics().ok
@@ -278,7 +284,9 @@ def test_poor_weights_are_told_with_what_to_do():
 
 def test_imprecise_scores_are_told():
     for reweight in ("auto", None):
-        post = quick(DATA, score=Noisy(error=0.4, rough=0.1, status="imprecise"), reweight=reweight)
+        post = quick(
+            DATA, score=Noisy(error=0.4, rough=0.1, status="imprecise"), sampler=gpn.samplers.Auto(reweight=reweight)
+        )
         reported = post.diagnostics()
         assert reported.poor_scores == len(drawn_sets(post.parents).keys)
         assert reported.warnings() == [
@@ -288,7 +296,7 @@ def test_imprecise_scores_are_told():
 
 
 def test_exact_answers_with_errors_in_words():
-    post = quick(DATA, score=Noisy(error=0.1), reweight=None)
+    post = quick(DATA, score=Noisy(error=0.1), sampler=gpn.samplers.Auto(reweight=None))
     assert post.diagnostics().summary == (
         "Edge probabilities sum over all networks; 120 independent draws; 95% of the scores have errors of up to 0.1."
     )
@@ -302,11 +310,17 @@ def test_exact_answers_with_errors_in_words():
 
 
 def test_reweight_is_part_of_the_run():
-    keys = {reweight: prepare(DATA, RunOptions(Noisy(), reweight=reweight)).key for reweight in ("auto", None)}
+    keys = {
+        reweight: prepare(DATA, RunOptions(Noisy(), sampler=gpn.samplers.Auto(reweight=reweight))).key
+        for reweight in ("auto", None)
+    }
     assert keys["auto"] != keys[None]
-    assert prepare(DATA, RunOptions("bge")).key == prepare(DATA, RunOptions("bge", reweight=None)).key
+    assert (
+        prepare(DATA, RunOptions("bge")).key
+        == prepare(DATA, RunOptions("bge", sampler=gpn.samplers.Auto(reweight=None))).key
+    )
     with pytest.raises(ValueError, match="^reweight must be 'auto' or None; received 'always'$"):
-        prepare(DATA, RunOptions("bge", reweight="always"))
+        prepare(DATA, RunOptions("bge", sampler=gpn.samplers.Auto(reweight="always")))
 
 
 # The file, Ctrl-C and kills
@@ -325,8 +339,8 @@ def test_one_file_holds_both_scores(tmp_path):
     assert rows(path, "SELECT count(*) FROM scores") == [(len(drawn_sets(post.parents).keys),)]
     assert rows(path, "SELECT DISTINCT error, status FROM scores") == [(0.1, "ok")]
     # The other route takes what is known, and adds to it.
-    direct = quick(DATA, score=Noisy(error=0.1), cache=path, reweight=None)
-    assert_same_draws(direct, quick(DATA, score=Noisy(error=0.1), reweight=None))
+    direct = quick(DATA, score=Noisy(error=0.1), cache=path, sampler=gpn.samplers.Auto(reweight=None))
+    assert_same_draws(direct, quick(DATA, score=Noisy(error=0.1), sampler=gpn.samplers.Auto(reweight=None)))
     assert rows(path, "SELECT count(*) FROM scores") == [(32,)]
     assert_same_draws(quick(DATA, score=Noisy(error=0.1), cache=path), post)
     with pytest.raises(ValueError, match="was made from another score: it holds Noisy"):
@@ -340,10 +354,10 @@ def test_one_file_holds_both_scores(tmp_path):
         cache.connection.execute("SELECT 1")
 
 
-@pytest.mark.parametrize("settings", SAMPLERS, ids=lambda settings: settings["sampler"])
-def test_ctrl_c_while_weighting_keeps_draws_and_scores(settings, tmp_path):
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda own: own.name)
+def test_ctrl_c_while_weighting_keeps_draws_and_scores(sampler, tmp_path):
     path = tmp_path / "run.sqlite"
-    whole = quick(DATA, score=Noisy(error=0.1), **settings)
+    whole = quick(DATA, score=Noisy(error=0.1), sampler=sampler)
 
     pressed = []
 
@@ -355,17 +369,15 @@ def test_ctrl_c_while_weighting_keeps_draws_and_scores(settings, tmp_path):
             time.sleep(0.1)
 
     with pytest.warns(UserWarning, match="^Reweighting was interrupted: all answers are those of the proposal score"):
-        part = quick(DATA, score=Noisy(error=0.1, act=press), cache=path, **settings)
+        part = quick(DATA, score=Noisy(error=0.1, act=press), cache=path, sampler=sampler)
     np.testing.assert_array_equal(part.parents, whole.parents)
     np.testing.assert_array_equal(part.log_score, whole.stats["proposal_log_score"])
     assert part.settings["score"]["parameters"]["noise"] == 0.5 and part.exact is None
-    assert (part.log_weights is None) == (settings["sampler"] != "order")
+    assert (part.log_weights is None) == (sampler.name != "order")
     assert any("interrupted" in text for text in part.diagnostics().warnings())
     kept = rows(path, "SELECT count(*) FROM scores")[0][0]
     assert kept > 0 and rows(path, "SELECT count(*) FROM blocks")[0][0] > 0
-    run = prepare(
-        DATA, RunOptions(Noisy(error=0.1), **{"draws": 60, "tune": 20, "chains": 2, "random_seed": 3} | settings)
-    )
+    run = prepare(DATA, RunOptions(Noisy(error=0.1), draws=60, tune=20, chains=2, random_seed=3, sampler=sampler))
     assert_same_draws(sampling.draw(run, cache=path, progressbar=False), whole)
     assert len(run.scorer.scored) == len(drawn_sets(whole.parents).keys) - kept
     assert run.proposal.scored == []
@@ -432,7 +444,9 @@ def test_progress_of_the_weighting_is_shown(capfd, progress_at_once):
 def test_the_two_routes_agree_for_gaussian_processes(tmp_path):
     data = pd.read_csv(ROOT / "tests" / "reference" / "gp" / "fourier_n4_N100_seed101.csv")
     settings = {"score": gpn.scores.GP(), "cache": tmp_path / "run.sqlite", "draws": 2000, "chains": 4}
-    weighted, direct = (quick(data, reweight=reweight, **settings) for reweight in ("auto", None))
+    weighted, direct = (
+        quick(data, sampler=gpn.samplers.Auto(reweight=reweight), **settings) for reweight in ("auto", None)
+    )
     assert rows(settings["cache"], "SELECT count(*) FROM proposal_scores") == [(32,)]
     expected = direct.edge_probabilities().to_numpy()
     assert worst(weighted, expected) < 4

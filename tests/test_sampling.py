@@ -14,6 +14,7 @@ from gpn_bayes.scores import GraphPrior
 from tests.draws import LINEAR, NULL, REFERENCE, assert_edges_agree, assert_same_draws, quick, reference, table
 
 SAMPLERS = ("exact", "partition", "order")
+UNBIASED = {"order": gpn.samplers.Order(bias="correct")}
 MCMC = ("partition", "order")
 
 
@@ -37,9 +38,9 @@ def test_exact_posterior_is_the_references(name):
 
 
 @pytest.mark.parametrize("name", [NULL, LINEAR])
-@pytest.mark.parametrize("settings", [{"sampler": "partition"}, {"sampler": "order", "order_bias": "correct"}])
-def test_samplers_agree_with_the_exact_posterior(name, settings):
-    post = quick(table(name), draws=3000, tune=300, chains=4, **settings)
+@pytest.mark.parametrize("sampler", ["partition", gpn.samplers.Order(bias="correct")])
+def test_samplers_agree_with_the_exact_posterior(name, sampler):
+    post = quick(table(name), draws=3000, tune=300, chains=4, sampler=sampler)
     assert_edges_agree(post, np.array(reference(name)["edge_posterior_uniform_dag_prior"]))
 
 
@@ -57,8 +58,8 @@ def test_all_samplers_agree_on_a_simulated_network():
     data = gpn.simulate.linear(truth, 35, random_seed=4)
     exact = quick(data, sampler="exact").edge_probabilities().to_numpy()
     assert exact.max() > 0.5
-    for settings in ({"sampler": "partition"}, {"sampler": "order", "order_bias": "correct"}):
-        assert_edges_agree(quick(data, draws=2500, tune=500, chains=4, **settings), exact)
+    for sampler in ("partition", gpn.samplers.Order(bias="correct")):
+        assert_edges_agree(quick(data, draws=2500, tune=500, chains=4, sampler=sampler), exact)
 
 
 # Scores of the draws
@@ -151,7 +152,7 @@ def test_constraints_hold_in_every_draw(sampler):
     data = table(LINEAR)
     required, forbidden = [("v1", "v2"), ("v4", "v5")], [("v3", "v1"), ("v2", "v3")]
     post = quick(
-        data, sampler=sampler, required=required, forbidden=forbidden, max_parents=2,
+        data, sampler=sampler, required=required, forbidden=forbidden, space=gpn.Space(max_parents=2),
         tiers=[["v4"], ["v1", "v3"], ["v2", "v5"]],
     )  # fmt: skip
     drawn = post.adjacency
@@ -170,7 +171,7 @@ def test_constraints_hold_in_every_draw(sampler):
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_candidates_are_the_only_parents(sampler):
     candidates = {"v1": ["v2", "v3"], "v2": ["v1"], "v3": [], "v4": [], "v5": ["v1", "v4"]}
-    post = quick(table(LINEAR), sampler=sampler, candidates=candidates, required=[("v4", "v3")])
+    post = quick(table(LINEAR), sampler=sampler, space=gpn.Space(candidates=candidates), required=[("v4", "v3")])
     for graph in post.graphs():
         allowed = {(p, c) for c, parents in candidates.items() for p in parents} | {("v4", "v3")}
         assert set(graph.edges) <= allowed
@@ -183,7 +184,7 @@ def test_candidates_are_the_only_parents(sampler):
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_no_parents_at_all(sampler):
-    assert not quick(table(NULL), sampler=sampler, max_parents=0).adjacency.any()
+    assert not quick(table(NULL), sampler=sampler, space=gpn.Space(max_parents=0)).adjacency.any()
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
@@ -195,8 +196,8 @@ def test_constrained_posteriors_agree_with_enumeration(sampler):
     weight = np.array([scorer.total(dag) for dag in dags[allowed]])
     expected = np.einsum("d,dij->ij", np.exp(weight - logsumexp(weight)), dags[allowed])
     post = quick(
-        data, sampler=sampler, required=[("v1", "v2")], forbidden=[("v3", "v4")], max_parents=2,
-        draws=3000, chains=4, order_bias="correct",
+        data, sampler=UNBIASED.get(sampler, sampler), required=[("v1", "v2")], forbidden=[("v3", "v4")],
+        space=gpn.Space(max_parents=2), draws=3000, chains=4,
     )  # fmt: skip
     if sampler == "exact":
         np.testing.assert_allclose(post.edge_probabilities(), expected, rtol=0, atol=1e-9)
@@ -224,7 +225,7 @@ def test_arrays_and_files_as_data():
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_two_variables(sampler):
     data = np.random.default_rng(1).normal(size=(30, 2))
-    post = quick(data, sampler=sampler, draws=2000, order_bias="correct")
+    post = quick(data, sampler=UNBIASED.get(sampler, sampler), draws=2000)
     scorer = gpn.scores.BGe().bind(data)
     weight = np.exp([scorer.total(dag) - scorer.total([]) for dag in ([], [(0, 1)], [(1, 0)])])
     assert post.edge_probabilities().loc["v1", "v2"] == pytest.approx(weight[1] / weight.sum(), abs=0.05)
@@ -237,7 +238,7 @@ def test_seventy_variables_with_few_candidates(sampler):
     data = np.random.default_rng(2).normal(size=(30, n)).cumsum(axis=1)
     # Among the last variables the candidates go both ways; the others reach from one word to the next.
     candidates = {i: [j for j in ((i + 1) % n, (i + 2) % n, (i - 1) % n, (i + 64) % n) if j != i] for i in range(n)}
-    post = quick(data, sampler=sampler, candidates=candidates, draws=15, tune=10)
+    post = quick(data, sampler=sampler, space=gpn.Space(candidates=candidates), draws=15, tune=10)
     assert post.parents.shape == (2, 15, n, 2)
     assert graphs.is_acyclic(post.adjacency).all()
     assert post.adjacency[..., 64:, :].any()
@@ -250,7 +251,7 @@ def test_seventy_variables_with_few_candidates(sampler):
 
 def test_auto_takes_the_exact_sampler_for_small_networks_only():
     data = np.random.default_rng(3).normal(size=(40, 17))
-    post = quick(data, candidates={i: [(i + 1) % 17] for i in range(17)}, draws=5)
+    post = quick(data, space=gpn.Space(candidates={i: [(i + 1) % 17] for i in range(17)}), draws=5)
     assert post.settings["sampler"] == "partition"
     assert post.exact is None
 
@@ -261,7 +262,9 @@ def test_auto_takes_the_exact_sampler_for_small_networks_only():
 def test_costly_order_correction_is_told():
     data = np.random.default_rng(5).normal(size=(30, 10))
     with pytest.warns(UserWarning, match=r"^correcting the order bias leaves \d\.\d% of the draws effective; "):
-        post = quick(data, sampler="order", order_bias="correct", max_parents=3, draws=300, tune=100)
+        post = quick(
+            data, sampler=gpn.samplers.Order(bias="correct"), space=gpn.Space(max_parents=3), draws=300, tune=100
+        )
     assert post.diagnostics().weight_share < 0.1
     assert "sampler='partition'" in str(post.diagnostics())
     # Each weight is one over the number of orders of the DAG.
@@ -269,7 +272,7 @@ def test_costly_order_correction_is_told():
     np.testing.assert_allclose(post.log_weights[0, :20], -np.log(counts), rtol=1e-12)
     # With data that leave few edges the weights are alike, and nothing is told.
     data = np.random.default_rng(5).normal(size=(400, 10))
-    post = quick(data, sampler="order", order_bias="correct", max_parents=2, draws=300, tune=100)
+    post = quick(data, sampler=gpn.samplers.Order(bias="correct"), space=gpn.Space(max_parents=2), draws=300, tune=100)
     assert post.diagnostics().weight_share > 0.1
 
 
@@ -308,18 +311,18 @@ BAD_ARGUMENTS = {
     "cache": ({"cache": 4}, "a run's file must be given by its path; received 4"),
     "sampler": (
         {"sampler": "gibbs"},
-        "sampler must be one of auto, exact, partition, order; received 'gibbs'",
+        "sampler must be a Sampler or one of auto, exact, partition, order; received 'gibbs'",
     ),
     "draws": ({"draws": 0}, "draws must be a whole number, 1 or more; received 0"),
     "half a draw": ({"draws": 1.5}, "draws must be a whole number, 1 or more; received 1.5"),
     "truth": ({"chains": True}, "chains must be a whole number, 1 or more; received True"),
     "tune": ({"tune": -1}, "tune must be a whole number, 0 or more; received -1"),
     "cores": ({"cores": 0}, "cores must be a whole number, 1 or more; received 0"),
-    "thin": ({"thin": "often"}, "thin must be a whole number, 1 or more; received 'often'"),
+    "thin": ({"sampler": {"thin": "often"}}, "thin must be a whole number, 1 or more; received 'often'"),
     "seed": ({"random_seed": -1}, "random_seed must be a whole number, 0 or more; received -1"),
     "text seed": ({"random_seed": "one"}, "random_seed must be a whole number, 0 or more; received 'one'"),
-    "order_bias": ({"order_bias": "drop"}, "order_bias must be 'keep' or 'correct'; received 'drop'"),
-    "reweight": ({"reweight": "always"}, "reweight must be 'auto' or None; received 'always'"),
+    "order_bias": ({"sampler": {"bias": "drop"}}, "bias must be 'keep' or 'correct'; received 'drop'"),
+    "reweight": ({"sampler": {"reweight": "always"}}, "reweight must be 'auto' or None; received 'always'"),
     "prior": (
         {"prior": "flat"},
         "prior must be one of uniform, fair, or a table of edge probabilities; received 'flat'",
@@ -333,15 +336,17 @@ BAD_ARGUMENTS = {
         "an edge can't be required and forbidden; v1 -> v2 is both",
     ),
     "tiers": ({"tiers": [["v1"]]}, "every variable belongs to one tier; 'v2' is in none"),
-    "max_parents": ({"max_parents": -1}, "max_parents must be a whole number, 0 or more; received -1"),
-    "candidates": ({"candidates": {"v1": ["x"]}}, "every node must be one of the variables; 'x' is not"),
+    "max_parents": ({"space": {"max_parents": -1}}, "max_parents must be a whole number, 0 or more; received -1"),
+    "candidates": ({"space": {"candidates": {"v1": ["x"]}}}, "every node must be one of the variables; 'x' is not"),
 }
 
 
 @pytest.mark.parametrize(("settings", "message"), BAD_ARGUMENTS.values(), ids=BAD_ARGUMENTS)
 def test_bad_arguments_are_refused_in_one_line(settings, message):
+    kinds = {"sampler": gpn.samplers.Order, "space": gpn.Space}
     with pytest.raises(ValueError) as error:
-        quick(table(NULL), **settings)
+        made = {name: kinds[name](**own) for name, own in settings.items() if name in kinds and isinstance(own, dict)}
+        quick(table(NULL), **settings | made)
     assert str(error.value).startswith(message)
     assert "\n" not in str(error.value)
 
@@ -360,23 +365,28 @@ def test_networks_too_large_are_refused():
     with pytest.raises(
         ValueError, match="^at most 20 candidate parents per node are supported; 'v1' has 21: name fewer"
     ):
-        quick(data, candidates={0: range(1, 22)})
+        quick(data, space=gpn.Space(candidates={0: range(1, 22)}))
     few = {i: [(i + 1) % 22] for i in range(22)}
     with pytest.raises(
         ValueError, match="^the exact sampler takes at most 17 variables; received 22: use 'partition'$"
     ):
-        quick(data, sampler="exact", candidates=few)
-    with pytest.raises(ValueError, match="^order_bias='correct' takes at most 20 variables; received 22: use 'part"):
-        quick(data, sampler="order", order_bias="correct", candidates=few)
+        quick(data, sampler="exact", space=gpn.Space(candidates=few))
+    with pytest.raises(ValueError, match="^bias='correct' takes at most 20 variables; received 22: use 'part"):
+        quick(data, sampler=gpn.samplers.Order(bias="correct"), space=gpn.Space(candidates=few))
 
 
 def test_whole_numbers_of_numpy_are_whole_numbers(tmp_path):
     data = table(NULL)
-    plain = quick(data, sampler="partition", max_parents=2, thin=7)
+    plain = quick(data, sampler=gpn.samplers.Partition(thin=7), space=gpn.Space(max_parents=2))
     post = quick(
-        data, sampler="partition", draws=np.int64(60), tune=np.int32(20), chains=np.int64(2),
-        random_seed=np.uint32(3), max_parents=np.int64(2), thin=np.int64(7),
-    )  # fmt: skip
+        data,
+        sampler=gpn.samplers.Partition(thin=np.int64(7)),
+        draws=np.int64(60),
+        tune=np.int32(20),
+        chains=np.int64(2),
+        random_seed=np.uint32(3),
+        space=gpn.Space(max_parents=np.int64(2)),
+    )
     assert_same_draws(post, plain)
     post.save(tmp_path / "run.nc")
     assert gpn.load(tmp_path / "run.nc").settings == plain.settings

@@ -33,9 +33,13 @@ def influence_of_scores(noise, repeats=2000):
 def test_errors_of_scores_reach_the_edges(reweight):
     """The error told is the spread of the answers over many sets of scores with such errors."""
     error = 0.15
-    post = quick(DATA, score=Noisy(error=error), draws=20_000, reweight=reweight)
+    post = quick(DATA, score=Noisy(error=error), draws=20_000, sampler=gpn.samplers.Auto(reweight=reweight))
     spread = influence_of_scores(error).std(axis=0)
-    exact = quick(DATA, score=Noisy(), draws=20_000, reweight=reweight).summary().set_index(["parent", "child"])
+    exact = (
+        quick(DATA, score=Noisy(), draws=20_000, sampler=gpn.samplers.Auto(reweight=reweight))
+        .summary()
+        .set_index(["parent", "child"])
+    )
     for row in post.summary().itertuples():
         without = exact.loc[(row.parent, row.child), "mcse"]
         noise = np.sqrt(row.mcse**2 - without**2)
@@ -43,14 +47,14 @@ def test_errors_of_scores_reach_the_edges(reweight):
         assert (without == 0) == (reweight is None)
 
 
-@pytest.mark.parametrize("settings", [{"sampler": "partition"}, {"sampler": "exact", "reweight": None}])
-def test_errors_cover_the_truth(settings):
+@pytest.mark.parametrize("sampler", ["partition", gpn.samplers.Exact(reweight=None)])
+def test_errors_cover_the_truth(sampler):
     """Over many runs, each with other draws and other noise in its scores, answers miss by as much as they say."""
     truth = edge_probabilities(gpn.scores.BGe().bind(DATA))
     missed = []
     for seed in range(40):
         score = Noisy(noise=0.15, error=0.15, seed=seed)
-        post = quick(DATA, score=score, draws=300, tune=100, random_seed=seed, **settings)
+        post = quick(DATA, score=score, draws=300, tune=100, random_seed=seed, sampler=sampler)
         for parent, child in permutations(range(4), 2):
             found = post.edge_probability(parent, child)
             missed.append((found.value - truth[parent, child]) / found.mcse)
@@ -120,7 +124,7 @@ def test_the_bound_is_what_a_rarely_drawn_dag_would_have():
 
 def test_what_was_never_drawn_still_has_an_error():
     data = gpn.simulate.linear(nx.DiGraph([("a", "b"), ("b", "c"), ("c", "d")]), 300, random_seed=1)
-    post = quick(data, score=Noisy(error=0.1), draws=2, chains=1, reweight=None)
+    post = quick(data, score=Noisy(error=0.1), draws=2, chains=1, sampler=gpn.samplers.Auto(reweight=None))
     edges = post.summary()
     drawn = set(zip(*np.nonzero(post.adjacency.any(axis=(0, 1))), strict=True))
     index = post.names.index
@@ -132,7 +136,7 @@ def test_what_was_never_drawn_still_has_an_error():
 
 def test_errors_survive_the_file_and_reach_arviz(tmp_path):
     for reweight in ("auto", None):
-        post = quick(DATA, score=Noisy(error=0.2), draws=100, reweight=reweight)
+        post = quick(DATA, score=Noisy(error=0.2), draws=100, sampler=gpn.samplers.Auto(reweight=reweight))
         post.save(tmp_path / f"{reweight}.nc")
         back = gpn.load(tmp_path / f"{reweight}.nc")
         np.testing.assert_array_equal(back.score_errors, post.score_errors)

@@ -19,7 +19,7 @@ from gpn_bayes.sampling.score_tables import Tabulator
 from gpn_bayes.sampling.scored_sets import ScoredSets, drawn_contexts
 from gpn_bayes.scores import BGe, GraphPrior
 from gpn_bayes.scores.cache import ScoreCache
-from tests.draws import assert_same_draws
+from tests.draws import asked, assert_same_draws
 from tests.rough_scores import Noisy
 
 # BGe with noise on it, by a scorer that has no closed form and keeps count.
@@ -39,7 +39,7 @@ def simulated(n, seed=1, parents=2.0, rows=300):
 
 def grown(data, **settings):
     """Return a run, its grown sets and what growing led to."""
-    run = prepare(data, RunOptions(SLOW, random_seed=1, draws=300, prior="fair", **settings))
+    run = prepare(data, RunOptions(SLOW, random_seed=1, draws=300, prior="fair", **asked(**settings)))
     tabulator = Tabulator(ScoreCache(run.scorer), run.prior, progressbar=False)
     lists = [[j for j in range(len(run.scorer.names)) if j != i] for i in range(len(run.scorer.names))]
     return run, tabulator, grow(run, lists, tabulator, progressbar=False)
@@ -148,12 +148,12 @@ def test_all_samplers_give_the_posterior_over_all_sets(sampler, reweight, monkey
     settings = {
         "score": Noisy(noise=0.5, rough=0.3), "prior": "fair", "required": [(names[0], names[3])],
         "forbidden": [(names[1], names[2]), (names[6], names[5])], "random_seed": 3, "progressbar": False,
-        "reweight": reweight, "max_parents": 4,
+        "space": gpn.Space(max_parents=4),
     }  # fmt: skip
-    full = gpn.sample(data, sampler="exact", **settings | {"reweight": None, "draws": 100})
+    full = gpn.sample(data, sampler=gpn.samplers.Exact(reweight=None), draws=100, **settings)
     monkeypatch.setattr(score_tables, "MAX_ALL_SLOW", 0)
-    bias = {"order_bias": "correct"} if sampler == "order" else {}
-    post = gpn.sample(data, sampler=sampler, draws=1500, **settings, **bias)
+    bias = {"bias": "correct"} if sampler == "order" else {}
+    post = gpn.sample(data, draws=1500, **settings, **asked(sampler=sampler, reweight=reweight, **bias))
     found = post.diagnostics()
     # Of six others up to 4: 57 sets. Nodes with a forbidden parent have 31, the one with a required parent 26.
     assert found.conceivable_sets == 4 * 57 + 2 * 31 + 26
@@ -169,7 +169,7 @@ def test_all_samplers_give_the_posterior_over_all_sets(sampler, reweight, monkey
 def test_a_space_with_parents_from_outside_grows_with_its_sets(few_are_many):
     data = simulated(8)
     settings = {"score": SLOW, "prior": "fair", "random_seed": 1, "progressbar": False}
-    post = gpn.sample(data, candidates="greedy", sampler="partition", draws=6000, **settings)
+    post = gpn.sample(data, space=gpn.Space(candidates="greedy"), sampler="partition", draws=6000, **settings)
     assert post.settings["candidates"]["plus_one"]
     assert post.diagnostics().scored_sets < post.diagnostics().conceivable_sets == 8 * 2**7
     run, tabulator, growth = grown(data)
@@ -230,7 +230,7 @@ def test_a_space_that_grows_beyond_what_is_scored_in_full(monkeypatch):
     settings = {"score": SLOW, "prior": "fair", "random_seed": 1, "progressbar": False, "sampler": "partition"}
     monkeypatch.setattr(score_tables, "MAX_ALL_SLOW", 80)  # eight nodes with eight sets each, and one with 14
     few = dict.fromkeys(data.columns, []) | {data.columns[0]: [data.columns[1]]}
-    post = gpn.sample(data, candidates=few, plus_one=True, draws=1500, **settings)
+    post = gpn.sample(data, space=gpn.Space(candidates=few, plus_one=True), draws=1500, **settings)
     assert len(post.settings["candidates"]["rounds"]) > 2
     assert 0 < post.diagnostics().scored_sets < post.diagnostics().conceivable_sets
     run, tabulator, growth = grown(data)

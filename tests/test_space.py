@@ -117,7 +117,10 @@ def test_slow_scores_keep_all_others_as_long_as_quick_ones():
     assert [method_for(n, SlowScore(), max_parents=5) for n in (3, MAX_TABULATED + 1)] == ["all others"] * 2
     assert [method_for(n, SlowScore(), max_parents=5) for n in (MAX_TABULATED + 2, 20, N)] == ["greedy"] * 3
     for n, sampler in ((15, "exact"), (16, "partition")):
-        assert prepare(DATA[NAMES[:n]], RunOptions(SlowScore(), max_parents=5)).plan.sampler == sampler
+        assert (
+            prepare(DATA[NAMES[:n]], RunOptions(SlowScore(), space=gpn.Space(max_parents=5))).plan.sampler.name
+            == sampler
+        )
 
 
 def test_forward_selection_under_slow_scores_stops_at_the_largest_number_of_parents():
@@ -209,9 +212,9 @@ def test_a_graph_leaves_no_default_to_anyone():
 
 def test_only_variables_not_named_take_parents_from_outside_unless_asked():
     named = {"v2": ["v1"], "v3": []}
-    run = prepare(DATA, RunOptions(candidates=named))
+    run = prepare(DATA, RunOptions(space=gpn.Space(candidates=named)))
     assert run.outside and run.closed == {1, 2} and run.settings["plus_one"] == "not named"
-    asked = prepare(DATA, RunOptions(candidates=named, plus_one=True))
+    asked = prepare(DATA, RunOptions(space=gpn.Space(candidates=named, plus_one=True)))
     assert asked.outside and not asked.closed and asked.settings["plus_one"] is True
     assert run.key != asked.key
     lists = found_by(named).lists
@@ -222,7 +225,7 @@ def test_only_variables_not_named_take_parents_from_outside_unless_asked():
 
 def test_sampling_keeps_to_what_was_named():
     named = {"v2": ["v1"], "v3": []}
-    post = quick(named, expand=False, max_parents=2)
+    post = quick(named, space=gpn.Space(expand=False, max_parents=2))
     edges = post.edge_probabilities()
     assert edges["v3"].sum() == 0 and edges["v2"].drop("v1").sum() == 0
     assert (edges.drop(columns=["v2", "v3"]) > 0).any().sum() > N / 2
@@ -374,8 +377,8 @@ REFUSED = [
     (nx.DiGraph([("v1", "v1")]), "no node may be its own parent; 'v1' is"),
     (
         {"v1": NAMES[1:]},
-        "at most 20 candidate parents per node are supported; 'v1' has 24: name fewer with candidates={child: "
-        "[parents]}",
+        "at most 20 candidate parents per node are supported; 'v1' has 24: name fewer with "
+        "space=gpn.Space(candidates={child: [parents]}",
     ),
     (dict.fromkeys(NAMES, ()), NONE_LEFT),
     (nx.empty_graph(NAMES, nx.DiGraph), NONE_LEFT),
@@ -403,7 +406,7 @@ REFUSED = [
 @pytest.mark.parametrize(("candidates", "message"), REFUSED, ids=[message[-40:] for _, message in REFUSED])
 def test_bad_candidates_are_refused_before_anything_is_computed(candidates, message):
     with pytest.raises(ValueError) as error:
-        prepare(DATA, RunOptions(candidates=candidates))
+        prepare(DATA, RunOptions(space=gpn.Space(candidates=candidates)))
     assert str(error.value) == message
 
 
@@ -417,7 +420,7 @@ def test_too_many_required_edges_are_refused():
     message = "at most 20 candidate parents per node are supported; 'v25' has 21 required ones"
     for candidates in ("correlation", {"v1": ["v2"]}):
         with pytest.raises(ValueError) as error:
-            prepare(DATA, RunOptions(prior=prior, candidates=candidates))
+            prepare(DATA, RunOptions(prior=prior, space=gpn.Space(candidates=candidates)))
         assert str(error.value) == message
 
 
@@ -441,7 +444,7 @@ def test_too_many_required_edges_are_refused():
 )
 def test_methods_that_the_data_do_not_allow_are_refused(data, candidates, message):
     with pytest.raises(ValueError) as error:
-        prepare(data, RunOptions(candidates=candidates))
+        prepare(data, RunOptions(space=gpn.Space(candidates=candidates)))
     assert str(error.value) == message
 
 
@@ -466,7 +469,14 @@ def test_the_report_tells_it_in_a_line():
 
 def quick(candidates, data=DATA, **settings):
     return gpn.sample(
-        data, candidates=candidates, draws=20, tune=20, chains=2, random_seed=1, progressbar=False, **settings
+        data,
+        space=gpn.Space(candidates=candidates),
+        draws=20,
+        tune=20,
+        chains=2,
+        random_seed=1,
+        progressbar=False,
+        **settings,
     )
 
 
@@ -476,7 +486,7 @@ def quick(candidates, data=DATA, **settings):
 def test_sampling_stays_within_the_space(candidates, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        post = quick(candidates, plus_one=False)
+        post = quick(candidates, space=gpn.Space(plus_one=False))
     # Lists that are filled up are shorter for a short run: 2 chains of 40 draws, ten steps a variable before each.
     lists = found_by(candidates, steps=2 * 40 * 10 * N).lists
     assert post.settings["candidates"]["sizes"] == list(map(len, lists))
@@ -489,11 +499,11 @@ def test_sampling_stays_within_the_space(candidates, tmp_path):
 
 def test_runs_are_told_apart_by_what_was_asked_for():
     keys = [
-        prepare(DATA, RunOptions(candidates=candidates, random_seed=1)).key
+        prepare(DATA, RunOptions(space=gpn.Space(candidates=candidates), random_seed=1)).key
         for candidates in (None, 8, "pc", "greedy", {"v1": ["v2"]}, {"v1": ["v3"]})
     ]
     assert len(set(keys)) == len(keys)
-    assert keys[2] == prepare(DATA, RunOptions(candidates=["pc"], random_seed=1)).key
+    assert keys[2] == prepare(DATA, RunOptions(space=gpn.Space(candidates=["pc"]), random_seed=1)).key
 
 
 def test_a_run_that_found_its_space_goes_on_where_it_stopped(tmp_path, monkeypatch):

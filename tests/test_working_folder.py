@@ -52,7 +52,7 @@ def test_processes_of_our_own(traps, path, monkeypatch):
 
 
 def test_the_process_that_compiles(traps):
-    with rehearsal._other_process(()) as wait:
+    with rehearsal._other_process("exact", ()) as wait:
         assert wait() == 0
     assert not traps.exists()
 

@@ -56,7 +56,9 @@ pd.DataFrame(
 # pka, on akt, with at most two parents a protein and 200 drawn networks, to save time:
 
 # %%
-curved = gpn.sample(cells, score=gpn.scores.GP(estimator="laplace"), forbidden=known, max_parents=2, draws=500, **quiet)
+curved = gpn.sample(
+    cells, score=gpn.scores.GP(estimator="laplace"), forbidden=known, space=gpn.Space(max_parents=2), draws=500, **quiet
+)
 curves = {cause: curved.effect(cause, "akt", points=13, draws=200, progressbar=False) for cause in ("erk", "pka")}
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 for ax, curve in zip(axes, curves.values(), strict=True):

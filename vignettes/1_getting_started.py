@@ -22,7 +22,7 @@ cells.describe().loc[["mean", "std", "min", "max"]].round(1)
 # not by a Markov chain.
 
 # %%
-post = gpn.sample(cells, score="gp", max_parents=3, random_seed=1, progressbar=False)
+post = gpn.sample(cells, score="gp", space=gpn.Space(max_parents=3), random_seed=1, progressbar=False)
 print(post.diagnostics())
 
 # %% [markdown]

@@ -22,8 +22,8 @@ import gpn_bayes as gpn
 # %%
 truth = gpn.simulate.random_dag(7, edges_per_node=1.2, random_seed=1)
 data = gpn.simulate.fourier(truth, n_rows=200, lam=1.0, random_seed=1)
-gp = gpn.sample(data, score="gp", max_parents=2, random_seed=1, progressbar=False)
-bge = gpn.sample(data, score="bge", max_parents=2, random_seed=1, progressbar=False)
+gp = gpn.sample(data, score="gp", space=gpn.Space(max_parents=2), random_seed=1, progressbar=False)
+bge = gpn.sample(data, score="bge", space=gpn.Space(max_parents=2), random_seed=1, progressbar=False)
 ax = gp.plot_comparison(bge, labels=["GP", "BGe"], truth=truth, edges=24)
 
 # %% [markdown]
@@ -61,7 +61,7 @@ def random_networks(count: int) -> list[nx.DiGraph]:
 
 def wrong_edges(truth: nx.DiGraph, lam: float, score: str, seed: int) -> float:
     data = gpn.simulate.fourier(truth, n_rows=200, lam=lam, random_seed=seed)
-    post = gpn.sample(data, score=score, max_parents=2, random_seed=1, progressbar=False)
+    post = gpn.sample(data, score=score, space=gpn.Space(max_parents=2), random_seed=1, progressbar=False)
     return post.expected_shd(truth, cpdag=True).value
 
 

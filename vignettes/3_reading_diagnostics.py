@@ -22,7 +22,9 @@ data = gpn.simulate.linear(truth, n_rows=500, random_seed=1)
 # networks need one, and make it far too short: no tuning, three steps between draws.
 
 # %%
-impatient = gpn.sample(data, sampler="partition", draws=500, tune=0, thin=3, random_seed=1, progressbar=False)
+impatient = gpn.sample(
+    data, sampler=gpn.samplers.Partition(thin=3), draws=500, tune=0, random_seed=1, progressbar=False
+)
 print(impatient.diagnostics())
 
 # %% [markdown]
@@ -71,8 +73,8 @@ ax = patient.plot_running()
 ax = patient.plot_rank()
 
 # %% [markdown]
-# If even that isn't enough: `temperatures=6` couples every chain to copies at higher temperatures (parallel tempering),
-# which cross valleys that it can't.
+# If even that isn't enough: `sampler=gpn.samplers.Partition(temperatures=6)` couples every chain to copies at higher
+# temperatures (parallel tempering), which cross valleys that it can't.
 #
 # ## A second opinion
 #

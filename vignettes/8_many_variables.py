@@ -86,7 +86,7 @@ checked.round(3)
 # %%
 network = gpn.simulate.random_dag(5, edges_per_node=1, random_seed=3)
 small = gpn.simulate.fourier(network, n_rows=200, lam=1.0, random_seed=3)
-settings: dict = {"score": "gp", "max_parents": 2, "random_seed": 1, "progressbar": False}
+settings: dict = {"score": "gp", "space": gpn.Space(max_parents=2), "random_seed": 1, "progressbar": False}
 with (
     SubprocessCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
     Client(cluster) as client,

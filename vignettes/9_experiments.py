@@ -124,7 +124,7 @@ ax = posts["targets unknown"].plot_network(threshold=0.5)
 
 # %%
 three = cells[cells["condition"].isin(["cd3cd28", "cd3cd28_psitect", "cd3cd28_u0126"])]
-settings = {"contexts": "condition", "max_parents": 2, "random_seed": 1, "progressbar": False}
+settings = {"contexts": "condition", "space": gpn.Space(max_parents=2), "random_seed": 1, "progressbar": False}
 both = {
     "BGe": gpn.sample(three[[*proteins, "condition"]], score="bge", **settings),
     "GP": gpn.sample(three[[*proteins, "condition"]], score=gpn.scores.GP(estimator="laplace"), **settings),

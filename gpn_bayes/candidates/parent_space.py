@@ -94,6 +94,6 @@ def with_parents_from_outside(
     if stored > MAX_OUTSIDE:
         raise ValueError(
             f"parents from outside the candidates take at most {MAX_OUTSIDE} scores; received candidates that ask for "
-            f"{stored}: name fewer, or use plus_one=False"
+            f"{stored}: name fewer, or use space=gpn.Space(plus_one=False)"
         )
     return ParentSpace(lists, outside, max_parents)

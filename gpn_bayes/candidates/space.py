@@ -9,7 +9,7 @@ from gpn_bayes._util.options import KNOWLEDGE, check_options, count, one_of, opt
 
 
 def _check_expand(name: str, value: Any) -> None:
-    is_probability = isinstance(value, Real) and 0 < value < 1
+    is_probability = isinstance(value, Real) and 0 < float(value) < 1
     if not (isinstance(value, bool) or (isinstance(value, str) and value == "auto") or is_probability):
         raise ValueError(f"{name} must be True, False, 'auto' or a probability; received {shown(value)}")
 

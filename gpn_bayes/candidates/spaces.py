@@ -383,7 +383,7 @@ def _check_lists(lists: Sequence[list[int] | None], names: list[str], empty: boo
         if chosen is not None and len(chosen) > MAX_CANDIDATES:
             raise ValueError(
                 f"at most {MAX_CANDIDATES} candidate parents per node are supported; {name!r} has "
-                f"{len(chosen)}: name fewer with candidates={{child: [parents]}}"
+                f"{len(chosen)}: name fewer with space=gpn.Space(candidates={{child: [parents]}})"
             )
     if not empty and None not in lists and not any(lists):
         raise ValueError("candidates must leave at least one edge possible; these leave none")

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gpn_bayes.sampling.flags import in_options
 from gpn_bayes._util.printable import printable
 from gpn_bayes.cli import screen
 from gpn_bayes.cli.folder import find_posterior
+from gpn_bayes.sampling.flags import in_options
 
 if TYPE_CHECKING:
     from gpn_bayes.posterior import Effect

@@ -21,9 +21,7 @@ def _parameter(name: str, others: dict[str, Any]) -> inspect.Parameter:
     typed = (own.typed,) if isinstance(own.typed, type) else ()
     shown = default if isinstance(default, typed) else None
     flags = [own.flag] if "/" in own.flag else []
-    declared = typer.Option(
-        *flags, help=own.help, show_default=shown is not None, rich_help_panel=own.panel or None
-    )
+    declared = typer.Option(*flags, help=own.help, show_default=shown is not None, rich_help_panel=own.panel or None)
     called = flag_of(name, own).removeprefix("--").replace("-", "_")
     annotation = Annotated[own.typed if shown is not None else own.typed | None, declared]
     return inspect.Parameter(called, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=shown, annotation=annotation)
@@ -45,7 +43,8 @@ def takes_options(*names: str, **defaults: Any) -> Callable[[Callable[..., None]
 
         @functools.wraps(command)
         def with_options(**given: Any) -> None:
-            command(**given, asked={name: given.pop(option.name) for name, option in further.items()})
+            asked = {name: given.pop(option.name) for name, option in further.items()}
+            command(**given, asked=asked)
 
         own = [parameter for parameter in inspect.signature(command).parameters.values() if parameter.name != "asked"]
         place = [parameter.name for parameter in own].index("out") + 1

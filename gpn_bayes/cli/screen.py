@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from gpn_bayes.sampling.flags import in_options
 from gpn_bayes._util.extras import MissingPackage
 from gpn_bayes._util.printable import printable
+from gpn_bayes.sampling.flags import in_options
 
 if TYPE_CHECKING:
     import pandas as pd

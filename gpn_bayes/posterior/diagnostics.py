@@ -141,8 +141,8 @@ class Diagnostics:
     >>> for warning in chains.warnings():
     ...     print(warning)
     The chains disagree on the log score (R-hat 1.21; largest gap 0.62 for raf -> mek): run with until='converged',
-    which goes on, with more thinning, until they agree, or with temperatures=4, coupled copies of each chain that
-    cross what it can't.
+    which goes on, with more thinning, until they agree, or with sampler=gpn.samplers.Partition(temperatures=4), coupled
+    copies of each chain that cross what it can't.
     Only 35 effective draws of the log score, of 400 at least: until='converged' goes on until there are enough.
     """
 
@@ -292,8 +292,8 @@ class Diagnostics:
         if self.converged is None:
             ways.append("until='converged', which goes on, with more thinning, until they agree")
         if self.temperatures == 1 and not self.imputed:
-            partition = "sampler='partition' and " if self.sampler == "order" else ""
-            ways.append(f"{partition}temperatures=4, coupled copies of each chain that cross what it can't")
+            tempered = "sampler=gpn.samplers.Partition(temperatures=4)"
+            ways.append(f"{tempered}, coupled copies of each chain that cross what it can't")
         if not ways:
             return f"run with {self._more_draws()}, a larger tune and thin, or fewer candidates"
         return f"run with {', or with '.join(ways)}"
@@ -310,7 +310,7 @@ class Diagnostics:
     def _weight_warnings(self) -> list[str]:
         notes = []
         if self.reweighted == "yes":
-            notes += weight_warnings(self.pareto_k, self.weight_ess, self.draws)
+            notes += weight_warnings(self.pareto_k, self.weight_ess, self.draws, self.sampler)
         elif self.weight_share < WEIGHT_ESS_LIMIT:
             notes.append(
                 f"Few draws carry the weight ({self.weight_share:.0%} effective): "
@@ -326,7 +326,7 @@ class Diagnostics:
         if self.order_bias:
             notes.append(
                 "Drawn by order MCMC without correction: DAGs that fit many orders are over-weighted. "
-                "Use sampler='partition', or order_bias='correct' for up to 20 variables."
+                "Use sampler='partition', or sampler=gpn.samplers.Order(bias='correct') for up to 20 variables."
             )
         return notes
 
@@ -593,7 +593,7 @@ def pareto_k_limit(draws: int) -> float:
     return min(PARETO_K_LIMIT, 1 - 1 / float(np.log10(max(draws, 2))))
 
 
-def weight_warnings(pareto_k: float, effective: float, draws: int) -> list[str]:
+def weight_warnings(pareto_k: float, effective: float, draws: int, sampler: str = "auto") -> list[str]:
     """Return in words, with what to do, whether weights from one score to another are poor.
 
     Parameters
@@ -604,14 +604,17 @@ def weight_warnings(pareto_k: float, effective: float, draws: int) -> list[str]:
         How many draws of equal weight they are worth.
     draws : int
         How many draws there are.
+    sampler : str
+        What drew them.
     """
     limit = pareto_k_limit(draws)
     if not pareto_k > limit and effective >= WEIGHT_ESS_LIMIT * draws:
         return []
     tail = "" if np.isnan(pareto_k) else f"; Pareto k {pareto_k:.2f}, should be below {limit:.2f}"
+    directly = f"sampler=gpn.samplers.{sampler.capitalize()}(reweight=None)"
     return [
         f"The draws' weights can't be relied on (worth {effective:.0f} of {draws} draws{tail}): the score they were "
-        "drawn under is too far from the target. Use reweight=None to draw under the target score itself, or draw more."
+        f"drawn under is too far from the target. Use {directly} to draw under the target score itself, or draw more."
     ]
 
 

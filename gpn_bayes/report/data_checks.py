@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gpn_bayes.sampling.flags import in_both
 from gpn_bayes.data import Dataset, Flag, data_flags
 from gpn_bayes.posterior.diagnostics import DATA_LIGHTS, NETWORK_ASSUMPTIONS, WITHOUT_ROWS, data_heading, data_verdict
+from gpn_bayes.sampling.flags import in_both
 
 
 def checked_data(

@@ -8,10 +8,11 @@ import gpn_bayes
 from gpn_bayes.data import UnknownTargets
 from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.posterior.score_setting import score_of, score_text
+from gpn_bayes.samplers import BUILT_IN
 
 _PACKAGES = ("numpy", "scipy", "numba", "pymc", "arviz")
 # Settings with defaults that are left out of the call.
-_DEFAULTS = {"max_parents": None, "until": None, "temperatures": 1, "random_seed": None}
+_DEFAULTS = {"until": None, "random_seed": None}
 # What settings hold for other parts of a report.
 _SHOWN_ELSEWHERE = ("assumptions", "data_flags", "either_kind", "excluded", "impossible_pairs", "kinds")
 # How a setting was typed, by how it is kept.
@@ -128,20 +129,22 @@ def _call(settings: dict[str, Any], names: tuple[str, ...]) -> str | None:
     cut_short = settings.get("interrupted") or settings.get("reweight") == "interrupted"
     if score is None or not named_prior or not all_others or cut_short:
         return None
+    sampler = _sampler(settings)
+    if sampler is None:
+        return None
     named = {name: [(names[i], names[j]) for i, j in _edges(prior, name)] for name in ("required", "forbidden")}
-    given = {"sampler": settings["sampler"], "draws": settings["draws"], "chains": settings["chains"]}
-    if settings["sampler"] != "exact":
-        given |= {"tune": settings["tune"], "thin": settings.get("planned_thin", settings["thin"])}
+    given = {"draws": settings["draws"], "tune": settings["tune"], "chains": settings["chains"]}
     given |= {name: settings[name] for name, default in _DEFAULTS.items() if settings.get(name) != default}
     given |= {} if prior["kind"] == "uniform" else {"prior": prior["kind"]}
     given |= {"tiers": _groups(prior, names)} if prior.get("tiers") else {}
     given |= {name: edges for name, edges in named.items() if edges}
-    given |= {} if settings.get("reweight") or not score.startswith("GP(") else {"reweight": None}
     missing = settings.get("missing")
     given |= {"missing": "impute" if "imputed" in missing else "drop"} if missing else {}
     given |= {"imputations": missing["tables"]} if missing and "tables" in missing else {}
-    given |= {"order_bias": ORDER_BIAS[settings["order_bias"]]} if settings.get("order_bias") else {}
-    lines = [f"score=gpn.scores.{score}", *(f"{name}={value!r}" for name, value in given.items())]
+    lines = [f"score=gpn.scores.{score}", f"sampler=gpn.samplers.{sampler}"]
+    if (most := settings.get("max_parents")) is not None:
+        lines.append(f"space=gpn.Space(max_parents={most})")
+    lines += [f"{name}={value!r}" for name, value in given.items()]
     lines += _experiments(settings.get("interventions")) + ["weights=weights"] * ("row_weights" in settings)
     joined = ",\n    ".join(lines)
     return f"import gpn_bayes as gpn\n\npost = gpn.sample(\n    df,\n    {joined},\n)"
@@ -155,6 +158,18 @@ def _experiments(done: dict[str, Any] | None) -> list[str]:
         prior = [f"{name}={done[name]!r}" for name in ("target_probability", "target_penalty") if name in done]
         return ["contexts=contexts", *prior]
     return ["targets=targets", f"intervention={done['kind']!r}"]
+
+
+def _sampler(settings: dict[str, Any]) -> str | None:
+    """Return the call that makes the sampler; None where it isn't one of the package, or has moves of its own."""
+    kind = BUILT_IN.get(settings["sampler"])
+    if kind is None or "shares_of_moves" in settings:
+        return None
+    given: dict[str, Any] = {} if kind.independent else {"thin": settings.get("planned_thin", settings["thin"])}
+    given |= {} if settings.get("temperatures", 1) == 1 else {"temperatures": settings["temperatures"]}
+    given |= {"bias": ORDER_BIAS[settings["order_bias"]]} if settings.get("order_bias") else {}
+    given |= {} if settings.get("reweight") or not (_score(settings) or "").startswith("GP(") else {"reweight": None}
+    return f"{kind.__name__}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
 
 def _score(settings: dict[str, Any]) -> str | None:

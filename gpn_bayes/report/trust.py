@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from gpn_bayes.sampling.flags import in_both
 from gpn_bayes.posterior.diagnostics import (
     DATA_LIGHTS,
     EDGE_ESS_LIMIT,
@@ -17,6 +16,7 @@ from gpn_bayes.posterior.diagnostics import (
 )
 from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.report.wording import counted
+from gpn_bayes.sampling.flags import in_both
 
 # Points of a trace that are shown of each chain.
 _TRACE_POINTS = 200

@@ -47,7 +47,9 @@ def by_name(sampler: Any) -> Sampler:
     if isinstance(sampler, str) and sampler.lower() in BUILT_IN:
         return BUILT_IN[sampler.lower()]()
     suggestion = did_you_mean(sampler, BUILT_IN)
-    raise ValueError(f"sampler must be a Sampler or one of {', '.join(BUILT_IN)}; received {shown(sampler)}{suggestion}")
+    raise ValueError(
+        f"sampler must be a Sampler or one of {', '.join(BUILT_IN)}; received {shown(sampler)}{suggestion}"
+    )
 
 
 def names() -> tuple[str, ...]:

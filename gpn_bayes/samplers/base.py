@@ -100,9 +100,7 @@ class Sampler(ABC):
                 f"the {self.name} sampler takes at most {self.max_nodes} variables; received {n}: use 'partition'"
             )
         if outside and not self.outside:
-            raise ValueError(
-                f"the {self.name} sampler takes no parents from outside the candidates; use 'partition'"
-            )
+            raise ValueError(f"the {self.name} sampler takes no parents from outside the candidates; use 'partition'")
         return self
 
     def takes_all(self, n: int, closed_form: bool, plus_one: bool) -> bool:
@@ -114,9 +112,7 @@ class Sampler(ABC):
 
         Its chains must be `gpn_bayes.samplers.WalkingChain`.
         """
-        raise ValueError(
-            f"with missing='impute', sampler must be 'partition' or 'order'; received {self.name!r}"
-        )
+        raise ValueError(f"with missing='impute', sampler must be 'partition' or 'order'; received {self.name!r}")
 
     def coupled(self, temperatures: int) -> "Sampler | None":
         """Return the sampler with chains coupled to copies of themselves, for those that don't agree; None for none."""
@@ -171,4 +167,3 @@ class Sampler(ABC):
             if name not in own and value != default:
                 raise ValueError(f"{name} must go with another sampler; received sampler={cls.name!r}")
         return cls(**{name: value for name, (value, _) in given.items() if name in own})
-

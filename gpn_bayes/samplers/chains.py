@@ -230,7 +230,9 @@ class PartitionChain(WalkingChain):
 
     def _fill(self, block: Block, rng: np.random.Generator, thin: int, tuning: bool) -> None:
         if not self.own:
-            chain_runs.run_partition(rng, no_script(), self.tables, self.position, self.mix, thin, *block, self.counters)
+            chain_runs.run_partition(
+                rng, no_script(), self.tables, self.position, self.mix, thin, *block, self.counters
+            )
             return
         shares = np.array([share for *_, share in self.own])
         for place in range(len(block.log_scores)):

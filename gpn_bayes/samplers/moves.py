@@ -91,7 +91,7 @@ class Mix(NamedTuple):
                 raise ValueError(f"a move of one's own needs a name of its own; received {name!r}, a built-in move")
             if name in mix.shares or name in [own for own, *_ in mix.own]:
                 raise ValueError(f"moves must have different names; received {name!r} twice")
-            if isinstance(share, bool) or not isinstance(share, Real) or not 0 < share < 1:
+            if isinstance(share, bool) or not isinstance(share, Real) or not 0 < float(share) < 1:
                 raise ValueError(
                     f"the share of a move must lie between 0 and 1, without the ends; {name!r} has {shown(share)}"
                 )
@@ -159,8 +159,8 @@ def _depths(blocks: Any, n: int, name: str) -> np.ndarray:
     nodes = [node for block in members for node in block]
     if sorted(nodes) != list(range(n)) or not all(members):
         raise ValueError(
-            f"a move must propose a partition of the nodes 0, …, {n - 1} into blocks that aren't empty; {name} proposed "
-            f"{shown(blocks)}"
+            f"a move must propose a partition of the nodes 0, …, {n - 1} into blocks that aren't empty; {name} "
+            f"proposed {shown(blocks)}"
         )
     for b, block in enumerate(members):
         depth[block] = b

@@ -48,9 +48,7 @@ class Partition(Sampler):
 
     thin: int | str = thin_option()
     reweight: str | None = reweight_option()
-    temperatures: int = option(
-        1, "Coupled copies of each chain, to cross what it can't.", count(1), typed=int
-    )
+    temperatures: int = option(1, "Coupled copies of each chain, to cross what it can't.", count(1), typed=int)
     moves: Any = None
 
     def __post_init__(self) -> None:

@@ -16,8 +16,8 @@ _FLAGS = flags() | _OTHERS
 _NAMES = "|".join(_FLAGS)
 _INSIDE = r"""(?:[^()'"]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")*"""
 _KINDS = "|".join(["Dataset\\.read", "Table", "Space", *(kind.__name__ for kind in samplers.BUILT_IN.values())])
-# What holds options; descriptions of other objects, such as BGe(alpha_w=None), which are no advice and stay as they are;
-# and arguments by themselves, with a value or none.
+# What holds options; descriptions of other objects, such as BGe(alpha_w=None), which are no advice and stay as they
+# are; and arguments by themselves, with a value or none.
 _ARGUMENT = re.compile(
     rf"(?P<call>(?:\b\w+=)?(?:\bgpn\.)?(?:samplers\.)?\b(?:{_KINDS})\({_INSIDE}\))|\w+\([^()]*\)"
     rf"|\b(?P<given>(?P<name>{_NAMES})=(?:'\w+'|\d+\b|None\b|(?=[ ,;)]|$)))"

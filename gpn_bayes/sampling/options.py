@@ -10,7 +10,6 @@ from gpn_bayes._util.checks import did_you_mean, shown
 from gpn_bayes._util.options import KNOWLEDGE, Option, check_options, count, flag_of, one_of, option, options_of
 from gpn_bayes.candidates.space import Space
 from gpn_bayes.data.table import TableKeywords
-from gpn_bayes.samplers import Sampler
 
 # Longer values are left out of what a message tells to type.
 _LONGEST_SHOWN = 60

@@ -59,7 +59,7 @@ def _is_compiled(entrance: Any) -> bool:
 
 @contextmanager
 def _other_process(name: str, parts: Sequence[str]) -> Iterator[Callable[[], Any]]:
-    """Let another process compile parts of a sampler; yields a function that waits for it. If it fails, the run compiles them."""
+    """Let another process compile parts of a sampler; yields what waits for it. If it fails, the run compiles them."""
     lines = ["from gpn_bayes.samplers import by_name", *(f"by_name({name!r}).rehearse({part!r})" for part in parts)]
     try:
         process = subprocess.Popen(

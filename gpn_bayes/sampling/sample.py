@@ -304,7 +304,7 @@ def run_warnings(post: GraphPosterior, draws: int) -> list[str]:
     elif post.settings["reweight"] is not None:
         pareto_k = post.settings["pareto_k"]
         pareto_k = np.nan if pareto_k is None else pareto_k
-        texts += weight_warnings(pareto_k, weight_ess(post.weights), post.log_score.size)
+        texts += weight_warnings(pareto_k, weight_ess(post.weights), post.log_score.size, post.settings["sampler"])
     return texts
 
 

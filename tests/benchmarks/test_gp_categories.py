@@ -57,7 +57,7 @@ def test_four_variables_are_those_of_enumeration():
     totals = reference[np.arange(4), masks].sum(axis=1)
     weights = np.exp(totals - logsumexp(totals))
     expected = np.tensordot(weights, dags, axes=1)
-    post = gpn.sample(table, score="gp", reweight=None, sampler="exact", random_seed=1, progressbar=False)
+    post = gpn.sample(table, score="gp", sampler=gpn.samplers.Exact(reweight=None), random_seed=1, progressbar=False)
     found = post.edge_probabilities().to_numpy()
     print(f"largest difference of an edge probability {np.abs(found - expected).max():.3f}")
     assert np.abs(found - expected).max() < 0.03

@@ -35,7 +35,7 @@ def divergences(data: pd.DataFrame, cache: Path) -> pd.DataFrame:
     log_p = log_totals(ScoreCache(TRUTH.bind(data)).get, DAGS)
     common = {"sampler": "partition", "draws": DRAWS[-1], "chains": CHAINS}
     weighted, _ = draw(data, "gp", cache=cache, **common)
-    direct, _ = draw(data, "gp", cache=cache, reweight=None, **common)
+    direct, _ = draw(data, "gp", cache=cache, **common | {"sampler": gpn.samplers.Partition(reweight=None)})
     bge, _ = draw(data, "bge", **common)
     rows = {}
     for count in DRAWS:

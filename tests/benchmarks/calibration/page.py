@@ -25,7 +25,7 @@ VARIANT_TITLES = {
     "BGe, exact, n = 6": "BGe, exact sampler, 6 variables",
     "BGe, exact, fair prior, n = 4": 'BGe, exact sampler, `prior="fair"`, 4 variables',
     "BGe, partition, n = 5": "BGe, partition sampler, 5 variables",
-    "BGe, order, corrected, n = 5": 'BGe, order sampler, `order_bias="correct"`, 5 variables',
+    "BGe, order, corrected, n = 5": 'BGe, order sampler, `Order(bias="correct")`, 5 variables',
     "BGe, perfect interventions, n = 4": "BGe, perfect interventions, 4 variables",
     "BGe, soft interventions, n = 4": "BGe, soft interventions",
     "BGe, unknown targets, n = 4": "BGe, unknown targets",

@@ -183,6 +183,7 @@ def _gp(**settings: Any) -> Callable[[Model], Score]:
 
 
 _PARTITION = {"sampler": "partition", "draws": 400, "tune": 200}
+_DIRECT = {"sampler": gpn.samplers.Exact(reweight=None)}
 _IMPUTED = {"missing": "impute", "draws": 200, "tune": 100}
 
 VARIANTS = {
@@ -192,7 +193,7 @@ VARIANTS = {
     "BGe, exact, fair prior, n = 4": Variant(_linear(4), 30, 500, prior="fair"),
     "BGe, partition, n = 5": Variant(_linear(5), 30, 400, settings=_PARTITION),
     "BGe, order, corrected, n = 5": Variant(
-        _linear(5), 30, 400, settings=_PARTITION | {"sampler": "order", "order_bias": "correct"}
+        _linear(5), 30, 400, settings=_PARTITION | {"sampler": gpn.samplers.Order(bias="correct")}
     ),
     "BGe, perfect interventions, n = 4": Variant(_linear(4), 40, 500, experiments="perfect"),
     "BGe, soft interventions, n = 4": Variant(_linear(4), 40, 500, experiments="soft"),
@@ -205,9 +206,9 @@ VARIANTS = {
     "BDeu, imputed, n = 4": Variant(_bdeu(4), 60, 300, missing=True, settings=_IMPUTED),
     "K2, exact, n = 4": Variant(lambda: Discrete(4, None), 60, 400),
     "GP, reweighted, n = 4": Variant(_curved(4), 60, 600),
-    "GP, importance alone, n = 4": Variant(_curved(4), 60, 200, settings={"reweight": None}),
+    "GP, importance alone, n = 4": Variant(_curved(4), 60, 200, settings=_DIRECT),
     "GP, bridge alone, n = 4": Variant(
-        _curved(4), 60, 200, score=_gp(estimator="bridge"), settings={"reweight": None}
+        _curved(4), 60, 200, score=_gp(estimator="bridge"), settings=_DIRECT
     ),
     "GP, Laplace alone, n = 4": Variant(_curved(4), 60, 200, score=_gp(estimator="laplace")),
     "GP, linear or curved, n = 4": Variant(lambda: LinearOrCurved(4), 60, 200),

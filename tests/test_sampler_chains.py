@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpn_bayes.sampling.chain_kinds import MOVES, new_chains
+from gpn_bayes import samplers
 from tests.outside_worlds import World
 
 WORLD = World([[1], [0], [0, 1], [2]])
@@ -19,7 +19,8 @@ FORMATS = {
 def chains_of(sampler, temperatures, count):
     # The exact sampler takes no parents from outside the candidates.
     world = World([[1, 2], [0, 2], [0, 1]]) if sampler == "exact" else WORLD
-    return new_chains(sampler, temperatures, world.tables(), REQUIRED[: world.n, : world.n], count, progressbar=False)
+    kind = samplers.Partition(temperatures=temperatures) if temperatures > 1 else samplers.by_name(sampler)
+    return kind.chains(world.tables(), REQUIRED[: world.n, : world.n], count)
 
 
 @pytest.mark.parametrize(("sampler", "temperatures"), FORMATS)
@@ -55,7 +56,7 @@ def test_a_chain_counts_its_moves_and_exchanges(sampler, temperatures):
     chain.init(rng)
     chain.step(rng, 50, 10, tuning=True)
     info = chain.info()
-    assert info.counters.shape == (len(MOVES[sampler]), 2)
+    assert info.counters.shape == (len(samplers.by_name(sampler).move_names), 2)
     assert (info.counters[:, 0] > 0).all() and (info.counters[:, 1] <= info.counters[:, 0]).all()
     assert info.exchanges.shape == (temperatures - 1, 2) and (info.exchanges[:, 0] > 0).all()
     assert info.betas.shape == (temperatures,) and info.betas[0] == 1.0

@@ -1,0 +1,243 @@
+"""Moves and samplers of a user's own meet the exact posterior, are counted, checked, and go on where they stopped."""
+
+from dataclasses import dataclass
+from math import comb
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import gpn_bayes as gpn
+from gpn_bayes import graphs
+from gpn_bayes.mcmc.tables import build_tables, candidate, log_score_of, n_candidates
+from gpn_bayes.sampling.checkpoint import CheckpointStore
+from tests.draws import NULL, assert_edges_agree, assert_same_draws, quick, table
+
+DATA = table(NULL)
+BUILT_IN = gpn.samplers.Partition().move_names
+
+
+@pytest.fixture(scope="module")
+def exact():
+    return quick(DATA, sampler="exact").edge_probabilities().to_numpy()
+
+
+class MergeOrSplitOff:
+    """Merge the first two blocks, or make a node of the first a block before it; `wrong` favours the latter."""
+
+    def __init__(self, wrong=False):
+        self.wrong = wrong
+
+    def propose(self, rng, partition):
+        first, *rest = partition
+        if rng.random() < 0.5:
+            if not rest or len(first) > 1:
+                return partition, 0.0
+            merged = (first | rest[0], *rest[1:])
+            # There: certain, given the choice; back: one of the nodes of the merged block.
+            return merged, -np.log(len(merged[0]))
+        if len(first) == 1:
+            return partition, 0.0
+        node = sorted(first)[rng.integers(len(first))]
+        return (frozenset({node}), first - {node}, *rest), np.log(len(first)) + 3.0 * self.wrong
+
+
+class Anywhere:
+    """Propose a partition that doesn't depend on where the chain is: every node in one of as many blocks."""
+
+    name = "anywhere"
+
+    def propose(self, rng, partition):
+        n = sum(map(len, partition))
+        places = rng.integers(n, size=n)
+        blocks = [frozenset(np.flatnonzero(places == b).tolist()) for b in np.unique(places)]
+        # A partition of m blocks comes from as many assignments as there are ways to choose m of n places in order.
+        ways = [np.log(comb(n, len(own))) for own in (partition, blocks)]
+        return tuple(blocks), ways[0] - ways[1]
+
+
+def by_moves(*moves, **settings):
+    return quick(DATA, sampler=gpn.samplers.Partition(thin=4, moves=list(moves)), **settings)
+
+
+@pytest.mark.parametrize("moves", [[(MergeOrSplitOff(), 0.3)], [(Anywhere(), 0.2), (MergeOrSplitOff(), 0.6)]])
+def test_a_move_beside_the_built_in_ones_meets_the_exact_posterior(moves, exact):
+    post = by_moves(*moves, draws=4000, tune=100)
+    assert_edges_agree(post, exact)
+    names = [getattr(move, "name", type(move).__name__) for move, _ in moves]
+    assert list(post.settings["moves"]) == [*BUILT_IN, *names]
+    assert all(0 < post.settings["moves"][name] < 1 for name in names)
+    assert post.settings["shares_of_moves"] == {name: share for name, (_, share) in zip(names, moves, strict=True)}
+
+
+def test_a_wrong_ratio_is_found(exact):
+    """The negative control: the same move with another ratio leads elsewhere."""
+    post = by_moves((MergeOrSplitOff(wrong=True), 0.9), draws=3000, tune=100)
+    with pytest.raises(AssertionError):
+        assert_edges_agree(post, exact)
+
+
+def test_a_move_has_its_share_of_the_steps():
+    sampler = gpn.samplers.Partition(thin=20, moves=[(MergeOrSplitOff(), 0.3), ("any swap", 0.2)])
+    scorer = gpn.scores.BGe().bind(DATA)
+    lists = [[j for j in range(4) if j != i] for i in range(4)]
+    tables = build_tables(lists, [scorer.table(i, own) for i, own in enumerate(lists)])
+    chain, rng = sampler.chains(tables, np.zeros((4, 4), bool), 1)[0], np.random.default_rng(1)
+    chain.init(rng)
+    chain.step(rng, 200, 20, tuning=False)
+    shares = dict(zip(sampler.move_names, chain.info().counters[:, 0] / (200 * 20), strict=True))
+    assert shares["MergeOrSplitOff"] == pytest.approx(0.3, abs=0.03)
+    assert shares["any swap"] == pytest.approx(0.2, abs=0.03)
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert shares["relocation"] == pytest.approx(0.02 * 0.5 / 0.94, abs=0.005)
+
+
+def test_runs_with_a_move_go_on_where_they_stopped(tmp_path, monkeypatch):
+    settings = {"draws": 400, "tune": 50, "random_seed": 1}
+    # From a cache as well: single scores and whole tables differ in the last digit.
+    whole = by_moves((Anywhere(), 0.3), cache=tmp_path / "whole.sqlite", **settings)
+    saved, blocks = CheckpointStore.save_block, []
+
+    def save_block(self, *arguments):
+        saved(self, *arguments)
+        blocks.append(1)
+        if len(blocks) == 5:
+            raise RuntimeError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CheckpointStore, "save_block", save_block)
+        with pytest.raises(RuntimeError, match="killed"):
+            by_moves((Anywhere(), 0.3), cache=tmp_path / "run.sqlite", **settings)
+    assert_same_draws(by_moves((Anywhere(), 0.3), cache=tmp_path / "run.sqlite", **settings), whole)
+    # Another share is another run.
+    other = by_moves((Anywhere(), 0.4), cache=tmp_path / "run.sqlite", **settings)
+    assert (other.parents != whole.parents).any()
+
+
+class Proposes:
+    """Propose what it is given."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def propose(self, rng, partition):
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (
+            ([{0, 1}, {2}], 0.0),
+            "a move must propose a partition of the nodes 0, …, 3 into blocks that aren't empty; Prop",
+        ),
+        (([{0, 1}, {1, 2, 3}], 0.0), "a move must propose a partition of the nodes 0, …, 3 into blocks"),
+        (([{0, 1, 2, 3}, set()], 0.0), "a move must propose a partition of the nodes 0, …, 3 into blocks"),
+        ((7, 0.0), "a move must propose a partition of the nodes 0, …, 3 into blocks"),
+        (([{0, 1, 2, 3}], np.nan), "a move must return a partition and log q(back) - log q(there), a number; Proposes"),
+        (None, "a move must return a partition and log q(back) - log q(there), a number; Proposes returned None"),
+    ],
+)
+def test_what_no_move_can_propose_is_refused_in_one_line(answer, message):
+    with pytest.raises(ValueError) as refused:
+        by_moves((Proposes(answer), 0.5), draws=10, tune=0)
+    assert str(refused.value).startswith(message) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("moves", "message"),
+    [
+        (7, "moves must be pairs of a move and its share, [(MyMove(), 0.3), …]; received 7"),
+        ([MergeOrSplitOff], "moves must be pairs of a move and its share, [(MyMove(), 0.3), …]; received <class"),
+        ([(object(), 0.3)], "a move must have a method propose(rng, partition); received <object"),
+        ([("relocatoin", 0.3)], "the built-in moves are split or join, adjacent swap, any swap, relocation,"),
+        ([(Anywhere(), 1.0)], "the share of a move must lie between 0 and 1, without the ends; 'anywhere' has 1.0"),
+        ([(Anywhere(), 0.6), ("any swap", 0.4)], "shares of moves must add up to less than 1, so that the other"),
+        ([(Anywhere(), 0.2), (Anywhere(), 0.2)], "moves must have different names; received 'anywhere' twice"),
+    ],
+)  # fmt: skip
+def test_moves_are_checked_at_once(moves, message):
+    with pytest.raises(ValueError) as refused:
+        gpn.samplers.Partition(moves=moves)
+    assert str(refused.value).startswith(message)
+
+
+def test_moves_of_ones_own_are_not_coupled():
+    with pytest.raises(ValueError, match="^moves of one's own take temperatures=1; received 2$"):
+        gpn.samplers.Partition(temperatures=2, moves=[(Anywhere(), 0.3)])
+    assert gpn.samplers.Partition(moves=[(Anywhere(), 0.3)]).coupled(4) is None
+    assert gpn.samplers.Partition(moves=[("any swap", 0.3)]).coupled(4).temperatures == 4
+
+
+# Samplers
+
+
+class Toggles(gpn.samplers.MarkovChain):
+    """A walk over DAGs that adds or removes one edge at a time, in Python."""
+
+    moves = ("toggle",)
+
+    def init(self, rng):
+        self.parents = np.zeros(len(self.required), np.int64)
+
+    def _fill(self, block, rng, thin, tuning):
+        n = len(self.parents)
+        for place in range(len(block.log_scores)):
+            for _ in range(thin):
+                node = rng.integers(n)
+                new = self.parents.copy()
+                new[node] ^= 1 << rng.integers(n_candidates(self.tables, node))
+                ratio = log_score_of(self.tables, new) - log_score_of(self.tables, self.parents)
+                accepted = graphs.is_acyclic(self.adjacency(new)) and rng.random() < np.exp(min(ratio, 0.0))
+                self.counters[0] += (1, accepted)
+                if accepted:
+                    self.parents = new
+            block.parents[place] = graphs.pack(self.adjacency(self.parents)[None])[0]
+            block.log_scores[place] = block.targets[place] = log_score_of(self.tables, self.parents)
+
+    def adjacency(self, parents):
+        found = np.zeros((len(parents),) * 2, np.int8)
+        for node, mask in enumerate(parents.tolist()):
+            for bit in range(n_candidates(self.tables, node)):
+                found[candidate(self.tables, node, bit), node] = mask >> bit & 1
+        return found
+
+    def state(self):
+        return {"parents": self.parents}
+
+    def restore(self, state):
+        self.parents = state["parents"].copy()
+
+
+@dataclass(frozen=True)
+class Toggling(gpn.samplers.Sampler):
+    """A sampler of one's own: a name, and chains."""
+
+    name: ClassVar[str] = "toggling"
+    move_names = Toggles.moves
+    outside: ClassVar[bool] = False
+    thin = 5
+
+    def chains(self, tables, required, count, progressbar=False):
+        return [Toggles(tables, required) for _ in range(count)]
+
+
+def test_a_sampler_of_ones_own_meets_the_exact_posterior(exact, tmp_path):
+    post = quick(DATA, sampler=Toggling(), draws=1500, tune=50, chains=2)
+    assert_edges_agree(post, exact)
+    assert post.settings["sampler"] == post.diagnostics().sampler == "toggling"
+    assert 0 < post.settings["moves"]["toggle"] < 1 and post.settings["thin"] == 5
+    assert_same_draws(quick(DATA, sampler=Toggling(), draws=1500, tune=50, chains=2, cores=1), post)
+    page = post.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "toggling" in page and "gpn.sample(" not in page
+
+
+def test_what_a_sampler_of_ones_own_lacks_is_refused_by_its_name():
+    with pytest.raises(ValueError, match="^the toggling sampler takes no parents from outside the candidates; use 'pa"):
+        quick(DATA, sampler=Toggling(), space=gpn.Space(plus_one=True))
+    gaps = DATA.copy()
+    gaps.iloc[0, 0] = np.nan
+    with pytest.raises(
+        ValueError, match="^with missing='impute', sampler must be 'partition' or 'order'; received 'to"
+    ):
+        quick(gaps, sampler=Toggling(), missing="impute")
