@@ -424,7 +424,7 @@ def test_what_needs_one_complete_table_refuses(mixed, posterior):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"score": "bic"}, "missing='impute' needs a score whose equations have a posterior: 'bge', 'cg', 'bdeu', "),
+        ({"score": "bic"}, "missing='impute' needs the method `complete`, which bic doesn't have$"),
         ({"sampler": "exact"}, "with missing='impute', sampler must be 'partition' or 'order'; received sampler='ex"),
         ({"temperatures": 4}, "with missing='impute', temperatures must be 1; received temperatures=4"),
         ({"plus_one": True}, "with missing='impute', plus_one must be False; received plus_one=True"),

@@ -238,8 +238,7 @@ def _gp_of(post: DrawnPosterior, score: Any) -> GP:
             raise ValueError(f"score must be a gpn_bayes.scores.GP; received {shown(score)}")
         return cast(GP, score)
     text = score_text(post.settings, unknown="an unknown score")
-    kind = find(score_setting(post.settings)["name"])
-    if kind is None or not kind.has_curves:
+    if not getattr(find(score_setting(post.settings)["name"]), "has_curves", False):
         raise ValueError(f"curves need Gaussian processes; the posterior is under {text}: give one as score=")
     if isinstance(post.scorer, DagScorer):
         return cast(GP, post.scorer.score)

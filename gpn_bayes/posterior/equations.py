@@ -120,7 +120,7 @@ class DrawnEquations:
         self.categories = self.scorer.categories
         first = next((self.scorer.equation(*key) for key in self._sets.keys if not self.categories[key[0]]), None)
         causes = {p for node, parents in self._sets.keys if self.categories[node] for p in parents}
-        self.straight = isinstance(first, Equation) and first.straight and all(self.categories[list(causes)])
+        self.straight = isinstance(first, Equation) and first.is_linear and all(self.categories[list(causes)])
         self.linear = isinstance(first, LinearEquation) and self.straight and not self.categories.any()
         # What is drawn together: the DAGs in which a node has the same parents, or as many where equations are linear.
         kinds = [(node, len(own) if self.linear else own) for node, own in self._sets.keys]

@@ -110,8 +110,8 @@ class ScoreBatch(NamedTuple):
         (0.9, ['ok'])
         """
         every = list(found)
-        columns = np.array([[own.log_evidence, own.error, own.k_hat] for own in every]).reshape(-1, 3).T
-        return cls(*columns, ["ok" if own.k_hat <= LARGEST_K_HAT else "imprecise" for own in every])
+        values, errors, k_hats = np.array([[o.log_evidence, o.error, o.k_hat] for o in every]).reshape(-1, 3).T
+        return cls(values, errors, k_hats, ["ok" if own.k_hat <= LARGEST_K_HAT else "imprecise" for own in every])
 
 
 def padded_sets(parent_sets: Collection[Sequence[int]]) -> tuple[Ints, Ints]:

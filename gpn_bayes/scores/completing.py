@@ -37,7 +37,9 @@ MOST_PARAMETERS = 100_000
 class Refilled(Protocol):
     """A scorer that can be bound to other rows under the same prior."""
 
-    score: Score
+    @property
+    def score(self) -> Score:
+        """What it computes."""
 
     def with_rows(self, values: Floats) -> Scorer:
         """Return the scorer of other rows, numbers standardised as in `Completion` and categories as codes."""

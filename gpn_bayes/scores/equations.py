@@ -1,7 +1,7 @@
 """The equation of a node given its parents, with the posterior of its parameters: what scores integrate out, drawn."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -13,6 +13,8 @@ from gpn_bayes._util.types import Floats, Ints
 
 # Draws of parameters behind averages where there is no closed form, and their seed.
 _DRAWS, _SEED = 1000, 0
+# Rows whose densities given all draws are held at a time.
+_ROWS = 10_000
 
 
 def log_mean(log_values: Floats, log_weights: Floats | None = None) -> Floats:
@@ -138,29 +140,35 @@ class DrawnEquation(ABC):
         below, above = self.unit_noise.cdf(noise), self.unit_noise.sf(noise)
         return np.where(below < above, ndtri(below), -ndtri(above))
 
-    def given(self, draw: int, values: Floats, parents: Floats) -> "LeftOut":
-        """Return log densities of values given one draw and the parents, and the probabilities of smaller ones.
+    def densities(self, values: Floats, parents: Floats) -> "LeftOut":
+        """Return log densities of values given each draw and the parents, and the probabilities of smaller ones.
 
         Parameters
         ----------
-        draw : int
-            Which draw.
         values : ndarray of shape (rows,)
             The node's, in the units in which the score takes the data.
         parents : ndarray of shape (parents, rows)
             Its parents', likewise.
 
+        Returns
+        -------
+        LeftOut
+            Each of shape (draws, rows).
+
         Examples
         --------
         >>> drawn = DrawnLine(np.zeros(1), np.ones((1, 1)), np.ones(1))
-        >>> [part.round(3).tolist() for part in drawn.given(0, np.array([2.0]), np.array([[2.0]]))[:2]]
-        [[-0.919], [0.5]]
+        >>> [part.round(3).tolist() for part in drawn.densities(np.array([2.0]), np.array([[2.0]]))[:2]]
+        [[[-0.919]], [[0.5]]]
         """
-        sigma = self.noise(draw, parents)
-        left = (values - self.expected(draw, parents)) / sigma
+        left, log_sigma = np.empty((2, len(self.sigma), len(values)))
+        for k in range(len(self.sigma)):
+            sigma = self.noise(k, parents)
+            left[k] = (values - self.expected(k, parents)) / sigma
+            log_sigma[k] = np.log(sigma)
         if self.unit_noise is None:
-            return LeftOut(-0.5 * left**2 - 0.5 * np.log(2 * np.pi) - np.log(sigma), ndtr(left))
-        return LeftOut(self.unit_noise.logpdf(left) - np.log(sigma), self.unit_noise.cdf(left))
+            return LeftOut(-0.5 * left**2 - 0.5 * np.log(2 * np.pi) - log_sigma, ndtr(left))
+        return LeftOut(self.unit_noise.logpdf(left) - log_sigma, self.unit_noise.cdf(left))
 
 
 class Equation(ABC):
@@ -172,7 +180,7 @@ class Equation(ABC):
 
     Attributes
     ----------
-    straight : bool
+    is_linear : bool
         Whether f is linear, given categories: effects are then slopes.
 
     Examples
@@ -187,7 +195,7 @@ class Equation(ABC):
     array([-0.93])
     """
 
-    straight = False
+    is_linear = False
 
     @abstractmethod
     def draw(self, count: int, rng: np.random.Generator) -> DrawnEquation:
@@ -203,7 +211,8 @@ class Equation(ABC):
         parents : ndarray of shape (parents, rows)
             Its parents', likewise.
         """
-        return log_mean(self._given(values, parents).log_density)
+        parts = [log_mean(given.log_density) for given in self._of_draws(values, parents)]
+        return np.concatenate(parts)
 
     def leave_one_out(self, values: Floats, parents: Floats) -> LeftOut:
         """Return what all other rows of the data say of each one, parameters integrated out.
@@ -215,11 +224,13 @@ class Equation(ABC):
         parents : ndarray of shape (parents, rows)
             Its parents', likewise.
         """
-        given = self._given(values, parents)
-        log_weights, k_hats = smoothed_inverse(given.log_density)
-        weights = np.exp(log_weights)
-        below: Floats = (weights * given.below).sum(axis=0) / weights.sum(axis=0)
-        return LeftOut(log_mean(given.log_density, log_weights), below, k_hats)
+        parts = []
+        for given in self._of_draws(values, parents):
+            log_weights, k_hats = smoothed_inverse(given.log_density)
+            weights = np.exp(log_weights)
+            below = (weights * given.below).sum(axis=0) / weights.sum(axis=0)
+            parts.append((log_mean(given.log_density, log_weights), below, k_hats))
+        return LeftOut(*map(np.concatenate, zip(*parts, strict=True)))
 
     def residuals(self, values: Floats, parents: Floats) -> Floats:
         """Return what f leaves of the rows as it would be if noise were normal, averaged over draws.
@@ -245,11 +256,11 @@ class Equation(ABC):
         """Return the draws that averages are over, the same every time."""
         return self.draw(_DRAWS, np.random.default_rng(_SEED))
 
-    def _given(self, values: Floats, parents: Floats) -> LeftOut:
-        """Return densities of values given each of some draws: (draw, row)."""
+    def _of_draws(self, values: Floats, parents: Floats) -> Iterator[LeftOut]:
+        """Yield densities of values given each of some draws, (draw, row), of some rows after the other."""
         drawn, known = self._some(), np.broadcast_to(parents, (len(parents), len(values)))
-        found = [drawn.given(k, values, known) for k in range(_DRAWS)]
-        return LeftOut(np.array([own.log_density for own in found]), np.array([own.below for own in found]))
+        for begin in range(0, max(len(values), 1), _ROWS):
+            yield drawn.densities(values[begin : begin + _ROWS], known[:, begin : begin + _ROWS])
 
 
 def smoothed_inverse(log_densities: Floats) -> tuple[Floats, Floats]:
@@ -342,7 +353,7 @@ class LinearEquation(Equation):
     level: float
     centre: Floats
     rows: float
-    straight = True
+    is_linear = True
 
     @property
     def scale(self) -> Floats:

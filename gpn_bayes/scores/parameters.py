@@ -1,8 +1,10 @@
 """The posterior of a few parameters, given its log density: an integral with its error, and draws.
 
-Importance sampling from a multivariate t distribution, which is fitted to the posterior in some rounds of draws around
-its mode (Cappé, Guillin, Marin & Robert 2004). The integral is the mean of the weights of one last set of draws, which
-nothing was fitted to, so that it is unbiased; the largest are smoothed as their Pareto k asks.
+Importance sampling from a multivariate t distribution, which rounds of draws fit to the posterior (Cappé, Guillin,
+Marin & Robert 2004). In the first, where few draws count, weights are taken to a power that lets enough of them count:
+the distribution moves and narrows step by step, and no slopes are needed. The integral is the mean of the weights of
+one last set of draws, which nothing was fitted to, so that it is unbiased; the largest are smoothed as their Pareto k
+asks.
 """
 
 from collections.abc import Callable
@@ -19,11 +21,11 @@ from gpn_bayes._util.types import Floats
 # Degrees of freedom of the distribution that is drawn from: its tails are heavier than those of most posteriors.
 _DF = 5.0
 # Rounds of the fit, draws of each, and the share of them that must count as effective for the fit to be good enough.
-_ROUNDS, _ROUND, _GOOD = 12, 500, 0.6
+_ROUNDS, _ROUND, _GOOD = 60, 500, 0.6
+# While weights are taken to a power, this many draws a parameter count, and the distribution is wider by this factor.
+_COUNTING, _WIDER = 10, 2.0
 # Draws of the integral at least, and at most.
 _FEWEST, _MOST = 1000, 64_000
-# By how much parameters are moved to find a slope, relative to one more than they are.
-_STEP = 1e-5
 _SEED = 0
 
 
@@ -76,13 +78,15 @@ class Parameters:
             Given draws of the parameters, one a row, returns log likelihood plus log prior of each. Parameters can be
             any numbers: what must be positive is given by its logarithm, density included.
         start : sequence of float
-            Where the search for its mode begins.
+            Where the search for it begins, some units of one from where it is.
         target_error : float, default 0.02
             The standard error of the log integral to aim at.
         """
         check_not_negative("target_error", target_error)
         rng = np.random.default_rng(_SEED)
-        mean, covariance = _around_mode(log_density, np.asarray(start, dtype=float))
+        mean, covariance = np.asarray(start, dtype=float), np.eye(len(start))
+        if not np.isfinite(log_density(mean[None])[0]):
+            raise ValueError(f"the log density must be finite at the start; received {log_density(mean[None])[0]}")
         for _ in range(_ROUNDS):
             values, log_weights = _weighted(log_density, mean, covariance, _ROUND, rng)
             weights = np.exp(log_weights - log_weights.max())
@@ -109,27 +113,6 @@ class Parameters:
         return drawn
 
 
-def _around_mode(log_density: Callable[[Floats], Floats], start: Floats) -> tuple[Floats, Floats]:
-    """Return about the mode of a density, and about the covariance matrix that its curvature there implies."""
-    from scipy.optimize import minimize  # takes long to load
-
-    def cost(values: Floats) -> tuple[float, Floats]:
-        steps = np.diag(_STEP * (1 + np.abs(values)))
-        found = -log_density(np.concatenate([values[None], values + steps, values - steps]))
-        ahead, behind = found[1:].reshape(2, -1)
-        slope = 0.5 * (ahead - behind) / np.diag(steps)
-        return (float(found[0]), slope) if np.isfinite(found).all() else (1e300, np.zeros(len(values)))
-
-    if not np.isfinite(log_density(start[None])[0]):
-        raise ValueError(f"the log density must be finite at the start; received {log_density(start[None])[0]}")
-    with np.errstate(all="ignore"):  # of steps far out, which aren't taken
-        found = minimize(cost, start, method="BFGS", jac=True)
-    covariance = 0.5 * (found.hess_inv + found.hess_inv.T)
-    if not np.isfinite(covariance).all() or np.linalg.eigvalsh(covariance)[0] <= 0:
-        covariance = np.eye(len(start))
-    return found.x, covariance
-
-
 def _weighted(
     log_density: Callable[[Floats], Floats], mean: Floats, covariance: Floats, count: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
@@ -147,15 +130,16 @@ def _weighted(
 
 def _fitted(values: Floats, log_weights: Floats, before: Floats) -> tuple[Floats, Floats]:
     """Return mean and covariance matrix of weighted draws, weights evened out as far as few of them count."""
-    count, d = values.shape
+    d = values.shape[1]
     power = 1.0
     while True:
         weights = np.exp(power * (log_weights - log_weights.max()))
-        if weights.sum() ** 2 / (weights**2).sum() >= 10 * d or power < 1e-3:
+        if weights.sum() ** 2 / (weights**2).sum() >= _COUNTING * d or power < 1e-6:
             break
-        power *= 0.5
+        power *= 0.7
     weights /= weights.sum()
     mean: Floats = weights @ values
     apart = values - mean
     # A little of the matrix before keeps it positive definite.
-    return mean, (weights[:, None] * apart).T @ apart + 1e-3 * before
+    covariance: Floats = (weights[:, None] * apart).T @ apart + 1e-6 * before
+    return mean, covariance if power == 1.0 else _WIDER * covariance

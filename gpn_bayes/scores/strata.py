@@ -182,7 +182,7 @@ class StrataEquation(Equation):
     lines: LinearEquations
     strata: Strata
     shared: SharedVariance | None = None
-    straight = True
+    is_linear = True
 
     @classmethod
     def of_observed(
