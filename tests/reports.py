@@ -30,7 +30,10 @@ def made_posterior(names, edges, shape=(3, 80), seed=1, **settings) -> GraphPost
     for parent, child, probability in edges:
         dags[..., parent, child] = rng.random(shape) < probability
     score = rng.normal(-100.0, 1.0, shape)
-    settings = {"sampler": "partition", "score": "BGe(alpha_mu=1.0, alpha_w=None, t0=None)"} | settings
+    settings = {
+        "sampler": "partition",
+        "score": {"name": "bge", "parameters": {"alpha_mu": 1.0, "alpha_w": None, "t0": None}},
+    } | settings
     return GraphPosterior(tuple(names), graphs.pack(dags), score, settings=settings)
 
 

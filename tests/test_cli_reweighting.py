@@ -6,7 +6,7 @@ import time
 import pytest
 
 import gpn_bayes as gpn
-from gpn_bayes import scores
+from gpn_bayes.scores import registry
 from tests.command_line import call, check_refused
 from tests.draws import NULL, REFERENCE, quick, table
 from tests.rough_scores import Noisy
@@ -20,7 +20,10 @@ def noisy(monkeypatch):
     """Make a score with errors and a proposal known by name."""
 
     def know(**settings):
-        monkeypatch.setitem(scores._BY_NAME, "noisy", lambda: Noisy(error=0.1, **settings))
+        def noisy():
+            return Noisy(error=0.1, **settings)
+
+        monkeypatch.setitem(registry._registered, "noisy", noisy)
 
     know()
     return know

@@ -18,7 +18,6 @@ from gpn_bayes.sampling.options import RunOptions
 from gpn_bayes.sampling.prepared_run import prepare
 from gpn_bayes.sampling.score_tables import Tabulator
 from gpn_bayes.scores import CG, K2, BDeu, BGe, ScoreCache
-from gpn_bayes.scores.completing import completion_of
 from gpn_bayes.scores.discrete import distinct_rows
 
 REFERENCE = Path(__file__).parent / "reference" / "mixed"
@@ -425,7 +424,7 @@ def test_what_needs_one_complete_table_refuses(mixed, posterior):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"score": "bic"}, "missing='impute' needs a score whose equations have a posterior: 'bge', 'cg', 'bdeu', "),
+        ({"score": "bic"}, "missing='impute' needs the method `complete`, which bic doesn't have$"),
         ({"sampler": "exact"}, "with missing='impute', sampler must be 'partition' or 'order'; received 'exact'"),
         (
             {"sampler": gpn.samplers.Partition(temperatures=4)},
@@ -496,7 +495,7 @@ def test_whether_numbers_have_one_variance_is_drawn_by_how_probable_it_is():
     rng = np.random.default_rng(4)
     table = pd.DataFrame({"s": np.repeat(["f", "m"], 30), "x": rng.normal(size=60), "y": rng.normal(size=60)})
     table.loc[0, "x"] = np.nan
-    completion = completion_of(CG(), Dataset.read(table, missing="impute"))
+    completion = CG().complete(Dataset.read(table, missing="impute"))
     values = completion.begin(rng)
     dag = np.array([[0, 1, 0], [0, 0, 0], [0, 0, 0]])
     drawn = np.array([completion.one_variance(rng, values, dag) for _ in range(1000)])
@@ -544,7 +543,7 @@ def mean_counts(completion, adjacency, draws):
 
 @pytest.mark.parametrize("share", [0.1, 0.5])
 def test_drawing_for_rows_alike_is_drawing_row_by_row(share):
-    completion = completion_of(BDeu(), many_alike(60, share=share))
+    completion = BDeu().complete(many_alike(60, share=share))
     dag = np.array([[0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]], dtype=np.int8)
     together, error = mean_counts(completion, dag, 4000)
     by_row, error_by_row = mean_counts(replace(completion, alike=None), dag, 4000)
@@ -557,7 +556,7 @@ def test_drawing_for_rows_alike_is_drawing_row_by_row(share):
 
 def test_rows_that_are_alike_are_put_together_once():
     data = many_alike(2000)
-    completion = completion_of(BDeu(), data)
+    completion = BDeu().complete(data)
     starts, rows = completion.alike
     assert sorted(rows) == np.flatnonzero(data.missing.any(axis=1)).tolist()
     assert len(starts) - 1 < 0.2 * len(rows)
@@ -565,11 +564,11 @@ def test_rows_that_are_alike_are_put_together_once():
     for first, end in zip(starts[:-1], starts[1:], strict=True):
         assert (observed[rows[first:end]] == observed[rows[first]]).all()
     mixed = pd.DataFrame({"a": ["x", "y", None] * 10, "b": np.random.default_rng(1).normal(size=30)})
-    assert completion_of(CG(), Dataset.read(mixed, missing="impute")).alike is None
+    assert CG().complete(Dataset.read(mixed, missing="impute")).alike is None
 
 
 def test_a_completed_table_of_few_distinct_rows_is_scored_in_a_fraction_of_the_time_of_sorting_it():
-    completion = completion_of(BDeu(), many_alike(2200))
+    completion = BDeu().complete(many_alike(2200))
     values = completion.begin(np.random.default_rng(1))
     codes = values.T.astype(np.uint16)
 

@@ -17,7 +17,6 @@ from gpn_bayes.posterior.densities import of_rows_left_out
 from gpn_bayes.posterior.predictive_checks import predictive_checks
 from gpn_bayes.posterior.rows_left_out import rows_left_out
 from gpn_bayes.scores import BIC, CG, BDeu, BGe, Score, ScoreBatch, Scorer, strata
-from gpn_bayes.scores.densities import rows_of
 from gpn_bayes.scores.equations import DrawnLevels, LevelsEquation, LinearEquation
 from tests.test_mixed_scores import mixed_table
 
@@ -193,7 +192,7 @@ def test_one_variance_or_each_is_an_average_of_both():
     both, one, each = (CG(variances=own).bind(table) for own in ("one or each", "one", "each"))
     share = np.exp(one.local("y", ["s", "x"]) - np.log(2) - both.local("y", ["s", "x"]))
     assert 0.1 < share < 0.9
-    rows = rows_of(Dataset.read(table), both)
+    rows = both.rows(Dataset.read(table))
     centre, scale = both.units(None)
     rows = (rows - centre) / scale
     values, given = rows[:, 3], rows[:, [0, 1]].T
@@ -236,7 +235,7 @@ def test_strata_without_rows_have_the_prior():
 
 def test_many_strata_are_those_that_have_rows(monkeypatch):
     table = mixed_table().query("s == 'f' or t != 'low'")
-    rows = rows_of(Dataset.read(table), CG().bind(table))
+    rows = CG().bind(table).rows(Dataset.read(table))
     values = (rows[:, 3] - rows[:, 3].mean()) / rows[:, 3].std()
     parents = np.array([rows[:, 0], (rows[:, 1] - rows[:, 1].mean()) / rows[:, 1].std(), rows[:, 2]])
     parents[:, 0] = 1.0, 0.3, 1.0  # without rows
@@ -522,7 +521,7 @@ def test_densities_are_integrals_over_the_parameters():
 def test_rows_left_out_are_those_of_refits(score, node, parents):
     table = mixed_table(60)
     scorer = score.bind(table)
-    rows = rows_of(Dataset.read(table), scorer)
+    rows = scorer.rows(Dataset.read(table))
     centre, scale = scorer.units(None)
     rows = (rows - centre) / scale
     own = rows[:, node].astype(int) if node in CATEGORIES else rows[:, node]
@@ -667,7 +666,7 @@ def test_what_needs_one_kind_is_refused():
     ):
         post.to_pgmpy()
     for network in (lambda: gpn.pymc_network(table, EDGES, score="cg"), lambda: gpn.pymc_networks(post)):
-        with pytest.raises(ValueError, match="^PyMC networks need numbers or categories alone; received a table that"):
+        with pytest.raises(ValueError, match="^a PyMC network needs the method `pymc_node`, which cg doesn't have$"):
             network()
     with pytest.raises(ValueError, match="^curves need Gaussian processes; the posterior is under CG"):
         post.plot_curves("y")

@@ -150,13 +150,10 @@ def test_settings_keep_the_score_by_name_and_parameters(tmp_path):
     assert repr(gpn.load(tmp_path / "run.nc").scorer.score) == repr(score)
 
 
-def test_the_label_of_older_runs_reads_as_the_same_score():
-    """Version 0.1.0 kept the text; readers answer alike, and keys of its runs are as they were."""
-    new, old = quick(DATA), quick(DATA)
-    old.settings["score"] = repr(gpn.scores.BGe())
-    assert repr(new) == repr(old) and "score BGe(alpha_mu=1.0, alpha_w=None, t0=None)" in repr(new)
-    assert origin_of(new) == origin_of(old) and "score=gpn.scores.BGe(" in origin_of(new)["call"]
-    assert score_title(new.settings) == score_title(old.settings) == "BGe"
+def test_the_score_is_shown_by_its_class():
+    post = quick(DATA)
+    assert "score BGe(alpha_mu=1.0, alpha_w=None, t0=None)" in repr(post)
+    assert "score=gpn.scores.BGe(" in origin_of(post)["call"] and score_title(post.settings) == "BGe"
 
 
 def test_keys_of_runs_are_those_of_version_0_1_0(monkeypatch):
@@ -176,7 +173,8 @@ def test_scores_of_ones_own_are_named_but_not_made_again():
     assert score_title(settings) == "noisy" and score_text(settings).startswith("noisy(noise=0.0, error=0.0")
     with pytest.raises(ValueError, match="^the score must be one of bge, gp, .*; received 'noisy'$"):
         score_of(settings)
-    assert score_text({"score": "my own score"}) == score_title({"score": "my own score"}) == "my own score"
+    own = {"score": {"name": "my own score", "parameters": {}}}
+    assert score_text(own) == score_title(own) == "my own score"
     assert score_text({}) == "unknown"
 
 

@@ -128,7 +128,7 @@ def test_scores_without_equations_say_so(curved):
     post = gpn.sample(data, score=score, draws=20, random_seed=1, progressbar=False)
     assert "additive kernel only" in effects_of(post)["missing"]
     post = gpn.sample(data, score=gpn.scores.Lasso(0.1), draws=20, random_seed=1, progressbar=False)
-    assert "need a score with equations" in effects_of(post)["missing"]
+    assert "needs the method `equation`, which lasso doesn't have" in effects_of(post)["missing"]
 
 
 def test_without_paths_there_are_no_effects():

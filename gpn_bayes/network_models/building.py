@@ -1,6 +1,6 @@
 """The entry point: a table and a DAG in, a PyMC model of the whole network out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,11 +8,7 @@ import numpy as np
 from gpn_bayes import graphs, scores
 from gpn_bayes._util.checks import check_choice
 from gpn_bayes.data import Dataset, SufficientStatistics, refuse_interventions, refuse_weights
-from gpn_bayes.scores.base import Scorer
-from gpn_bayes.scores.bge import BGeScorer
-from gpn_bayes.scores.densities import rows_of
-from gpn_bayes.scores.discrete import BDeuScorer, K2Scorer
-from gpn_bayes.scores.gp.score import GPScorer
+from gpn_bayes.scores.base import Scorer, lacking
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -21,9 +17,6 @@ FUNCTIONS = ("drawn", "marginal")
 # What ArviZ and PyMC have other uses for: names of dimensions, signs between the parts of names, and what the names of
 # transformed variables end in.
 _TAKEN_NAMES, _TAKEN_SIGNS, _TAKEN_END = ("row", "chain", "draw"), ("::", "/"), "__"
-
-# Adds a node, given by its place and those of its parents, to the model being built.
-_Adder = Callable[[int, Sequence[int]], None]
 
 
 def pymc_network(data: Any, graph: Any, score: Any = "gp", *, functions: str = "drawn") -> "pm.Model":
@@ -62,7 +55,8 @@ def pymc_network(data: Any, graph: Any, score: Any = "gp", *, functions: str = "
     graph : networkx.DiGraph, DataFrame, array, edges, or fitted learner
         The DAG over its columns, such as ``post.map()``; of a learner, ``graph_``.
     score : Score or str, default "gp"
-        "gp", "bge", "bdeu", "k2", or one of these with its settings. BIC and the lasso have no priors to write down.
+        "gp", "bge", "bdeu", "k2", one of these with its settings, or a score of one's own that has `Scorer.pymc_node`.
+        BIC and the lasso have no priors to write down.
     functions : {"drawn", "marginal"}
         Under Gaussian processes, whether functions are variables of the model or integrated out. The interaction kernel
         needs "marginal".
@@ -100,6 +94,8 @@ def pymc_network(data: Any, graph: Any, score: Any = "gp", *, functions: str = "
     _check_names(table.names)
     adjacency = graphs.as_adjacency(getattr(graph, "graph_", graph), table.names)
     scorer = scores.by_name(score).bind(table)
+    if type(scorer).pymc_node is Scorer.pymc_node:
+        raise lacking("a PyMC network", "pymc_node", scorer.score.name)
     import pymc as pm  # takes seconds, and mistakes are reported without it
 
     parents = {int(i): np.flatnonzero(adjacency[:, i]).tolist() for i in graphs.topological_order(adjacency)}
@@ -108,10 +104,9 @@ def pymc_network(data: Any, graph: Any, score: Any = "gp", *, functions: str = "
         coords |= {f"{name}::level": list(levels) for name, levels in zip(table.names, scorer.levels, strict=True)}
     else:
         coords |= {f"{table.names[i]}::parent": [table.names[p] for p in own] for i, own in parents.items() if own}
-    add = _adder(scorer, table, functions)
     with pm.Model(coords=coords) as model:
         for node, own in parents.items():
-            add(node, own)
+            scorer.pymc_node(node, tuple(own), table, functions)
     return model
 
 
@@ -122,55 +117,3 @@ def _check_names(names: Sequence[str]) -> None:
                 f"columns of a PyMC network can't be named {', '.join(map(repr, _TAKEN_NAMES))}, hold "
                 f"{' or '.join(map(repr, _TAKEN_SIGNS))} or end in {_TAKEN_END!r}; rename {name!r}"
             )
-
-
-def _adder(scorer: Scorer, table: Dataset, functions: str) -> _Adder:
-    """Return what adds nodes to a model, as the score has them."""
-    if isinstance(scorer, BDeuScorer | K2Scorer):
-        return _tables(scorer, table)
-    if scorer.categories.any() and not scorer.discrete:
-        raise ValueError("PyMC networks need numbers or categories alone; received a table that mixes them")
-    if not isinstance(scorer, BGeScorer | GPScorer):
-        raise ValueError(
-            "a PyMC network needs a score with priors, one of gp, bge, bdeu, k2; "
-            f"received {scorer.score.name!r}, which has none"
-        )
-    if isinstance(scorer, GPScorer) and scorer.score.noise == "student":
-        raise ValueError("PyMC networks need noise='normal'; received GP(noise='student')")
-    if isinstance(scorer, GPScorer) and scorer.score.equations != "curved":
-        raise ValueError(f"PyMC networks need equations='curved'; received GP(equations={scorer.score.equations!r})")
-    if isinstance(scorer, GPScorer) and functions == "drawn" and scorer.score.kernel != "additive":
-        raise ValueError('the interaction kernel needs functions="marginal"; received functions="drawn"')
-    from gpn_bayes.network_models.columns import Column
-    from gpn_bayes.network_models.linear_nodes import add_linear_node
-    from gpn_bayes.network_models.process_nodes import add_drawn_node, add_marginal_node
-
-    centre, scale = scorer.units(table)
-    columns = [
-        Column(name, table.values[:, i].astype(float), float(centre[i]), float(scale[i]))
-        for i, name in enumerate(table.names)
-    ]
-
-    def add(node: int, own: Sequence[int]) -> None:
-        column, given = columns[node], [columns[p] for p in own]
-        if isinstance(scorer, BGeScorer):
-            add_linear_node(column, given, scorer.prior_equation(len(given)))
-        elif functions == "drawn":
-            add_drawn_node(column, given, scorer.score.priors)
-        else:
-            add_marginal_node(column, given, scorer.score.priors, scorer.score.kernel)
-
-    return add
-
-
-def _tables(scorer: BDeuScorer | K2Scorer, table: Dataset) -> _Adder:
-    from gpn_bayes.network_models.table_nodes import add_table_node
-
-    codes = rows_of(table, scorer)
-
-    def add(node: int, own: Sequence[int]) -> None:
-        cells = int(np.prod(scorer.cardinalities[[*own, node]]))
-        given = [table.names[p] for p in own]
-        add_table_node(table.names[node], codes[:, node], given, scorer.imagined(cells))
-
-    return add

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,12 +15,13 @@ from gpn_bayes._util.checks import check_count, check_flag, check_share, shown
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Dataset, SufficientStatistics, check_known, read_data
 from gpn_bayes.posterior.protocols import DrawnPosterior
-from gpn_bayes.posterior.score_setting import score_of, score_text, score_title
-from gpn_bayes.scores.base import GroupedScorer, Scorer
+from gpn_bayes.posterior.score_setting import score_of, score_setting, score_text
+from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.gp.components import components
 from gpn_bayes.scores.gp.laplace import log_masses
 from gpn_bayes.scores.gp.score import GP, GPScorer
+from gpn_bayes.scores.registry import find
 
 # A parent's curve is averaged over the most probable parent sets that contain it: those that together hold this share
 # of their probability, and at most this many.
@@ -233,18 +234,16 @@ def _table_of(post: DrawnPosterior, data: Any) -> Dataset:
 def _gp_of(post: DrawnPosterior, score: Any) -> GP:
     """Return the score that a posterior was drawn under, unless another is given."""
     if score is not None:
-        if not isinstance(score, GP):
+        if not getattr(score, "has_curves", False):
             raise ValueError(f"score must be a gpn_bayes.scores.GP; received {shown(score)}")
-        return score
+        return cast(GP, score)
     text = score_text(post.settings, unknown="an unknown score")
-    if score_title(post.settings) != GP.__name__:
+    if not getattr(find(score_setting(post.settings)["name"]), "has_curves", False):
         raise ValueError(f"curves need Gaussian processes; the posterior is under {text}: give one as score=")
-    if isinstance(post.scorer, DagScorer) and isinstance(post.scorer.score, GP):
-        return post.scorer.score
+    if isinstance(post.scorer, DagScorer):
+        return cast(GP, post.scorer.score)
     with suppress(ValueError):
-        known = score_of(post.settings)
-        if isinstance(known, GP):
-            return known
+        return cast(GP, score_of(post.settings))
     raise ValueError(f"curves need the score's settings, which this posterior doesn't have; give it as score= ({text})")
 
 
@@ -265,12 +264,9 @@ def _rows_of(
 
     Where it isn't known which rows do, those that most probably do, given the most probable of its parent sets.
     """
-    rows: Ints = np.arange(table.n_rows)
-    if isinstance(scorer, GroupedScorer):
-        likeliest = max((weight, s) for own in sets.values() for s, weight in own.items())[1] if sets else ()
-        scorer, rows = scorer.observed_part(target, likeliest)
-    assert isinstance(scorer, GPScorer)
-    return scorer, rows
+    likeliest = max((weight, s) for own in sets.values() for s, weight in own.items())[1] if sets else ()
+    part, rows = scorer.observed_part(target, likeliest)
+    return cast(GPScorer, part), np.arange(table.n_rows)[rows]
 
 
 def _parents_of(post: DrawnPosterior, target: int, parents: Any, threshold: float) -> list[int]:

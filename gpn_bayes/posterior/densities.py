@@ -9,7 +9,7 @@ from gpn_bayes.data import Dataset
 from gpn_bayes.posterior.equations import scorer_of
 from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.posterior.score_noise import DrawnSets, drawn_sets
-from gpn_bayes.scores.densities import left_out, log_densities, rows_of
+from gpn_bayes.scores.densities import left_out, log_densities
 
 
 class RowDensities(NamedTuple):
@@ -99,7 +99,7 @@ def rows_behind(post: DrawnPosterior, purpose: str) -> np.ndarray:
         raise ValueError(f"{purpose} need rows that were merely observed; received some of experiments")
     if data.weights is not None:
         raise ValueError(f"{purpose} need rows that all count alike; received weights of rows")
-    return rows_of(data, scorer)
+    return scorer.rows(data)
 
 
 def _sets(post: DrawnPosterior, places: Ints) -> DrawnSets:

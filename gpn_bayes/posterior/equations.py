@@ -16,10 +16,11 @@ from gpn_bayes._util.types import Adjacency, Bools, Floats, Ints
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.posterior.score_noise import DrawnSets, drawn_sets
+from gpn_bayes.posterior.score_setting import score_setting
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.dag_scorer import DagScorer
-from gpn_bayes.scores.equations import DrawnEquation, DrawnLevels, DrawnTable, LinearEquation
-from gpn_bayes.scores.strata import StrataEquation
+from gpn_bayes.scores.equations import DrawnEquation, DrawnLevels, DrawnTable, Equation, LinearEquation
+from gpn_bayes.scores.registry import find
 
 
 class Setting(NamedTuple):
@@ -48,6 +49,11 @@ def scorer_of(post: DrawnPosterior, purpose: str) -> Scorer:
         What needs it, to begin a message with.
     """
     if not isinstance(post.scorer, DagScorer):
+        name = score_setting(post.settings)["name"]
+        if "score" in post.settings and find(name) is None:
+            raise ValueError(
+                f"{purpose} need the score, and {name!r} isn't known: import the module that defines it before loading"
+            )
         raise ValueError(f"{purpose} need the score, and this posterior doesn't have it; sample again")
     if post.scorer.data is None:
         raise ValueError(f"{purpose} need the data, and this posterior was saved without them; sample again")
@@ -114,8 +120,8 @@ class DrawnEquations:
         self.categories = self.scorer.categories
         first = next((self.scorer.equation(*key) for key in self._sets.keys if not self.categories[key[0]]), None)
         causes = {p for node, parents in self._sets.keys if self.categories[node] for p in parents}
-        self.straight = isinstance(first, LinearEquation | StrataEquation) and all(self.categories[list(causes)])
-        self.linear = self.straight and not self.categories.any()
+        self.straight = isinstance(first, Equation) and first.is_linear and all(self.categories[list(causes)])
+        self.linear = isinstance(first, LinearEquation) and self.straight and not self.categories.any()
         # What is drawn together: the DAGs in which a node has the same parents, or as many where equations are linear.
         kinds = [(node, len(own) if self.linear else own) for node, own in self._sets.keys]
         self._groups: list[tuple[int, Any]] = list(dict.fromkeys(kinds))
@@ -255,7 +261,7 @@ class DrawnEquations:
             return levels_at(self.chances(draw, node, values), ndtr(noise)).astype(float)
         drawn, rank = self.equation(draw, node)
         given = self._given(draw, node, values)
-        return drawn.expected(rank, given) + drawn.noise(rank, given) * self.scorer.score.noise_from_normal(noise)
+        return drawn.expected(rank, given) + drawn.noise(rank, given) * drawn.noise_from_normal(noise)
 
     def expected(self, draw: int, node: int, values: Mapping[int, Floats]) -> Floats:
         """Return what the equation of a number in a DAG gives without noise, for some values of its parents."""
@@ -270,7 +276,11 @@ class DrawnEquations:
     def normal_noise(self, draw: int, node: int, values: Mapping[int, Floats]) -> Floats:
         """Return the standard normal noise by which a number in a DAG has its value, given those of its parents."""
         left = (values[node] - self.expected(draw, node, values)) / self.noise(draw, node, values)
-        return self.scorer.score.normal_from_noise(left)
+        return self.equation(draw, node)[0].normal_from_noise(left)
+
+    def noise_from_normal(self, draw: int, node: int, normal: Floats) -> Floats:
+        """Return noise of unit variance as a number has it in a DAG, given standard normal numbers."""
+        return self.equation(draw, node)[0].noise_from_normal(normal)
 
     def chances(self, draw: int, node: int, values: Mapping[int, Floats]) -> Floats:
         """Return the probabilities of a category's levels in a DAG, (…, levels), for some values of its parents."""

@@ -80,7 +80,8 @@ def reason(settings: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> settings = {"score": "CG()", "prior": {"tiers": [0, 1], "forbidden": [[1, 0]]}, "impossible_pairs": [[0, 1]]}
+    >>> settings = {"score": {"name": "cg", "parameters": {}}, "impossible_pairs": [[0, 1]]}
+    >>> settings["prior"] = {"tiers": [0, 1], "forbidden": [[1, 0]]}
     >>> reason(settings)
     "under the score 'cg' no number causes a category, and tiers rule out the other direction"
     """
@@ -104,7 +105,8 @@ def assumption(settings: Mapping[str, Any], names: Sequence[str]) -> list[str]:
 
     Examples
     --------
-    >>> settings = {"score": "CG()", "prior": {"tiers": [0, 1], "forbidden": [[1, 0]]}, "impossible_pairs": [[0, 1]]}
+    >>> settings = {"score": {"name": "cg", "parameters": {}}, "impossible_pairs": [[0, 1]]}
+    >>> settings["prior"] = {"tiers": [0, 1], "forbidden": [[1, 0]]}
     >>> assumption(settings, ["age", "treat"])
     ["1 pair has no edge in either direction, whatever the data say: age - treat (under the score 'cg' no number causes
     a category, and tiers rule out the other direction; score='gp' can join them)."]
@@ -118,7 +120,8 @@ def note_on_pair(settings: Mapping[str, Any], i: int, j: int) -> str:
 
     Examples
     --------
-    >>> settings = {"score": "CG()", "prior": {"tiers": [0, 1], "forbidden": [[1, 0]]}, "impossible_pairs": [[0, 1]]}
+    >>> settings = {"score": {"name": "cg", "parameters": {}}, "impossible_pairs": [[0, 1]]}
+    >>> settings["prior"] = {"tiers": [0, 1], "forbidden": [[1, 0]]}
     >>> note_on_pair(settings, 1, 0)
     "whatever the data say: under the score 'cg' no number causes a category, and tiers rule out the other direction;
     score='gp' can join them"
@@ -132,7 +135,8 @@ def note_on_effect(settings: Mapping[str, Any], names: Sequence[str], cause: int
 
     Examples
     --------
-    >>> settings = {"score": "CG()", "prior": {"tiers": [0, 1], "forbidden": [[1, 0]]}, "impossible_pairs": [[0, 1]]}
+    >>> settings = {"score": {"name": "cg", "parameters": {}}, "impossible_pairs": [[0, 1]]}
+    >>> settings["prior"] = {"tiers": [0, 1], "forbidden": [[1, 0]]}
     >>> note_on_effect(settings, ["age", "treat", "wage"], 1, 2)
     "taking for granted that 1 pair has no edge in either direction, whatever the data say: age - treat (under
     the score 'cg' no number causes a category, and tiers rule out the other direction; score='gp' can join them)"

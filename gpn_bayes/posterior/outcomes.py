@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -100,20 +100,30 @@ def replicated_variable(
         known = _standardised_columns(equations, rows)
         chances = (equations.chances(k, variable, known) for k in range(len(places)))
         return np.array([levels_at(own, rng.random(len(rows))) for own in chances], dtype=float)
-    expected, sigma = expected_variable(post, places, rows, variable, random_seed, progressbar)
-    noise = equations.scorer.score.noise_from_normal(rng.standard_normal(expected.shape))
-    drawn: Floats = expected + sigma * noise
-    return drawn
+    return drawn_variable(post, places, rows, variable, random_seed, rng, progressbar).values
 
 
-def expected_variable(
-    post: DrawnPosterior, places: Ints, rows: Floats, variable: int, random_seed: int, progressbar: bool
-) -> tuple[Floats, Floats]:
-    """Return what a number is expected to be given its parents in each row, and its noise, both (draw, row).
+class DrawnVariable(NamedTuple):
+    """What a number is expected to be in each row, the standard deviation of its noise, and values, (draw, row).
 
-    The noise is of shape (draw, 1) where it is the same in all rows. The parameters are those of `replicated_variable`;
-    both are in units of the table.
+    In units of the table; the noise is of shape (draw, 1) where it is the same in all rows.
     """
+
+    expected: Floats
+    sigma: Floats
+    values: Floats
+
+
+def drawn_variable(
+    post: DrawnPosterior,
+    places: Ints,
+    rows: Floats,
+    variable: int,
+    random_seed: int,
+    rng: np.random.Generator,
+    progressbar: bool,
+) -> DrawnVariable:
+    """Draw a number given its parents in each row; the parameters are those of `replicated_variable`."""
     equations = DrawnEquations(post, places, random_seed)
     equations.prepare(lambda _: [variable], progressbar and not equations.straight)
     known = _standardised_columns(equations, rows)
@@ -121,8 +131,11 @@ def expected_variable(
     sigma = np.empty((len(places), len(rows) if equations.categories.any() else 1))
     for k in range(len(places)):
         expected[k], sigma[k] = equations.expected(k, variable, known), equations.noise(k, variable, known)
+    normal = rng.standard_normal(expected.shape)
+    noise = np.array([equations.noise_from_normal(k, variable, own) for k, own in enumerate(normal)])
     centre, scale = equations.centre[variable], equations.scale[variable]
-    return centre + scale * expected, scale * sigma
+    expected, sigma = centre + scale * expected, scale * sigma
+    return DrawnVariable(expected, sigma, expected + sigma * noise)
 
 
 def _standardised_columns(equations: DrawnEquations, rows: Floats) -> dict[int, Floats]:

@@ -13,7 +13,7 @@ from gpn_bayes.posterior import densities
 from gpn_bayes.posterior.chosen_draws import CURVE_DRAWS, Chosen, choose
 from gpn_bayes.posterior.effect import weighted_quantiles
 from gpn_bayes.posterior.equations import scorer_of
-from gpn_bayes.posterior.outcomes import do, expected_variable, replicated, resampled, with_levels
+from gpn_bayes.posterior.outcomes import do, drawn_variable, replicated, resampled, with_levels
 from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.scores.densities import read_rows, values_of
 from gpn_bayes.scores.equations import log_mean
@@ -153,10 +153,9 @@ class Predictions(DrawnPosterior):
         if is_category:
             return self._levels(values, node, scorer.levels[node], given, chosen, progressbar).set_index(table.index)
         tails = (0.5 * (1 - probability), 0.5 * (1 + probability))
-        expected, sigma = expected_variable(self, chosen.places, values, node, random_seed, progressbar)
-        normal = np.random.default_rng([random_seed, len(sigma)]).standard_normal(expected.shape)
-        drawn = expected + sigma * scorer.score.noise_from_normal(normal)
-        found = _of_draws(expected, sigma, drawn, chosen.weights.ravel(), tails)
+        rng = np.random.default_rng([random_seed, len(chosen.places)])
+        drawn = drawn_variable(self, chosen.places, values, node, random_seed, rng, progressbar)
+        found = _of_draws(*drawn, chosen.weights.ravel(), tails)
         if given == "all":
             found = self._on_grid(values, node, found, tails, chosen, progressbar)
         return found.set_index(table.index)

@@ -9,7 +9,7 @@ from gpn_bayes._util.checks import check_count, shown
 from gpn_bayes._util.types import Floats
 from gpn_bayes.posterior import densities
 from gpn_bayes.posterior.equations import scorer_of
-from gpn_bayes.posterior.outcomes import expected_variable, replicated, resampled
+from gpn_bayes.posterior.outcomes import drawn_variable, replicated, resampled
 from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.posterior.rows_left_out import RowsLeftOut, rows_left_out
 from gpn_bayes.posterior.variable_check import VariableCheck
@@ -80,8 +80,9 @@ def predictive_checks(
         residuals = None
         if not categories[node]:
             places = resampled(post.weights, some, random_seed)
-            expected, _ = expected_variable(post, places, rows, node, random_seed, progressbar=False)
-            residuals = rows[:, node] - expected.mean(axis=0)
+            rng = np.random.default_rng([random_seed, node])
+            new = drawn_variable(post, places, rows, node, random_seed, rng, progressbar=False)
+            residuals = rows[:, node] - new.expected.mean(axis=0)
         found.append(
             VariableCheck(
                 name=post.names[node],

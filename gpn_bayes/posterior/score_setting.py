@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpn_bayes.scores.base import Score
-from gpn_bayes.scores.recorded import BUILT_IN, from_parameters, setting_of_version_0_1_0
+from gpn_bayes.scores.recorded import from_parameters
+from gpn_bayes.scores.registry import title
 
 
 def score_setting(settings: Mapping[str, Any], unknown: str = "unknown") -> dict[str, Any]:
@@ -19,11 +20,11 @@ def score_setting(settings: Mapping[str, Any], unknown: str = "unknown") -> dict
 
     Examples
     --------
-    >>> score_setting({"score": "BGe(alpha_mu=0.5)"})
-    {'name': 'bge', 'parameters': {'alpha_mu': 0.5}}
+    >>> score_setting({})
+    {'name': 'unknown', 'parameters': {}}
     """
-    setting = settings.get("score", {"name": unknown, "parameters": {}})
-    return setting if isinstance(setting, dict) else setting_of_version_0_1_0(str(setting))
+    setting = settings.get("score")
+    return setting if isinstance(setting, dict) else {"name": unknown, "parameters": {}}
 
 
 def score_of(settings: Mapping[str, Any]) -> Score:
@@ -49,15 +50,14 @@ def kinds_of(settings: Mapping[str, Any]) -> list[str]:
 
 
 def score_title(settings: Mapping[str, Any], unknown: str = "unknown") -> str:
-    """Return the score's name as its class has it, or its own where it is not of this package.
+    """Return the score's name as its class has it, or its own where no class is registered under it.
 
     Examples
     --------
     >>> score_title({"score": {"name": "bge", "parameters": {"alpha_mu": 0.5}}})
     'BGe'
     """
-    name = str(score_setting(settings, unknown)["name"])
-    return BUILT_IN[name].__name__ if name in BUILT_IN else name
+    return title(str(score_setting(settings, unknown)["name"]))
 
 
 def score_text(settings: Mapping[str, Any], unknown: str = "unknown") -> str:

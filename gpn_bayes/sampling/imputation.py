@@ -21,10 +21,8 @@ from gpn_bayes.samplers.chains import Block, ChainInfo, MarkovChain, WalkingChai
 from gpn_bayes.samplers.stored_chains import Arrays, check_arrays, require
 from gpn_bayes.sampling.chain import Plan
 from gpn_bayes.sampling.options import RunOptions
-from gpn_bayes.scores.base import Score, Scorer
-from gpn_bayes.scores.completing import Completion, completion_of
-from gpn_bayes.scores.gp.score import GP
-from gpn_bayes.scores.mixed import categories_among
+from gpn_bayes.scores.base import Scorer
+from gpn_bayes.scores.completing import Completion
 from gpn_bayes.scores.prior import GraphPrior
 
 # DAGs, after as many that are dropped, of each chain that completes these.
@@ -99,8 +97,8 @@ def plan_imputation(data: Dataset, options: RunOptions) -> Imputation:
         For a score that has no way to do it, and for options that don't go with it.
     """
     score = scores.by_name(options.score)
-    slow = isinstance(score, GP)
-    completion = completion_of(_warm_up_score(data) if slow else score, data)
+    completion: Completion = score.complete(data)
+    slow = completion.template.score is not score  # another one completes tables for it
     rng = np.random.default_rng(None if options.random_seed is None else [options.random_seed, *b"first table"])
     values = completion.begin(rng)
     first = completion.dataset(values)
@@ -126,11 +124,6 @@ def warm_up_options(imputation: Imputation) -> RunOptions:
         random_seed=asked.random_seed, prior=asked.prior, required=asked.required, forbidden=asked.forbidden,
         tiers=asked.tiers, missing="impute",
     )  # fmt: skip
-
-
-def _warm_up_score(data: Dataset) -> Score:
-    """Return the score whose networks complete tables for one that has no equations in closed form."""
-    return scores.CG() if categories_among(data).any() else scores.BGe()
 
 
 def _settled(options: RunOptions, scorer: Scorer) -> RunOptions:

@@ -8,30 +8,39 @@ Examples
 True
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpn_bayes._util.checks import did_you_mean
+from gpn_bayes._util.lazy import lazily
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
-from gpn_bayes.scores.bge import BGe
-from gpn_bayes.scores.bic import BIC
-from gpn_bayes.scores.cache import ScoreCache
-from gpn_bayes.scores.cg import CG
-from gpn_bayes.scores.discrete import K2, BDeu
-from gpn_bayes.scores.gp.score import GP
-from gpn_bayes.scores.lasso import Lasso
-from gpn_bayes.scores.prior import GraphPrior
-from gpn_bayes.scores.recorded import BUILT_IN
-from gpn_bayes.scores.recorded import from_parameters as from_parameters
+from gpn_bayes.scores.registry import find, names
+
+if TYPE_CHECKING:
+    from gpn_bayes.scores.bge import BGe
+    from gpn_bayes.scores.bic import BIC
+    from gpn_bayes.scores.cache import ScoreCache
+    from gpn_bayes.scores.cg import CG
+    from gpn_bayes.scores.discrete import K2, BDeu
+    from gpn_bayes.scores.equations import DrawnEquation, DrawnLine, Equation
+    from gpn_bayes.scores.gp.score import GP
+    from gpn_bayes.scores.lasso import Lasso
+    from gpn_bayes.scores.parameters import Parameters
+    from gpn_bayes.scores.prior import GraphPrior
+    from gpn_bayes.scores.recorded import from_parameters as from_parameters
 
 __all__ = [
     "BDeu",
     "BGe",
     "BIC",
     "CG",
+    "DrawnEquation",
+    "DrawnLine",
+    "Equation",
     "GP",
     "GraphPrior",
     "K2",
     "Lasso",
+    "Parameters",
     "Score",
     "ScoreBatch",
     "ScoreCache",
@@ -40,8 +49,25 @@ __all__ = [
     "names",
 ]
 
-# The lasso score is no likelihood, and depends on units: only learners use it.
-_BY_NAME = {name: kind for name, kind in BUILT_IN.items() if kind is not Lasso}
+# What takes long to load waits until it is asked for.
+_LATER = {
+    "BDeu": "gpn_bayes.scores.discrete",
+    "BGe": "gpn_bayes.scores.bge",
+    "BIC": "gpn_bayes.scores.bic",
+    "CG": "gpn_bayes.scores.cg",
+    "DrawnEquation": "gpn_bayes.scores.equations",
+    "DrawnLine": "gpn_bayes.scores.equations",
+    "Equation": "gpn_bayes.scores.equations",
+    "GP": "gpn_bayes.scores.gp.score",
+    "GraphPrior": "gpn_bayes.scores.prior",
+    "K2": "gpn_bayes.scores.discrete",
+    "Lasso": "gpn_bayes.scores.lasso",
+    "Parameters": "gpn_bayes.scores.parameters",
+    "ScoreCache": "gpn_bayes.scores.cache",
+    "from_parameters": "gpn_bayes.scores.recorded",
+}
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazily(__name__, {name: __name__ for name in __all__} | _LATER)
 
 
 def by_name(score: Any) -> Score:
@@ -50,7 +76,8 @@ def by_name(score: Any) -> Score:
     Parameters
     ----------
     score : Score or str
-        A score, which is returned as it is, or "bge", "gp", "bic", "bdeu", "k2" or "cg" for one with default settings.
+        A score, which is returned as it is, or "bge", "gp", "bic", "bdeu", "k2", "cg" or the name of a score of one's
+        own that is defined, for one with default settings.
 
     Examples
     --------
@@ -59,18 +86,12 @@ def by_name(score: Any) -> Score:
     """
     if isinstance(score, Score):
         return score
-    if isinstance(score, str) and score.lower() in _BY_NAME:
-        return _BY_NAME[score.lower()]()
-    suggestion = did_you_mean(score, _BY_NAME)
-    raise ValueError(f"score must be a Score or one of {', '.join(_BY_NAME)}; received {score!r}{suggestion}")
-
-
-def names() -> tuple[str, ...]:
-    """Return the names that `by_name` takes.
-
-    Examples
-    --------
-    >>> names()
-    ('bge', 'gp', 'bic', 'bdeu', 'k2', 'cg')
-    """
-    return tuple(_BY_NAME)
+    kind = find(score.lower()) if isinstance(score, str) and score.lower() in names() else None
+    if kind is None:
+        suggestion = did_you_mean(score, names())
+        raise ValueError(f"score must be a Score or one of {', '.join(names())}; received {score!r}{suggestion}")
+    try:
+        made: Score = kind()
+    except TypeError:
+        raise ValueError(f"a score given by name must need no settings; received {score!r}, which needs some") from None
+    return made

@@ -4,7 +4,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from gpn_bayes.data.statistics import spread_of
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES, members_of
 from gpn_bayes.scores.assumptions import EQUIVALENCE, EQUIVALENCE_OF_EXPERIMENTS, EXPERIMENTS
 from gpn_bayes.scores.equations import Equation, LevelsEquation, LinearEquation, LinearEquations
+from gpn_bayes.scores.registry import register
 
 Node = str | int
 
@@ -31,6 +32,26 @@ _NEGLIGIBLE = 12.0
 _LEAST_TO_ESTIMATE = 1e-5
 # Groups of rows that count for less don't tell how good a score is.
 _COUNTS = 0.001
+
+
+# Above this Pareto k, weighted draws can't be relied on.
+LARGEST_K_HAT = 0.7
+
+
+class Estimated(Protocol):
+    """What there is of a score that was estimated."""
+
+    @property
+    def log_evidence(self) -> float:
+        """The score."""
+
+    @property
+    def error(self) -> float:
+        """Its standard error."""
+
+    @property
+    def k_hat(self) -> float:
+        """The Pareto k of its weights."""
 
 
 class ScoreBatch(NamedTuple):
@@ -72,6 +93,26 @@ class ScoreBatch(NamedTuple):
         """
         return cls(values, np.zeros(len(values)), np.full(len(values), np.nan), ["exact"] * len(values))
 
+    @classmethod
+    def estimated(cls, found: "Iterable[Estimated]") -> "ScoreBatch":
+        """Return scores that were estimated, each with its error and the Pareto k of its weights.
+
+        Parameters
+        ----------
+        found : iterable of gpn_bayes.scores.Parameters
+            The posteriors that the scores are the integrals of.
+
+        Examples
+        --------
+        >>> from gpn_bayes.scores import Parameters
+        >>> batch = ScoreBatch.estimated([Parameters.of(lambda draws: -0.5 * (draws**2).sum(axis=1), [0.0])])
+        >>> round(float(batch.values[0]), 1), batch.statuses
+        (0.9, ['ok'])
+        """
+        every = list(found)
+        values, errors, k_hats = np.array([[o.log_evidence, o.error, o.k_hat] for o in every]).reshape(-1, 3).T
+        return cls(values, errors, k_hats, ["ok" if own.k_hat <= LARGEST_K_HAT else "imprecise" for own in every])
+
 
 def padded_sets(parent_sets: Collection[Sequence[int]]) -> tuple[Ints, Ints]:
     """Return parent sets as rows of indices, then -1, and their sizes.
@@ -89,11 +130,23 @@ def padded_sets(parent_sets: Collection[Sequence[int]]) -> tuple[Ints, Ints]:
     return padded, sizes
 
 
+def lacking(purpose: str, part: str, name: str) -> ValueError:
+    """Return what is raised where a score has no optional part that a question needs.
+
+    Examples
+    --------
+    >>> lacking("an effect or a prediction", "equation", "lasso")
+    ValueError("an effect or a prediction needs the method `equation`, which lasso doesn't have")
+    """
+    return ValueError(f"{purpose} needs the method `{part}`, which {name} doesn't have")
+
+
 class Score(ABC):
     """How to score a node given its parents; `bind` it to data to get numbers.
 
-    A subclass sets `name`, keeps its settings in `parameters` and implements `_bind`. It sets `takes_weights` where its
-    scorer counts rows by `Dataset.weights`.
+    A subclass sets `name`, by which it is known from then on, keeps its settings in `parameters` and implements
+    `_bind`. It sets `takes_weights` where its scorer counts rows by `Dataset.weights`, and `standardise` where its
+    equations are in standardised columns. `complete` is optional: with it, missing values are drawn along.
 
     Examples
     --------
@@ -105,6 +158,8 @@ class Score(ABC):
 
     name: str
     takes_weights = False
+    standardise = False
+    has_curves = False  # whether its scorer draws functions of single parents: `gpn_bayes.scores.gp.score.GPScorer`
     cardinalities: dict[str, int] | None = None  # numbers of levels by column, where a score is given them
 
     @property
@@ -116,37 +171,33 @@ class Score(ABC):
     def _bind(self, data: Any) -> "Scorer":
         """Return the scorer of a checked `Dataset` or `SufficientStatistics`."""
 
-    def noise_from_normal(self, normal: Floats) -> Floats:
-        """Return noise of unit variance as this score has it, given standard normal numbers; here these themselves.
+    def __init_subclass__(cls, **settings: Any) -> None:
+        """Register a class that has a name of its own."""
+        super().__init_subclass__(**settings)
+        if "name" in cls.__dict__:
+            register(cls)
+
+    def complete(self, data: Dataset) -> Any:
+        """Return how this score completes a table, a `gpn_bayes.scores.completing.Completion`.
 
         Parameters
         ----------
-        normal : ndarray
-            The numbers.
+        data : Dataset
+            A table with missing values.
+
+        Raises
+        ------
+        ValueError
+            For a score that can't.
 
         Examples
         --------
         >>> from gpn_bayes.scores import BGe
-        >>> BGe().noise_from_normal(np.array([-3.0, 1.0]))
-        array([-3.,  1.])
+        >>> data = Dataset.read(np.array([[1.0, 2.0], [2.0, np.nan], [4.0, 3.0]]), missing="impute")
+        >>> BGe().complete(data).missing.sum()
+        np.int64(1)
         """
-        return normal
-
-    def normal_from_noise(self, noise: Floats) -> Floats:
-        """Return the standard normal numbers that noise of unit variance comes from; here the noise itself.
-
-        Parameters
-        ----------
-        noise : ndarray
-            The noise.
-
-        Examples
-        --------
-        >>> from gpn_bayes.scores import BGe
-        >>> BGe().normal_from_noise(np.array([-3.0, 1.0]))
-        array([-3.,  1.])
-        """
-        return noise
+        raise lacking("missing='impute'", "complete", self.name)
 
     def _of_groups(self, data: Data) -> "tuple[Score, Data]":
         """Return the score of a group of rows, and the whole table as this score takes it.
@@ -236,10 +287,12 @@ class Scorer(ABC):
     `closed_form` where a whole table takes no time worth storing it for, and `default_max_parents` where the scores of
     large parent sets would take too long to compute them unasked. `seconds_per_set` is roughly the time that a closed
     form takes, by which search spaces are chosen. It sets `discrete` where it takes columns as categories, whose codes
-    are no numbers. It says in `assumptions`, in whole sentences, what readers of the answers
-    should know that it takes for granted, and where that includes normal noise, `residuals` returns this noise to be
-    checked. Where scores are slow, `proposal` returns a quicker scorer, and `cost` tells how much longer large sets
+    are no numbers. It says in `assumptions`, in whole sentences, what readers of the answers should know that it takes
+    for granted. Where scores are slow, `proposal` returns a quicker scorer, and `cost` tells how much longer large sets
     take. Other processes get it pickled.
+
+    Two more methods are optional. With `equation` there are effects, predictions, leave-one-out densities and checks of
+    residuals; with `pymc_node`, PyMC models of whole networks.
 
     Parameters
     ----------
@@ -340,10 +393,35 @@ class Scorer(ABC):
         [[3.0, 4.0], [2.0, 4.0]]
         """
         n = len(self.names)
-        if self.discrete or not getattr(self.score, "standardise", True):
+        if self.discrete or not self.score.standardise:
             return np.zeros(n), np.ones(n)
         means = data.means() if isinstance(data, Dataset) else data.mean
         return np.where(self.categories, 0.0, means), np.where(self.categories, 1.0, spread_of(data))
+
+    def rows(self, data: Dataset) -> NDArray[Any]:
+        """Return the rows that the score is bound to, as it takes them: numbers in units of the table, codes of levels.
+
+        Parameters
+        ----------
+        data : Dataset
+            The rows.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from gpn_bayes import Dataset, scores
+        >>> data = Dataset.read(pd.DataFrame({"rain": ["no", "yes", "no"], "dose": [5, 20, 20]}))
+        >>> scores.BDeu().bind(data).rows(data).tolist()
+        [[0, 0], [1, 1], [0, 1]]
+        """
+        if not self.levels:
+            return data.values
+        # Categories are given by codes already, but for whole numbers.
+        columns = [
+            np.searchsorted(np.array(levels, dtype=float), own) if levels and kind == "integer" else own
+            for own, kind, levels in zip(data.values.T, data.kinds, self.levels, strict=True)
+        ]
+        return np.column_stack(columns).astype(np.int64 if self.discrete else np.float64)
 
     def level_code(self, node: int, level: Any) -> int:
         """Return the code of a level of a variable of categories.
@@ -393,7 +471,7 @@ class Scorer(ABC):
         >>> scorer.equation(1, (0,)).mean.round(3)
         array([0.683])
         """
-        raise ValueError(f"effects need a score with equations (GP, BGe, BIC, CG, BDeu, K2); received {self.score!r}")
+        raise lacking("an effect or a prediction", "equation", self.score.name)
 
     def equations(self, node: int, parent_sets: Ints) -> LinearEquations | None:
         """Return the posteriors of several linear equations of a node at once; None where they aren't linear.
@@ -417,7 +495,7 @@ class Scorer(ABC):
         return LinearEquations.of(lines) if len(lines) == len(every) else None
 
     def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats | None:
-        """Return the residuals of a node given its parents, for scores that assume normal noise.
+        """Return what parents leave of a node, as it would be if noise were normal: it is checked whether it looks so.
 
         Parameters
         ----------
@@ -431,7 +509,8 @@ class Scorer(ABC):
         Returns
         -------
         ndarray of shape (rows,), or None
-            In the units of the column, NaN in rows that the score leaves out; None where it assumes nothing about it.
+            In the units of the column, NaN in rows that the score leaves out; None of categories, and of a score that
+            has no equations to check.
 
         Examples
         --------
@@ -440,7 +519,50 @@ class Scorer(ABC):
         >>> scores.BGe().bind(data).residuals(data, 1, (0,)).round(1).tolist()
         [-0.6, 0.8, 0.2, -0.4]
         """
-        return None
+        if type(self).equation is Scorer.equation or self.categories[node]:
+            return None
+        equation = self.equation(node, parents)
+        if not isinstance(equation, Equation):
+            return None
+        centre, scale = self.units(data)
+        rows = ((self.rows(data) - centre) / scale).T
+        residuals: Floats = scale[node] * equation.residuals(rows[node], rows[list(parents)])
+        return residuals
+
+    def observed_part(self, node: int, parents: tuple[int, ...]) -> "tuple[Scorer, Ints | slice]":
+        """Return the scorer of the rows in which a node wasn't changed, and these rows: here of all."""
+        return self, slice(None)
+
+    def pymc_node(self, node: int, parents: tuple[int, ...], table: Dataset, functions: str) -> None:
+        """Add a node, given its parents, to the PyMC model being built, which has these already.
+
+        Parameters
+        ----------
+        node : int
+            The variable's index.
+        parents : tuple of int
+            Those of its parents.
+        table : Dataset
+            The table that the score is bound to.
+        functions : {"drawn", "marginal"}
+            As in `gpn_bayes.pymc_network`.
+
+        Raises
+        ------
+        ValueError
+            For a score that has no priors to write down.
+
+        Examples
+        --------
+        >>> import pymc as pm
+        >>> from gpn_bayes import Dataset, scores
+        >>> table = Dataset.read(np.array([[0.0, 0.0], [1.0, 3.0], [2.0, 4.0], [3.0, 5.0]]))
+        >>> with pm.Model(coords={"row": range(4)}) as model:
+        ...     scores.BGe().bind(table).pymc_node(0, (), table, "drawn")
+        >>> [variable.name for variable in model.free_RVs]
+        ['v1::sigma2', 'v1::intercept']
+        """
+        raise lacking("a PyMC network", "pymc_node", self.score.name)
 
     def cost(self, size: int) -> float:
         """Return how long a score of this many parents takes, in any unit; the remaining time is estimated from it.

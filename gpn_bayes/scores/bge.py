@@ -84,12 +84,31 @@ class BGe(Score):
     def _bind(self, data: Data | RowMoments) -> "BGeScorer":
         return BGeScorer(self, data)
 
+    def complete(self, data: Dataset) -> Any:
+        """Return how missing numbers are drawn: given regressions with this score's prior."""
+        from gpn_bayes.scores.completing import completion, filled, observed_units
+
+        n = len(data.names)
+        none = np.zeros(n, dtype=bool)
+        as_it_is = BGe(self.alpha_mu, self.alpha_w, self.t0, standardise=False)
+        # The prior of a node without parents, which doesn't depend on the rows.
+        empty = RowMoments(0, np.zeros(n), np.zeros((n, n)), tuple(map(str, range(n))), "")
+        prior = as_it_is._bind(empty).prior_equation(0)
+        return completion(
+            data,
+            none,
+            self._bind(filled(data)),
+            numbers=np.array([0.0, prior.rows, prior.df, prior.residual]),
+            units=observed_units(data, none, ddof=1) if self.standardise else None,
+        )
+
 
 class BGeScorer(Scorer):
     """BGe scores of one data set; see `BGe`."""
 
     closed_form = True
     assumptions = (*LINEAR, *EQUIVALENCE)
+    score: BGe
 
     def __init__(self, score: BGe, data: Data | RowMoments) -> None:
         super().__init__(score, data.names, data.fingerprint)
@@ -116,6 +135,11 @@ class BGeScorer(Scorer):
             - gammaln(0.5 * (alpha_w - n + sizes + 1))
             + 0.5 * (alpha_w - n + 2 * sizes + 1) * np.log(t0)
         )
+
+    def with_rows(self, values: Floats) -> "BGeScorer":
+        """Return the scorer of other rows, which are taken as they are."""
+        as_it_is = BGe(self.score.alpha_mu, self.score.alpha_w, self.score.t0, standardise=False)
+        return BGeScorer(as_it_is, RowMoments.of(values, self.names, self.data_fingerprint))
 
     def score_sets(self, node: int, parent_sets: Sequence[tuple[int, ...]]) -> ScoreBatch:
         """Score several parent sets of one node, given by index."""
@@ -150,6 +174,14 @@ class BGeScorer(Scorer):
         """Return those of several parent sets of one size, one a row."""
         df = 2 * self.half_df + parent_sets.shape[1] + 1
         return LinearEquations.of_moments(self.matrix, node, parent_sets, df, self._means, self._rows)
+
+    def pymc_node(self, node: int, parents: tuple[int, ...], table: Dataset, functions: str) -> None:
+        """Add a linear regression to the PyMC model being built."""
+        from gpn_bayes.scores.linear_pymc_node import add_linear_node
+        from gpn_bayes.scores.pymc_columns import columns
+
+        own, *given = columns(self, table, [node, *parents])
+        add_linear_node(own, given, self.prior_equation(len(given)))
 
     def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats:
         """Return the residuals of the linear regression on the parents."""

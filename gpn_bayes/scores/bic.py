@@ -58,6 +58,7 @@ class BIC(Score):
 
     name = "bic"
     takes_weights = True
+    standardise = True
 
     def __init__(self, cardinalities: Mapping[str, int] | None = None, kind: str = "auto") -> None:
         check_choice("kind", kind, KINDS)

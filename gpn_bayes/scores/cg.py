@@ -1,12 +1,13 @@
 """The marginal likelihood of conditional Gaussian networks: tables of numbers and categories."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
 
-from gpn_bayes._util.types import Floats, Ints
+from gpn_bayes._util.types import Adjacency, Bools, Floats, Ints
 from gpn_bayes.data import Data, Dataset, SufficientStatistics
 from gpn_bayes.kernels.mixed import (
     EACH,
@@ -29,6 +30,7 @@ from gpn_bayes.scores.mixed import (
     ONE_VARIANCE,
     Groups,
     MixedScorer,
+    categories_among,
 )
 from gpn_bayes.scores.strata import SharedVariance
 
@@ -112,6 +114,17 @@ class CG(Score):
     def _bind(self, data: Dataset | SufficientStatistics) -> "CGScorer":
         return CGScorer(self, BDeu(self.ess), data)
 
+    def complete(self, data: Dataset) -> Any:
+        """Return how missing values are drawn: given tables of probabilities, and regressions by combinations."""
+        from gpn_bayes.scores.completing import completion, filled, observed_units
+
+        among = categories_among(data)
+        units = observed_units(data, among, ddof=0)
+        template = self._bind(filled(data)).in_units(*units)
+        numbers = np.array([1.0, self.ess, self.ess, self.scale * self.ess])
+        made = completion(data, among, template, numbers=numbers, table=self.ess, units=units)
+        return made if self.variances == "each" else replace(made, draw_one_variance=template.draw_one_variance)
+
     def _bind_groups(self, data: Data) -> GroupedScorer:
         raise ValueError("the score 'cg' takes rows that were merely observed; received some of experiments")
 
@@ -168,6 +181,15 @@ class CGScorer(MixedScorer):
         categories, numbers = self._split(parents)
         shared = self._shared_variance(self.groups(categories), int(self._place[node]), numbers)
         return 0.0 if shared is None else shared.probability
+
+    def draw_one_variance(self, rng: np.random.Generator, values: Floats, adjacency: Adjacency) -> Bools:
+        """Draw which numbers have the same variance for all combinations in a DAG, given rows as `with_rows` takes."""
+        drawn = np.zeros(len(adjacency), dtype=bool)
+        scorer, among = self.with_rows(values), self._is_category
+        for node in np.flatnonzero(~among & (adjacency[among] != 0).any(axis=0)):
+            parents = tuple(np.flatnonzero(adjacency[:, node]).tolist())
+            drawn[node] = rng.random() < scorer.one_variance(int(node), parents)
+        return drawn
 
     def _shared_variance(self, groups: Groups, node: int, numbers: tuple[int, ...]) -> SharedVariance | None:
         if self.score.variances == "each":

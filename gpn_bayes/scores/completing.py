@@ -5,13 +5,14 @@ distribution. So whatever a score takes from the data to define its prior (the m
 numbers are standardised, the levels of categories) is taken from the observed values alone.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from gpn_bayes._util.types import Adjacency, Bools, Floats, Ints
-from gpn_bayes.data import Dataset, RowMoments
+from gpn_bayes.data import Dataset
 from gpn_bayes.kernels.missing_entries import (
     RowsAlike,
     Variables,
@@ -21,11 +22,7 @@ from gpn_bayes.kernels.missing_entries import (
     parameter_starts,
 )
 from gpn_bayes.scores.base import Score, Scorer
-from gpn_bayes.scores.bge import BGe, BGeScorer
 from gpn_bayes.scores.categories import levels_of
-from gpn_bayes.scores.cg import CG, CGScorer
-from gpn_bayes.scores.discrete import K2, BDeu, DiscreteScorer
-from gpn_bayes.scores.mixed import MixedScorer, categories_among
 
 MISSING_AT_RANDOM = (
     "Values are missing at random: whether one is missing may depend on what was observed, but not on the value itself."
@@ -37,9 +34,20 @@ _BEYOND = 10.0
 MOST_PARAMETERS = 100_000
 
 
+class Refilled(Protocol):
+    """A scorer that can be bound to other rows under the same prior."""
+
+    @property
+    def score(self) -> Score:
+        """What it computes."""
+
+    def with_rows(self, values: Floats) -> Scorer:
+        """Return the scorer of other rows, numbers standardised as in `Completion` and categories as codes."""
+
+
 @dataclass(frozen=True, eq=False)
 class Completion:
-    """How a score completes a table; made by `completion_of`.
+    """How a score completes a table; what `gpn_bayes.scores.Score.complete` returns.
 
     Completed tables are arrays in which numbers are standardised by the observed ones, and categories are codes.
 
@@ -55,16 +63,20 @@ class Completion:
         Units of numbers: a number of the table is `centre` plus `scale` times one in here.
     codes : tuple of (ndarray or None)
         Of each category, what the table holds for its levels; None of numbers.
-    template : Scorer
+    template : Refilled
         The score bound to some completed table.
     alike : RowsAlike or None
         Where all columns are categories, the rows with missing entries, those that observe the same put together.
+    draw_one_variance : callable, optional
+        Given a source of randomness, a completed table and a DAG, draws which numbers have the same noise whatever the
+        categories among their parents.
 
     Examples
     --------
     >>> table = np.random.default_rng(1).normal(size=(50, 3))
     >>> table[3, 1] = np.nan
-    >>> completion = completion_of(BGe(), Dataset.read(table, missing="impute"))
+    >>> from gpn_bayes.scores import BGe
+    >>> completion = BGe().complete(Dataset.read(table, missing="impute"))
     >>> rng = np.random.default_rng(1)
     >>> values = completion.begin(rng)
     >>> chain = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]], dtype=np.int8)
@@ -79,8 +91,9 @@ class Completion:
     centre: Floats
     scale: Floats
     codes: tuple[Floats | None, ...]
-    template: Scorer
+    template: Refilled
     alike: RowsAlike | None = None
+    draw_one_variance: Callable[[np.random.Generator, Floats, Adjacency], Bools] | None = None
 
     def begin(self, rng: np.random.Generator) -> Floats:
         """Return a table whose missing entries are drawn from the observed values of their columns."""
@@ -106,31 +119,16 @@ class Completion:
             return
         starts = parameter_starts(adjacency, self.variables.levels)
         parameters = np.empty(starts[-1])
-        one_variance = self.one_variance(rng, values, adjacency)
+        one_variance = np.zeros(len(adjacency), dtype=bool)
+        if self.draw_one_variance is not None:
+            one_variance = self.draw_one_variance(rng, values, adjacency)
         draw_parameters(rng, values, self.variables, adjacency, one_variance, starts, parameters)
         rows = np.flatnonzero(self.missing.any(axis=1))
         draw_entries(rng, values, self.missing, rows, self.variables, adjacency, starts, parameters)
 
-    def one_variance(self, rng: np.random.Generator, values: Floats, adjacency: Adjacency) -> Bools:
-        """Draw which numbers have the same noise whatever the categories among their parents, by a table's scores."""
-        drawn = np.zeros(len(adjacency), dtype=bool)
-        if isinstance(self.template, CGScorer) and self.template.score.variances != "each":
-            scorer = self.template.with_rows(values)
-            categories = self.variables.levels > 0
-            for node in np.flatnonzero(~categories & (adjacency[categories] != 0).any(axis=0)):
-                parents = tuple(np.flatnonzero(adjacency[:, node]).tolist())
-                drawn[node] = rng.random() < scorer.one_variance(int(node), parents)
-        return drawn
-
     def scorer(self, values: Floats) -> Scorer:
         """Return the score bound to a completed table, under the prior that all of them share."""
-        if isinstance(self.template, MixedScorer):
-            return self.template.with_rows(values)
-        if isinstance(self.template, DiscreteScorer):
-            return self.template.with_codes(values.T)
-        assert isinstance(self.template.score, BGe)
-        moments = RowMoments.of(values, self.data.names, self.template.data_fingerprint)
-        return BGeScorer(_unstandardised(self.template.score), moments)
+        return self.template.with_rows(values)
 
     def too_large(self, node: int, candidates: Ints) -> Bools:
         """Tell for which sets of candidates, in bitmask order, a node's equation has too many parameters."""
@@ -180,59 +178,75 @@ def complete_dataset(data: Dataset, values: Floats) -> Dataset:
     return Dataset(data.names, values, data.kinds, data.levels)
 
 
-def completion_of(score: Score, data: Dataset) -> Completion:
-    """Return how a score completes a table.
+def completion(
+    data: Dataset,
+    among: Bools,
+    template: Refilled,
+    *,
+    numbers: Floats | None = None,
+    table: float = 0.0,
+    units: tuple[Floats, Floats] | None = None,
+    cardinalities: dict[str, int] | None = None,
+) -> Completion:
+    """Return how a score with linear equations and tables of probabilities completes a table.
 
     Parameters
     ----------
-    score : Score
-        BGe, CG, BDeu, or K2 in its exact form.
     data : Dataset
         A table with missing values.
-
-    Raises
-    ------
-    ValueError
-        For another score, and for a table that the score doesn't take.
+    among : ndarray of bool
+        Which columns are categories.
+    template : Scorer
+        The score bound to `filled`, which is given other rows in these units.
+    numbers : ndarray of shape (4,), optional
+        The prior of regressions, as `gpn_bayes.kernels.missing_entries.Variables` has it.
+    table : float
+        That of tables of probabilities, likewise.
+    units : pair of ndarray, optional
+        The zero and the unit of every number; those of the table by default.
+    cardinalities : mapping of str to int, optional
+        Numbers of levels that the score was given.
     """
-    if not isinstance(score, BGe | CG | BDeu) and not (isinstance(score, K2) and score.form == "exact"):
-        raise ValueError(
-            f"missing='impute' needs a score whose equations have a posterior: 'bge', 'cg', 'bdeu', 'k2' or 'gp'; "
-            f"received {score!r}: use missing='drop'"
-        )
     assert data.missing is not None
     n, observed = len(data.names), np.ma.masked_invalid(data.values)
-    among = np.full(n, isinstance(score, BDeu | K2))
-    if isinstance(score, CG):
-        among = categories_among(data)
-    # Any completed table will do: what depends on it is replaced.
-    first = data.values.copy()
-    for column, gaps in zip(first.T, data.missing.T, strict=True):
-        column[gaps] = column[~gaps][0]
-    template = score.bind(complete_dataset(data, first))
-    centre, scale = np.zeros(n), np.ones(n)
-    if not isinstance(score, BGe) or score.standardise:
-        centre[~among] = observed.mean(axis=0)[~among]
-        scale[~among] = observed.std(axis=0, ddof=1 if isinstance(score, BGe) else 0)[~among]
-    cardinalities = score.cardinalities if isinstance(score, BDeu | K2) else None
+    centre, scale = units or (np.zeros(n), np.ones(n))
     levels: list[Floats | None] = [None] * n
     if among.any():
         known: Any = levels_of(data, cardinalities)
         for v in np.flatnonzero(among):
-            numbers = data.kinds[v] == "integer"
-            levels[v] = np.array(known[v] if numbers else range(len(known[v])), dtype=float)
-    if isinstance(template, MixedScorer):
-        template = template.in_units(centre, scale)
+            whole = data.kinds[v] == "integer"
+            levels[v] = np.array(known[v] if whole else range(len(known[v])), dtype=float)
     lowest, highest = (np.asarray((f(axis=0) - centre) / scale) for f in (observed.min, observed.max))
     spread = np.asarray(observed.std(axis=0, ddof=1)) / scale
     variables = Variables(
         levels=np.array([0 if own is None else len(own) for own in levels], dtype=np.int64),
         bounds=np.column_stack([lowest - _BEYOND * spread, highest + _BEYOND * spread]),
-        numbers=_prior_of_numbers(score, n),
-        table=-1.0 if isinstance(score, K2) else score.ess if isinstance(score, BDeu | CG) else 0.0,
+        numbers=np.zeros(4) if numbers is None else numbers,
+        table=table,
     )
-    completion = Completion(data, data.missing, variables, centre, scale, tuple(levels), template)
-    return replace(completion, alike=_rows_alike(completion)) if among.all() else completion
+    made = Completion(data, data.missing, variables, centre, scale, tuple(levels), template)
+    return replace(made, alike=_rows_alike(made)) if among.all() else made
+
+
+def filled(data: Dataset) -> Dataset:
+    """Return a table with some observed value in place of every missing one, to bind a score to.
+
+    Parameters
+    ----------
+    data : Dataset
+        A table with missing values.
+    """
+    assert data.missing is not None
+    values = data.values.copy()
+    for column, gaps in zip(values.T, data.missing.T, strict=True):
+        column[gaps] = column[~gaps][0]
+    return complete_dataset(data, values)
+
+
+def observed_units(data: Dataset, among: Bools, ddof: int) -> tuple[Floats, Floats]:
+    """Return the means and standard deviations of the observed numbers; of categories, 0 and 1."""
+    observed = np.ma.masked_invalid(data.values)
+    return np.where(among, 0.0, observed.mean(axis=0)), np.where(among, 1.0, observed.std(axis=0, ddof=ddof))
 
 
 def _rows_alike(completion: Completion) -> RowsAlike:
@@ -242,19 +256,3 @@ def _rows_alike(completion: Completion) -> RowsAlike:
     _, group, counts = np.unique(observed, axis=0, return_inverse=True, return_counts=True)
     starts = np.append(0, np.cumsum(counts)).astype(np.int64)
     return RowsAlike(starts, rows[np.argsort(group.ravel(), kind="stable")].astype(np.int64))
-
-
-def _prior_of_numbers(score: Score, n: int) -> Floats:
-    """Return the prior of regressions as `Variables` has it."""
-    if isinstance(score, CG):
-        return np.array([1.0, score.ess, score.ess, score.scale * score.ess])
-    if isinstance(score, BGe):
-        # That of a node without parents, which doesn't depend on the rows.
-        none = RowMoments(0, np.zeros(n), np.zeros((n, n)), tuple(map(str, range(n))), "")
-        prior = BGeScorer(_unstandardised(score), none).prior_equation(0)
-        return np.array([0.0, prior.rows, prior.df, prior.residual])
-    return np.zeros(4)
-
-
-def _unstandardised(score: BGe) -> BGe:
-    return BGe(score.alpha_mu, score.alpha_w, score.t0, standardise=False)

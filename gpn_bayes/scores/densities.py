@@ -1,5 +1,6 @@
 """Densities of new rows given those that a score is bound to, in units of the table; parameters are integrated out."""
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ from gpn_bayes._util.checks import did_you_mean
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Floats
 from gpn_bayes.data import Dataset
-from gpn_bayes.scores.base import Scorer
+from gpn_bayes.scores.base import LARGEST_K_HAT, Scorer
 from gpn_bayes.scores.equations import LeftOut
 
 
@@ -67,33 +68,6 @@ def values_of(table: pd.DataFrame, scorer: Scorer) -> np.ndarray:
     values[:, ~categories] = _numbers(table.loc[:, ~categories])
     values[:, categories] = _codes(table.loc[:, categories], scorer)
     return values
-
-
-def rows_of(data: Dataset, scorer: Scorer) -> np.ndarray:
-    """Return the rows that a score is bound to, as `values_of` returns new ones.
-
-    Parameters
-    ----------
-    data : Dataset
-        The data.
-    scorer : Scorer
-        The score, bound to them.
-
-    Examples
-    --------
-    >>> from gpn_bayes import Dataset, scores
-    >>> data = Dataset.read(pd.DataFrame({"rain": ["no", "yes", "no"], "dose": [5, 20, 20]}))
-    >>> rows_of(data, scores.BDeu().bind(data)).tolist()
-    [[0, 0], [1, 1], [0, 1]]
-    """
-    if not scorer.levels:
-        return data.values
-    # Categories are given by codes already, but for whole numbers.
-    columns = [
-        np.searchsorted(np.array(levels, dtype=float), own) if levels and kind == "integer" else own
-        for own, kind, levels in zip(data.values.T, data.kinds, scorer.levels, strict=True)
-    ]
-    return np.column_stack(columns).astype(np.int64 if scorer.discrete else np.float64)
 
 
 def log_densities(
@@ -163,9 +137,19 @@ def left_out(
     >>> found.log_density.shape, round(float(found.below.mean()), 1)
     ((853,), 0.5)
     """
-    for known in _known_rows(scorer, data, families, rows_of(data, scorer), progressbar):
+    doubtful: set[int] = set()
+    for known in _known_rows(scorer, data, families, scorer.rows(data), progressbar):
         found = known.equation.leave_one_out(known.values, known.parents)
+        if found.k_hats is not None:
+            doubtful |= set(np.flatnonzero(found.k_hats > LARGEST_K_HAT).tolist())
         yield LeftOut(found.log_density - known.log_unit, found.below)
+    if doubtful:
+        warnings.warn(
+            f"{len(doubtful)} of {data.n_rows} rows can't be left out reliably: weights of drawn parameters have a "
+            f"Pareto k above {LARGEST_K_HAT}",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 class _KnownRows(NamedTuple):

@@ -20,7 +20,7 @@ from gpn_bayes.kernels.row_groups import Counted
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES
 from gpn_bayes.kernels.weighted_counts import WeightTerms, weighted_count_scores
 from gpn_bayes.scores.assumptions import CATEGORIES, EQUIVALENCE
-from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, padded_sets
+from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, lacking, padded_sets
 from gpn_bayes.scores.categories import check_cardinalities, levels_of, read_categories
 from gpn_bayes.scores.equations import TableEquation
 
@@ -70,6 +70,10 @@ class DiscreteScorer(Scorer):
         made.counted = Counted(distinct.astype(np.uint16), weights.astype(np.uint32), self.cardinalities)
         return made
 
+    def with_rows(self, values: Floats) -> Self:
+        """Return the scorer of other rows with the same levels, given by their codes: (rows, variables)."""
+        return self.with_codes(values.T)
+
     @property
     def cardinalities(self) -> Ints:
         """Number of levels of every variable, observed or not."""
@@ -91,6 +95,14 @@ class DiscreteScorer(Scorer):
         """Return the Dirichlet posteriors of a node's conditional probabilities; BIC, without a prior, takes K2's."""
         cells = int(np.prod(self.cardinalities[[*parents, node]]))
         return TableEquation.of_counts(*self.counted, node, parents, self.imagined(cells))
+
+    def _add_table(self, node: int, parents: tuple[int, ...], table: Dataset) -> None:
+        """Add a node's probabilities, with Dirichlet priors, to the PyMC model being built."""
+        from gpn_bayes.scores.table_pymc_node import add_table_node
+
+        cells = int(np.prod(self.cardinalities[[*parents, node]]))
+        given = [self.names[p] for p in parents]
+        add_table_node(self.names[node], self.rows(table)[:, node], given, self.imagined(cells))
 
     def _terms(self, node: int) -> CountTerms:
         levels = int(self.cardinalities[node])
@@ -270,6 +282,10 @@ class BDeu(Score):
     def _bind(self, data: Dataset | SufficientStatistics) -> "BDeuScorer":
         return BDeuScorer(self, data)
 
+    def complete(self, data: Dataset) -> Any:
+        """Return how missing levels are drawn: given tables of probabilities, with the prior's imagined rows."""
+        return _completed(self, data, self.ess)
+
 
 class BDeuScorer(DiscreteScorer):
     """BDeu scores of one data set; see `BDeu`."""
@@ -281,6 +297,10 @@ class BDeuScorer(DiscreteScorer):
     def imagined(self, cells: int) -> float:
         """Return the rows that the prior imagines in each cell: the equivalent sample size, divided evenly."""
         return self.ess / cells
+
+    def pymc_node(self, node: int, parents: tuple[int, ...], table: Dataset, functions: str) -> None:
+        """Add a table of probabilities to the PyMC model being built."""
+        self._add_table(node, parents, table)
 
     def _terms_of(self, levels: int) -> CountTerms:
         return CountTerms(np.zeros(_KEPT_COUNTS), np.zeros(_KEPT_COUNTS), 0.0, self.ess, _NO_PRIOR)
@@ -353,6 +373,12 @@ class K2(Score):
     def _bind(self, data: Dataset | SufficientStatistics) -> "K2Scorer":
         return K2Scorer(self, data)
 
+    def complete(self, data: Dataset) -> Any:
+        """Return how missing levels are drawn: given tables of probabilities, with one imagined row a cell."""
+        if self.form != "exact":
+            raise lacking("missing='impute'", "complete", f"{self.name} with form={self.form!r}")
+        return _completed(self, data, -1.0)
+
 
 class K2Scorer(DiscreteScorer):
     """K2 scores of one data set; see `K2`."""
@@ -365,6 +391,10 @@ class K2Scorer(DiscreteScorer):
             refuse_weights(data, "K2 by Stirling's formula")
         super().__init__(score, data, score.cardinalities)
         self.form = score.form
+
+    def pymc_node(self, node: int, parents: tuple[int, ...], table: Dataset, functions: str) -> None:
+        """Add a table of probabilities to the PyMC model being built."""
+        self._add_table(node, parents, table)
 
     def _terms_of(self, levels: int) -> CountTerms:
         counts = np.arange(self.n_rows + 1.0)
@@ -380,3 +410,11 @@ class K2Scorer(DiscreteScorer):
 
 def _log_factorial(x: Floats) -> Floats:
     return gammaln(x + 1)
+
+
+def _completed(score: BDeu | K2, data: Dataset, imagined: float) -> Any:
+    """Return how a score completes a table, given the imagined rows of a table of probabilities, or minus a cell's."""
+    from gpn_bayes.scores.completing import completion, filled
+
+    template, among = score._bind(filled(data)), np.ones(len(data.names), dtype=bool)
+    return completion(data, among, template, table=imagined, cardinalities=score.cardinalities)

@@ -1,15 +1,20 @@
 """The equation of a node given its parents, with the posterior of its parameters: what scores integrate out, drawn."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp, stdtr
+from scipy.special import logsumexp, ndtr, ndtri, stdtr
 
 from gpn_bayes._util.types import Floats, Ints
+
+# Draws of parameters behind averages where there is no closed form, and their seed.
+_DRAWS, _SEED = 1000, 0
+# Rows whose densities given all draws are held at a time.
+_ROWS = 10_000
 
 
 def log_mean(log_values: Floats, log_weights: Floats | None = None) -> Floats:
@@ -34,10 +39,13 @@ class LeftOut(NamedTuple):
         The log density of the value, or the log probability of the level.
     below : ndarray of shape (rows,)
         The probability of a smaller value, or of a level before this one.
+    k_hats : ndarray of shape (rows,), optional
+        Where draws were weighted, the Pareto k of the weights: above 0.7 they can't be relied on.
     """
 
     log_density: Floats
     below: Floats
+    k_hats: Floats | None = None
 
 
 def without_own_row(given: LeftOut, log_weights: Floats | None = None) -> LeftOut:
@@ -48,18 +56,49 @@ def without_own_row(given: LeftOut, log_weights: Floats | None = None) -> LeftOu
     return LeftOut(-log_mean(-given.log_density, log_weights), below)
 
 
+class Noise(Protocol):
+    """A distribution of mean 0 and variance 1, as ``scipy.stats`` has them: ``stats.laplace(scale=0.5**0.5)``."""
+
+    def logpdf(self, x: Floats) -> Floats:
+        """Return the log density."""
+
+    def cdf(self, x: Floats) -> Floats:
+        """Return the probability of a smaller number."""
+
+    def sf(self, x: Floats) -> Floats:
+        """Return the probability of a larger number."""
+
+    def ppf(self, q: Floats) -> Floats:
+        """Return the number that is larger with this probability."""
+
+    def isf(self, q: Floats) -> Floats:
+        """Return the number that is smaller with this probability."""
+
+
 class DrawnEquation(ABC):
     """Draws of the parameters of a node's equation, X = f(parents) + sigma times noise of unit variance.
 
-    The noise is normal, unless the score has another: see `gpn_bayes.scores.Score.noise_from_normal`.
+    A subclass has `expected`, which is f, and `sigma`; it sets `unit_noise` where noise isn't normal.
 
     Attributes
     ----------
     sigma : ndarray of shape (draws,)
         The standard deviation of the noise, in the units in which the score takes the data.
+    unit_noise : Noise or None
+        The distribution of the noise, of mean 0 and variance 1; None for the normal one.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> drawn = DrawnLine(np.zeros(1), np.ones((1, 1)), np.ones(1), unit_noise=stats.laplace(scale=0.5**0.5))
+    >>> drawn.noise_from_normal(np.array([-3.0, 1.0])).round(2)
+    array([-4.18,  0.81])
+    >>> drawn.normal_from_noise(drawn.noise_from_normal(np.array([-3.0, 1.0]))).round(6)
+    array([-3.,  1.])
     """
 
     sigma: Floats
+    unit_noise: Noise | None = None
 
     @abstractmethod
     def expected(self, draw: int, parents: Floats) -> Floats:
@@ -86,15 +125,82 @@ class DrawnEquation(ABC):
         sigma: Floats = self.sigma[draw]
         return sigma
 
+    def noise_from_normal(self, normal: Floats) -> Floats:
+        """Return noise of unit variance at the same quantiles as standard normal numbers."""
+        if self.unit_noise is None:
+            return normal
+        # From the tail at hand, where probabilities are exact.
+        tail = ndtr(-np.abs(normal))
+        return np.where(normal < 0, self.unit_noise.ppf(tail), self.unit_noise.isf(tail))
+
+    def normal_from_noise(self, noise: Floats) -> Floats:
+        """Return the standard normal numbers at the same quantiles as noise of unit variance."""
+        if self.unit_noise is None:
+            return noise
+        below, above = self.unit_noise.cdf(noise), self.unit_noise.sf(noise)
+        return np.where(below < above, ndtri(below), -ndtri(above))
+
+    def densities(self, values: Floats, parents: Floats) -> "LeftOut":
+        """Return log densities of values given each draw and the parents, and the probabilities of smaller ones.
+
+        Parameters
+        ----------
+        values : ndarray of shape (rows,)
+            The node's, in the units in which the score takes the data.
+        parents : ndarray of shape (parents, rows)
+            Its parents', likewise.
+
+        Returns
+        -------
+        LeftOut
+            Each of shape (draws, rows).
+
+        Examples
+        --------
+        >>> drawn = DrawnLine(np.zeros(1), np.ones((1, 1)), np.ones(1))
+        >>> [part.round(3).tolist() for part in drawn.densities(np.array([2.0]), np.array([[2.0]]))[:2]]
+        [[[-0.919]], [[0.5]]]
+        """
+        left, log_sigma = np.empty((2, len(self.sigma), len(values)))
+        for k in range(len(self.sigma)):
+            sigma = self.noise(k, parents)
+            left[k] = (values - self.expected(k, parents)) / sigma
+            log_sigma[k] = np.log(sigma)
+        if self.unit_noise is None:
+            return LeftOut(-0.5 * left**2 - 0.5 * np.log(2 * np.pi) - log_sigma, ndtr(left))
+        return LeftOut(self.unit_noise.logpdf(left) - log_sigma, self.unit_noise.cdf(left))
+
 
 class Equation(ABC):
-    """The posterior of the parameters of one node's equation, given its parents."""
+    """The posterior of the parameters of one node's equation, given its parents: a subclass has `draw`.
+
+    All else follows from draws: densities are averages over a thousand of them, and without a row of the data, averages
+    weighted by the inverse of its density, smoothed as Pareto's k asks (Vehtari, Gelman & Gabry 2017). A subclass with
+    closed forms has these in their place.
+
+    Attributes
+    ----------
+    is_linear : bool
+        Whether f is linear, given categories: effects are then slopes.
+
+    Examples
+    --------
+    The mean of normal numbers whose variance is 1:
+
+    >>> class Level(Equation):
+    ...     def draw(self, count, rng):
+    ...         mean = 2.0 + rng.normal(size=count) / np.sqrt(50)
+    ...         return DrawnLine(mean, np.empty((count, 0)), np.ones(count))
+    >>> Level().log_predictive(np.array([2.0]), np.empty((0, 1))).round(2)
+    array([-0.93])
+    """
+
+    is_linear = False
 
     @abstractmethod
     def draw(self, count: int, rng: np.random.Generator) -> DrawnEquation:
         """Draw the parameters this many times."""
 
-    @abstractmethod
     def log_predictive(self, values: Floats, parents: Floats) -> Floats:
         """Return the log density of new values, parameters integrated out.
 
@@ -105,8 +211,9 @@ class Equation(ABC):
         parents : ndarray of shape (parents, rows)
             Its parents', likewise.
         """
+        parts = [log_mean(given.log_density) for given in self._of_draws(values, parents)]
+        return np.concatenate(parts)
 
-    @abstractmethod
     def leave_one_out(self, values: Floats, parents: Floats) -> LeftOut:
         """Return what all other rows of the data say of each one, parameters integrated out.
 
@@ -117,6 +224,66 @@ class Equation(ABC):
         parents : ndarray of shape (parents, rows)
             Its parents', likewise.
         """
+        parts = []
+        for given in self._of_draws(values, parents):
+            log_weights, k_hats = smoothed_inverse(given.log_density)
+            weights = np.exp(log_weights)
+            below = (weights * given.below).sum(axis=0) / weights.sum(axis=0)
+            parts.append((log_mean(given.log_density, log_weights), below, k_hats))
+        return LeftOut(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def residuals(self, values: Floats, parents: Floats) -> Floats:
+        """Return what f leaves of the rows as it would be if noise were normal, averaged over draws.
+
+        Where noise has another distribution, normal numbers at the same quantiles: what looks unlike normal noise in
+        them doesn't look like noise of that distribution.
+
+        Parameters
+        ----------
+        values : ndarray of shape (rows,)
+            The node's, as the posterior was computed from them.
+        parents : ndarray of shape (parents, rows)
+            Its parents', likewise.
+        """
+        drawn = self._some()
+        total = np.zeros(len(values))
+        for k in range(_DRAWS):
+            sigma = drawn.noise(k, parents)
+            total += sigma * drawn.normal_from_noise((values - drawn.expected(k, parents)) / sigma)
+        return total / _DRAWS
+
+    def _some(self) -> DrawnEquation:
+        """Return the draws that averages are over, the same every time."""
+        return self.draw(_DRAWS, np.random.default_rng(_SEED))
+
+    def _of_draws(self, values: Floats, parents: Floats) -> Iterator[LeftOut]:
+        """Yield densities of values given each of some draws, (draw, row), of some rows after the other."""
+        drawn, known = self._some(), np.broadcast_to(parents, (len(parents), len(values)))
+        for begin in range(0, max(len(values), 1), _ROWS):
+            yield drawn.densities(values[begin : begin + _ROWS], known[:, begin : begin + _ROWS])
+
+
+def smoothed_inverse(log_densities: Floats) -> tuple[Floats, Floats]:
+    """Return the log weights by which draws given all rows stand for draws without each of them, and Pareto's k.
+
+    Parameters
+    ----------
+    log_densities : ndarray of shape (draws, rows)
+        Those of each row, given each draw.
+
+    Examples
+    --------
+    >>> log_weights, k_hats = smoothed_inverse(np.log(np.random.default_rng(1).uniform(1, 2, (1000, 3))))
+    >>> log_weights.shape, bool((k_hats < 0.5).all())
+    ((1000, 3), True)
+    """
+    from gpn_bayes._util.pareto_tails import smooth_tail  # compiled, and seldom needed
+
+    log_weights, k_hats = np.empty_like(log_densities), np.empty(log_densities.shape[1])
+    for row, own in enumerate(log_densities.T):
+        smoothed, k_hats[row] = smooth_tail(np.exp(own.min() - own))
+        log_weights[:, row] = np.log(np.maximum(smoothed, np.finfo(float).tiny))
+    return log_weights, k_hats
 
 
 class DrawnLine(DrawnEquation):
@@ -130,10 +297,11 @@ class DrawnLine(DrawnEquation):
         The coefficients.
     """
 
-    def __init__(self, intercept: Floats, coefficients: Floats, sigma: Floats) -> None:
+    def __init__(self, intercept: Floats, coefficients: Floats, sigma: Floats, unit_noise: Noise | None = None) -> None:
         self.intercept = intercept
         self.coefficients = coefficients
         self.sigma = sigma
+        self.unit_noise = unit_noise
 
     def expected(self, draw: int, parents: Floats) -> Floats:
         """Return the intercept plus the coefficients times the parents, of one draw."""
@@ -185,6 +353,7 @@ class LinearEquation(Equation):
     level: float
     centre: Floats
     rows: float
+    is_linear = True
 
     @property
     def scale(self) -> Floats:

@@ -1,17 +1,9 @@
 """Scores as the settings of a run and files keep them: by name and parameters, from which they can be made again."""
 
-import ast
 from typing import Any
 
 from gpn_bayes.scores.base import Score
-from gpn_bayes.scores.bge import BGe
-from gpn_bayes.scores.bic import BIC
-from gpn_bayes.scores.cg import CG
-from gpn_bayes.scores.discrete import K2, BDeu
-from gpn_bayes.scores.gp.score import GP
-from gpn_bayes.scores.lasso import Lasso
-
-BUILT_IN: dict[str, type[Score]] = {"bge": BGe, "gp": GP, "bic": BIC, "bdeu": BDeu, "k2": K2, "cg": CG, "lasso": Lasso}
+from gpn_bayes.scores.registry import find, names
 
 
 def as_setting(score: Score) -> dict[str, Any]:
@@ -19,6 +11,7 @@ def as_setting(score: Score) -> dict[str, Any]:
 
     Examples
     --------
+    >>> from gpn_bayes.scores import BGe
     >>> as_setting(BGe(alpha_mu=0.5))
     {'name': 'bge', 'parameters': {'alpha_mu': 0.5, 'alpha_w': None, 't0': None}}
     """
@@ -26,12 +19,12 @@ def as_setting(score: Score) -> dict[str, Any]:
 
 
 def from_parameters(name: str, parameters: dict[str, Any]) -> Score:
-    """Return the score of this package that has these `Score.name` and `Score.parameters`, as files keep them.
+    """Return the score that has these `Score.name` and `Score.parameters`, as files keep them.
 
     Raises
     ------
     ValueError
-        For a score that is not of this package, or whose parameters don't say all of it: a prior given as a PyMC
+        For a score of a name that isn't registered, or whose parameters don't say all of it: a prior given as a PyMC
         distribution.
 
     Examples
@@ -39,32 +32,13 @@ def from_parameters(name: str, parameters: dict[str, Any]) -> Score:
     >>> from_parameters("bge", {"alpha_mu": 0.5})
     BGe(alpha_mu=0.5, alpha_w=None, t0=None)
     """
-    if name not in BUILT_IN:
-        raise ValueError(f"the score must be one of {', '.join(BUILT_IN)}; received {name!r}")
+    kind = find(name)
+    if kind is None:
+        raise ValueError(
+            f"the score must be one of {', '.join(names())}, or one whose module is imported; received {name!r}"
+        )
     try:
-        return BUILT_IN[name](**parameters)
+        score: Score = kind(**parameters)
     except TypeError:
         raise ValueError(f"{name!r} can't be made from the parameters {parameters!r}") from None
-
-
-def setting_of_version_0_1_0(label: str) -> dict[str, Any]:
-    """Return as a setting what version 0.1.0 wrote in its files instead: the ``repr`` of a score.
-
-    Text that is no such ``repr`` becomes the name of a score without parameters.
-
-    Examples
-    --------
-    >>> setting_of_version_0_1_0("BGe(alpha_mu=0.5, alpha_w=None, t0=None)")
-    {'name': 'bge', 'parameters': {'alpha_mu': 0.5, 'alpha_w': None, 't0': None}}
-    >>> setting_of_version_0_1_0("unknown")
-    {'name': 'unknown', 'parameters': {}}
-    """
-    names = {kind.__name__: name for name, kind in BUILT_IN.items()}
-    try:
-        match ast.parse(label, mode="eval").body:
-            case ast.Call(func=ast.Name(id=made), args=[], keywords=keywords):
-                parameters = {str(word.arg): ast.literal_eval(word.value) for word in keywords}
-                return {"name": names.get(made, made), "parameters": parameters}
-    except (SyntaxError, ValueError):
-        pass
-    return {"name": label, "parameters": {}}
+    return score

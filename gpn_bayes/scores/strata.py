@@ -182,6 +182,7 @@ class StrataEquation(Equation):
     lines: LinearEquations
     strata: Strata
     shared: SharedVariance | None = None
+    is_linear = True
 
     @classmethod
     def of_observed(

@@ -18,7 +18,7 @@ from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.types import Floats
 from gpn_bayes.data.weights import weighted_sums
 from gpn_bayes.kernels.gp import LOWEST_THETA
-from gpn_bayes.scores.equations import DrawnEquation, Equation, LeftOut, log_mean, without_own_row
+from gpn_bayes.scores.equations import DrawnEquation, Equation, LeftOut, Noise, log_mean, without_own_row
 from gpn_bayes.scores.gp.basis import (
     Basis,
     Functions,
@@ -56,11 +56,14 @@ class DrawnCurves(DrawnEquation):
         The mean.
     """
 
-    def __init__(self, grids: Floats, values: Floats, intercept: Floats, sigma: Floats) -> None:
+    def __init__(
+        self, grids: Floats, values: Floats, intercept: Floats, sigma: Floats, unit_noise: Noise | None = None
+    ) -> None:
         self.grids = grids
         self.values = values
         self.intercept = intercept
         self.sigma = sigma
+        self.unit_noise = unit_noise
 
     def expected(self, draw: int, parents: Floats) -> Floats:
         """Return the mean plus the functions of the parents, of one draw."""

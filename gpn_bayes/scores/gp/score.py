@@ -46,12 +46,7 @@ from gpn_bayes.scores.gp.modes import HyperPosterior, Modes
 from gpn_bayes.scores.gp.priors import KERNELS, HyperPriors
 from gpn_bayes.scores.gp.shared_scales import SharedScalesPosterior
 from gpn_bayes.scores.gp.student import StudentPosterior, grid_without_parents, measured
-from gpn_bayes.scores.gp.student_equation import (
-    StudentEquation,
-    StudentLevelEquation,
-    normal_from_student,
-    student_from_normal,
-)
+from gpn_bayes.scores.gp.student_equation import StudentEquation, StudentLevelEquation
 from gpn_bayes.scores.gp.table import PURPOSE, GPTable, gp_table
 from gpn_bayes.scores.gp.without_parents import log_evidence_without_parents
 from gpn_bayes.scores.mixed import columns_of
@@ -142,6 +137,7 @@ class GP(Score):
 
     name = "gp"
     takes_weights = True
+    has_curves = True
 
     def __init__(
         self,
@@ -233,26 +229,6 @@ class GP(Score):
             settings["equations"] = self.equations
         return settings
 
-    def noise_from_normal(self, normal: Floats) -> Floats:
-        """Return noise of unit variance as this score has it, given standard normal numbers.
-
-        Examples
-        --------
-        >>> GP(noise="student").noise_from_normal(np.array([-3.0, 1.0])).round(2)
-        array([-4.68,  0.81])
-        """
-        return normal if self.noise == "normal" else student_from_normal(normal, self.degrees)
-
-    def normal_from_noise(self, noise: Floats) -> Floats:
-        """Return the standard normal numbers that noise of unit variance comes from.
-
-        Examples
-        --------
-        >>> GP(noise="student").normal_from_noise(np.array([-4.68, 0.81])).round(1)
-        array([-3.,  1.])
-        """
-        return noise if self.noise == "normal" else normal_from_student(noise, self.degrees)
-
     def _of_groups(self, data: Data) -> "tuple[GP, Data]":
         """Return the score of a group of rows as they are, and the whole table as this score takes it: as numbers."""
         if isinstance(data, SufficientStatistics):
@@ -298,6 +274,16 @@ class GP(Score):
             with installed_by("nuts"):
                 import nutpie  # noqa: F401 (its absence is reported before any score)
         return GPScorer(self, data)
+
+    def complete(self, data: Dataset) -> Any:
+        """Return how missing values are drawn: as networks of lines do, under CG or BGe.
+
+        Processes have no equations in closed form; runs under this score start from tables that were completed so.
+        """
+        from gpn_bayes.scores.cg import CG
+        from gpn_bayes.scores.mixed import categories_among
+
+        return (CG() if categories_among(data).any() else BGe()).complete(data)
 
     def pymc_model(self, data: Any, node: str | int, parents: Sequence[str | int] = ()) -> Any:
         """Return the `pm.Model` that states this score of a node given its parents, for use with PyMC.
@@ -436,6 +422,25 @@ class GPScorer(Scorer):
         straight = self._straight(node, parents)
         line = linear_residuals(self.values, node, parents, self.weights)
         return scale * (straight * line + (1 - straight) * curved)
+
+    def pymc_node(self, node: int, parents: tuple[int, ...], table: Dataset, functions: str) -> None:
+        """Add a Gaussian process to the PyMC model being built, its functions drawn or integrated out."""
+        if self.columns_of_levels:
+            raise ValueError("PyMC networks need numbers or categories alone; received a table that mixes them")
+        if self.score.noise == "student":
+            raise ValueError("PyMC networks need noise='normal'; received GP(noise='student')")
+        if self.score.equations != "curved":
+            raise ValueError(f"PyMC networks need equations='curved'; received GP(equations={self.score.equations!r})")
+        if functions == "drawn" and self.score.kernel != "additive":
+            raise ValueError('the interaction kernel needs functions="marginal"; received functions="drawn"')
+        from gpn_bayes.scores.gp.pymc_nodes import add_drawn_node, add_marginal_node
+        from gpn_bayes.scores.pymc_columns import columns
+
+        own, *given = columns(self, table, [node, *parents])
+        if functions == "drawn":
+            add_drawn_node(own, given, self.score.priors)
+        else:
+            add_marginal_node(own, given, self.score.priors, self.score.kernel)
 
     def cost(self, size: int) -> float:
         """Return roughly how long a score of this many parents takes, relative to one of a single parent."""

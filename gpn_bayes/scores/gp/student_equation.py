@@ -1,9 +1,10 @@
 """The equation of a number with Student t noise: hyperparameters, then functions, drawn given the rows."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
+from scipy.special import stdtr, stdtrit
 
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.types import Floats
@@ -20,31 +21,51 @@ _DRAWS = 320
 _NEGLIGIBLE = 12.0
 
 
-def student_from_normal(normal: Floats, degrees: float) -> Floats:
-    """Return numbers of a t distribution of unit variance at the same quantiles as standard normal ones.
+class StudentNoise(NamedTuple):
+    """A t distribution of unit variance, as `gpn_bayes.scores.equations.Noise` says.
+
+    Attributes
+    ----------
+    degrees : float
+        The degrees of freedom.
 
     Examples
     --------
-    >>> student_from_normal(np.array([-3.0, 0.0, 1.0]), 4.0).round(2) + 0.0
-    array([-4.68,  0.  ,  0.81])
+    >>> noise = StudentNoise(4.0)
+    >>> noise.ppf(np.array([0.001, 0.5])).round(2) + 0.0, noise.isf(np.array([0.001])).round(2)
+    (array([-5.07,  0.  ]), array([5.07]))
+    >>> noise.cdf(noise.ppf(np.array([0.001]))).round(6), noise.sf(np.array([0.0])), noise.logpdf(0.0).round(3)
+    (array([0.001]), array([0.5]), np.float64(-0.634))
     """
-    # From the lower tail, where probabilities are exact.
-    below = stdtrit(degrees, ndtr(-np.abs(normal)))
-    found: Floats = -np.sign(normal) * below * np.sqrt(1 - 2 / degrees)
-    return found
 
+    degrees: float
 
-def normal_from_student(noise: Floats, degrees: float) -> Floats:
-    """Return standard normal numbers at the same quantiles as those of a t distribution of unit variance.
+    @property
+    def scale(self) -> float:
+        """What a t distribution of the usual scale is multiplied by."""
+        return float(np.sqrt(1 - 2 / self.degrees))
 
-    Examples
-    --------
-    >>> normal_from_student(student_from_normal(np.array([-3.0, 0.0, 1.0]), 4.0), 4.0).round(6) + 0.0
-    array([-3.,  0.,  1.])
-    """
-    below = ndtri(stdtr(degrees, -np.abs(noise) / np.sqrt(1 - 2 / degrees)))
-    found: Floats = -np.sign(noise) * below
-    return found
+    def logpdf(self, x: Floats) -> Floats:
+        """Return the log density."""
+        return log_t(x, self.degrees, np.asarray(self.scale**2))
+
+    def cdf(self, x: Floats) -> Floats:
+        """Return the probability of a smaller number."""
+        below: Floats = stdtr(self.degrees, x / self.scale)
+        return below
+
+    def sf(self, x: Floats) -> Floats:
+        """Return the probability of a larger number."""
+        return self.cdf(-x)
+
+    def ppf(self, q: Floats) -> Floats:
+        """Return the number that is larger with this probability."""
+        number: Floats = stdtrit(self.degrees, q) * self.scale
+        return number
+
+    def isf(self, q: Floats) -> Floats:
+        """Return the number that is smaller with this probability."""
+        return -self.ppf(q)
 
 
 def _densities(error: Floats, sigma: Floats, degrees: float) -> LeftOut:
@@ -88,7 +109,8 @@ class StudentEquation(Equation):
             intercept[own] = self._basis.mu[0] + drawn.intercept[:, 0] / scale
             functions = tabulated_functions(drawn, phi, self._basis, self._parents, self._tables)
             values[own] = functions[:, 0] / scale
-        return DrawnCurves(np.array([table.grid for table in self._tables]), values, intercept, sigma)
+        grids = np.array([table.grid for table in self._tables])
+        return DrawnCurves(grids, values, intercept, sigma, StudentNoise(self._posterior.observed.degrees))
 
     def log_predictive(self, values: Floats, parents: Floats) -> Floats:
         """Return the log density of new values, draws of functions and noise averaged over."""
@@ -126,7 +148,8 @@ class StudentLevelEquation(Equation):
     def draw(self, count: int, rng: np.random.Generator) -> DrawnCurves:
         """Draw the mean and the noise."""
         mu, sigma = self._grid.draw(count, rng)
-        return DrawnCurves(np.empty((0, POINTS)), np.empty((count, 0, POINTS)), mu, sigma)
+        nothing = np.empty((0, POINTS)), np.empty((count, 0, POINTS))
+        return DrawnCurves(*nothing, mu, sigma, StudentNoise(self._degrees))
 
     def log_predictive(self, values: Floats, parents: Floats) -> Floats:
         """Return the log density of new values: an integral over the mean and the noise."""

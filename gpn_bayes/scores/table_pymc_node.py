@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 
 from gpn_bayes._util.types import Ints
-from gpn_bayes.network_models.columns import BETWEEN, ROW
+from gpn_bayes.scores.pymc_columns import BETWEEN, ROW
 
 
 def add_table_node(name: str, codes: Ints, parents: Sequence[str], imagined: float) -> None:

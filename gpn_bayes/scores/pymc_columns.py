@@ -1,10 +1,13 @@
 """A column of the table as a variable of a PyMC model, in units of the table."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import pymc as pm
 
 from gpn_bayes._util.types import Floats
+from gpn_bayes.data import Dataset
+from gpn_bayes.scores.base import Scorer
 
 ROW = "row"
 # Between a column's name and that of a parameter of its equation, as in PyMC's own names of nested models.
@@ -42,3 +45,19 @@ class Column(NamedTuple):
         """Add the column to the model, normal around a mean, which is given in the score's units, as sigma is."""
         noise = pm.Deterministic(self.label("noise"), self.scale * sigma)
         pm.Normal(self.name, mu=self.centre + self.scale * mean, sigma=noise, observed=self.data(), dims=ROW)
+
+
+def columns(scorer: Scorer, table: Dataset, nodes: Sequence[int]) -> list[Column]:
+    """Return some columns of the table that a score is bound to.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        The score.
+    table : Dataset
+        The table.
+    nodes : sequence of int
+        Which columns.
+    """
+    centre, scale = scorer.units(table)
+    return [Column(table.names[i], table.values[:, i].astype(float), float(centre[i]), float(scale[i])) for i in nodes]

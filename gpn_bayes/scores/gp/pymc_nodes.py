@@ -21,9 +21,9 @@ from pymc.logprob.transforms import Transform
 from pytensor.tensor.linalg import block_diag, cholesky, solve_triangular
 
 from gpn_bayes._util.types import Floats
-from gpn_bayes.network_models.columns import ROW, Column
 from gpn_bayes.scores.gp.priors import HyperPriors
 from gpn_bayes.scores.gp.pymc_model import function_covariance, hyperparameter
+from gpn_bayes.scores.pymc_columns import ROW, Column
 
 # How far apart points are at most, in the score's units, and how many there may be.
 _SPACING, _FEWEST, _MOST = 0.25, 6, 60

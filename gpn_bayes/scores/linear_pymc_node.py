@@ -6,8 +6,8 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from gpn_bayes.network_models.columns import Column
 from gpn_bayes.scores.equations import LinearEquation
+from gpn_bayes.scores.pymc_columns import Column
 
 
 def add_linear_node(node: Column, parents: Sequence[Column], prior: LinearEquation) -> None:
