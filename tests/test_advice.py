@@ -3,7 +3,6 @@
 import inspect
 import re
 import shlex
-from dataclasses import fields
 
 import numpy as np
 import pandas as pd
@@ -14,8 +13,8 @@ import gpn_bayes.cli
 from gpn_bayes._util.cli_wording import in_both, in_options
 from gpn_bayes.cli import inputs
 from gpn_bayes.data import data_flags
+from gpn_bayes.data.keywords import KEYWORDS
 from gpn_bayes.data.problems import argument
-from gpn_bayes.data.reading import ReadSettings
 from gpn_bayes.posterior import Diagnostics
 from gpn_bayes.scores import slower
 from tests.command_line import call
@@ -50,8 +49,8 @@ def test_every_setting_of_a_table_is_an_option(command):
     for word in command.split():
         found = found.commands[word]
     known = {name for parameter in found.params for name in parameter.opts}
-    # What scores declare isn't up to users.
-    names = [field.name for field in fields(ReadSettings) if field.name != "declared"]
+
+    names = list(KEYWORDS)
     advised = {in_options(argument(name, ["x"])).split()[0] for name in names}
     assert advised <= known
     assert len(advised) == len(names)
@@ -123,7 +122,8 @@ def test_arguments_without_an_option_stay_as_they_are():
 
 
 def test_every_argument_that_is_rewritten_has_its_option(options):
-    arguments = set(inspect.signature(gpn_bayes.sample).parameters) - {"data", "score", "cache", "executor"}
+    own = set(inspect.signature(gpn_bayes.sample).parameters) - {"data", "score", "cache", "executor", "table"}
+    arguments = own | gpn_bayes.data.TableKeywords.__annotations__.keys()
     named = {in_options(f"{name} must be something").split()[0] for name in arguments - {"progressbar"}}
     assert {name for name in named if name.startswith("--")} <= options
     assert named - options == {"required", "forbidden", "tiers"}  # whose messages name the option where they are read

@@ -155,13 +155,6 @@ def run_file(
             rich_help_panel=_SAMPLING,
         ),
     ] = DEFAULTS.order_bias,
-    imputations: Annotated[
-        int,
-        typer.Option(
-            help="Completed tables, each with a run of its own, of --missing impute under gp.",
-            rich_help_panel=_SAMPLING,
-        ),
-    ] = DEFAULTS.imputations,
     dask: Annotated[
         str | None,
         typer.Option(
@@ -216,7 +209,6 @@ def run_file(
             expand=DEFAULTS.expand if expand is None else expand or False,
             reweight=None if reweight.lower() == "none" else reweight,
             order_bias=order_bias,
-            imputations=imputations,
         )
         _carry_out(_Job(dataset, options, out, quiet, retyped(context), cluster, save_data))
 

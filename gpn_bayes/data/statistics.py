@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,8 @@ from gpn_bayes._util.files import write_whole
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data.dataset import Dataset, fingerprint_of
 from gpn_bayes.data.interventions import Interventions, interventions_of
-from gpn_bayes.data.reading import ReadSettings, check_names, read_interventions, read_labels
+from gpn_bayes.data.keywords import Described, Keywords, given_names, settings_of
+from gpn_bayes.data.reading import check_names, read_interventions, read_labels
 
 # What a file holds: the kind of each array's numbers, or texts, and its dimensions. A thousand variables take 8 MB.
 _PARTS = {"n": ("iu", 0), "mean": ("iuf", 1), "cov": ("iuf", 2), "names": ("U", 1)}
@@ -224,6 +225,20 @@ class SufficientStatistics:
         """Number of rows they were computed from, as in a `Dataset`."""
         return self.n
 
+    def with_rows(self, need: str) -> Dataset:
+        """Refuse what needs rows.
+
+        Examples
+        --------
+        >>> SufficientStatistics(100, [0, 0], [[1, 0], [0, 1]], ["x", "y"]).with_rows("a bootstrap needs the rows")
+        Traceback (most recent call last):
+        ValueError: a bootstrap needs the rows; received SufficientStatistics
+        """
+        raise ValueError(f"{need}; received {type(self).__name__}")
+
+    def refuse_gaps(self) -> None:
+        """Nothing is missing in statistics; see `Dataset.refuse_gaps`."""
+
     @property
     def interventions(self) -> Interventions | None:
         """What was done in the experiments that the rows belong to, each of them a row; None where there are none.
@@ -296,9 +311,11 @@ class SufficientStatistics:
         >>> both.n, both.interventions.target_sets()
         (100, [[1]])
         """
-        settings = ReadSettings(
-            targets=targets, intervention=intervention, contexts=contexts, target_probability=target_probability,
-            target_penalty=target_penalty,
+        settings = settings_of(
+            {
+                "targets": targets, "intervention": intervention, "contexts": contexts,
+                "target_probability": target_probability, "target_penalty": target_penalty,
+            }
         )  # fmt: skip
         if not parts:
             raise ValueError("statistics are joined of one table or more; received none")
@@ -517,26 +534,37 @@ def _stacked(parts: "Sequence[SufficientStatistics | RowMoments]") -> tuple[Ints
     return n, np.array([part.mean for part in parts]), np.array([part.scatter for part in parts])
 
 
-def read_data(data: Any, *, declared: Sequence[str] = (), **settings: Any) -> Data:
-    """Return statistics as they are or from their file, and any table as a `Dataset`.
+def read_data(data: Any, *, declared: Sequence[str] = (), **keywords: Unpack[Keywords]) -> Data:
+    """Return statistics as they are or from their file, and any table as a `Dataset`, perhaps with missing values.
 
     Parameters
     ----------
-    data : DataFrame, ndarray, path, Dataset or SufficientStatistics
+    data : DataFrame, ndarray, path, Table, Dataset or SufficientStatistics
         The data.
     declared : sequence of str
         Columns whose levels are known from elsewhere, so that they may be constant.
-    **settings
-        Those of `Dataset.read`.
+    **keywords
+        Those of `gpn_bayes.Table`, but for those that a `Table` states already. A `Dataset` was read before; only
+        ``imputations`` may differ.
     """
+    given: Mapping[str, Any] = keywords
+    if isinstance(data, Described):
+        data, given = data.data, data.joined(keywords)
     if isinstance(data, str | Path) and Path(data).suffix.lower() == ".npz":
         data = SufficientStatistics.load(data)
-    if not isinstance(data, SufficientStatistics):
-        return Dataset._read(data, ReadSettings(**settings, declared=declared), whole=True)
-    given = [name for name in ReadSettings(**settings).given if name != "missing"]
-    if given:
-        raise ValueError(f"{given[0]} is a setting of tables; received SufficientStatistics")
-    return data
+    if isinstance(data, SufficientStatistics):
+        of_tables = [name for name in given_names(settings_of(given)) if name not in ("missing", "imputations")]
+        if of_tables:
+            raise ValueError(f"{of_tables[0]} is a setting of tables; received SufficientStatistics")
+        return data
+    return Dataset._read(data, given, whole=True, declared=declared, gaps=True)
+
+
+def read_complete(data: Any, *, declared: Sequence[str] = (), **keywords: Unpack[Keywords]) -> Data:
+    """Return data as `read_data` does, but refuse missing values."""
+    table = read_data(data, declared=declared, **keywords)
+    table.refuse_gaps()
+    return table
 
 
 def warn_of_noise(data: Data | None) -> None:

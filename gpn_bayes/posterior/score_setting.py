@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpn_bayes.scores.base import Score
-from gpn_bayes.scores.recorded import BUILT_IN, from_parameters, setting_of_version_0_1_0
+from gpn_bayes.scores.recorded import BUILT_IN, from_parameters
 
 
 def score_setting(settings: Mapping[str, Any], unknown: str = "unknown") -> dict[str, Any]:
@@ -19,11 +19,11 @@ def score_setting(settings: Mapping[str, Any], unknown: str = "unknown") -> dict
 
     Examples
     --------
-    >>> score_setting({"score": "BGe(alpha_mu=0.5)"})
-    {'name': 'bge', 'parameters': {'alpha_mu': 0.5}}
+    >>> score_setting({})
+    {'name': 'unknown', 'parameters': {}}
     """
-    setting = settings.get("score", {"name": unknown, "parameters": {}})
-    return setting if isinstance(setting, dict) else setting_of_version_0_1_0(str(setting))
+    setting: dict[str, Any] = settings.get("score", {"name": unknown, "parameters": {}})
+    return setting
 
 
 def score_of(settings: Mapping[str, Any]) -> Score:

@@ -16,7 +16,6 @@ _SMALLEST = {
     "thin": 1,
     "random_seed": 0,
     "temperatures": 1,
-    "imputations": 2,
 }
 # The values of these options that are not numbers.
 _NO_COUNT = {"cores": None, "random_seed": None, "thin": "auto"}
@@ -66,10 +65,6 @@ class RunOptions:
         Whether to draw under a quicker score, where there is one, and to weight the draws.
     order_bias : {"keep", "correct"}
         Whether draws of the order sampler are weighted to the uniform prior over DAGs.
-    missing : {"error", "drop", "impute"}
-        What to do about rows with missing values.
-    imputations : int
-        Completed tables, each with a run of its own, where scores have no closed form.
 
     Raises
     ------
@@ -106,8 +101,6 @@ class RunOptions:
     expand: float | bool | str = "auto"
     reweight: str | None = "auto"
     order_bias: str = "keep"
-    missing: str = "error"
-    imputations: int = 5
 
     def __post_init__(self) -> None:
         """Refuse what no data could make right."""

@@ -131,7 +131,7 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
 
     Parameters
     ----------
-    data : DataFrame, ndarray, path, Dataset or SufficientStatistics
+    data : DataFrame, ndarray, path, Table, Dataset or SufficientStatistics
         Variables are columns.
     options : RunOptions
         What to run.
@@ -149,8 +149,7 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
     ('exact', 500, 0)
     """
     score = scores.by_name(options.score)
-    given = isinstance(data, Dataset) and data.missing is not None  # so that it was read to be completed
-    table = read_data(data, declared=score.declared, missing="impute" if given else options.missing)
+    table = read_data(data, declared=score.declared)
     warn_of_noise(table)
     imputation = None
     if isinstance(table, Dataset) and table.missing is not None:
@@ -302,9 +301,6 @@ def _order_bias(options: RunOptions, sampler: str) -> str | None:
 
 
 def _run_key(settings: dict[str, Any], scorer: Scorer, space: SearchSpace) -> str:
-    # Runs of version 0.1.0 described the score by its label and didn't name the tiers; what these forbid is among the
-    # forbidden edges. Their keys must stay what they were.
-    prior = {name: value for name, value in settings["prior"].items() if name != "tiers"}
-    known = [{**settings, "score": scorer.label, "prior": prior}, scorer.score_fingerprint, space.parameters]
+    known = [settings, scorer.score_fingerprint, space.parameters]
     text = json.dumps(known, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -3,11 +3,10 @@
 import os
 import sys
 import warnings
-from collections.abc import Mapping
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from gpn_bayes import scores
 from gpn_bayes._util.progress import Stages
 from gpn_bayes.candidates.methods import SpaceContext
 from gpn_bayes.candidates.spaces import find_candidates
-from gpn_bayes.data import Dataset, read_data
+from gpn_bayes.data import Dataset, TableKeywords, read_data
 from gpn_bayes.posterior import GraphPosterior
 from gpn_bayes.posterior.diagnostics import (
     EXCUSED_FROM,
@@ -81,24 +80,16 @@ def sample(
     expand: float | bool | str = DEFAULTS.expand,
     reweight: str | None = DEFAULTS.reweight,
     order_bias: str = DEFAULTS.order_bias,
-    missing: str = DEFAULTS.missing,
-    imputations: int = DEFAULTS.imputations,
-    kinds: Mapping[str, Any] | None = None,
-    targets: Any = None,
-    intervention: str | None = None,
-    contexts: Any = None,
-    target_probability: float | None = None,
-    target_penalty: float | None = None,
-    weights: Any = None,
     cache: str | os.PathLike[str] | None = None,
     executor: Executor | None = None,
     progressbar: bool = True,
+    **table: Unpack[TableKeywords],
 ) -> GraphPosterior:
     """Draw DAGs from the posterior given data.
 
     Parameters
     ----------
-    data : DataFrame, ndarray, path, Dataset or SufficientStatistics
+    data : DataFrame, ndarray, path, Table, Dataset or SufficientStatistics
         Variables are columns.
     score : Score or str, default "bge"
         How to score a node given its parents: "bge" for linear relations, "gp" for unknown smooth ones; "bdeu" or "k2"
@@ -164,38 +155,6 @@ def sample(
         there are more, for those that count, and the diagnostics say about how much the others hold.
     order_bias : {"keep", "correct"}
         For order MCMC: "correct" weights each draw by one over the number of its orders.
-    missing : {"error", "drop", "impute"}
-        Whether to refuse missing values, to drop the rows that have some, or to draw the values along with the DAGs,
-        given that they are missing at random; the settings of the posterior say how many there were. "impute" is for
-        "bge", "cg", "bdeu" and "k2", whose chains alternate between DAGs and missing values, without parents from
-        outside the candidates; and for "gp", which has a run of its own for each of several completed tables, drawn by
-        the networks of "bge" (or "cg"). `GraphPosterior.imputed` returns completed tables. `Dataset.read` has further
-        settings for reading a table.
-    imputations : int, default 5
-        How many completed tables these are: 2 or more, at most five per chain.
-    kinds : mapping of str to str or sequence, optional
-        What columns are, whatever they look like: "number", "category", "binary" or "ordered", or a list of the levels
-        of an ordered column, the lowest first.
-    targets : str or sequence, optional
-        Which variables an experiment changed in each row: the name of a column, which is then no variable, or a
-        sequence with an entry for each row. An entry is empty where all variables were only observed, a name, several
-        names joined by ";", or a list of names.
-    intervention : {"perfect", "soft"}, optional
-        What it did to them: "perfect", the default, set them from outside, so these rows tell nothing of their parents;
-        "soft" changed how they depend on the same parents, so these rows have parameters of their own.
-    contexts : str or sequence, optional
-        Where it isn't known what experiments changed: the experiment of each row, given as targets are. Rows without
-        one are the reference, in which nothing was changed; if there are none, those of the first row's experiment.
-        All sets of contexts (at most 12 besides the reference) that may have changed a variable are summed over, and
-        `GraphPosterior.target_probabilities` tells which ones did.
-    target_probability : float, optional
-        The prior probability that a context changed a variable; 0.1 by default.
-    target_penalty : float, optional
-        Instead, what each change costs: this much is subtracted from the log score.
-    weights : str or sequence, optional
-        How many rows each row stands for: the name of a column, which is then no variable, or a sequence with a number
-        for each row. Whole numbers are frequencies, and the answers those of a table in which each row stands that many
-        times. Any others are survey weights, scaled to add up to the number of rows; see `Dataset.read`.
     cache : path, optional
         An SQLite file for scores and checkpoints: a killed run, started again with the same arguments and
         seed, goes on from there to the same result.
@@ -203,6 +162,14 @@ def sample(
         Where to compute scores that have no closed form; threads by default.
     progressbar : bool, default True
         Whether to show progress, on stderr.
+    **table
+        What describes the table's rows and columns, as of `gpn_bayes.Table`: kinds, weights, missing, imputations,
+        targets, intervention, contexts, target_probability, target_penalty. With ``missing="impute"`` missing values
+        are drawn along with the DAGs, given that they are missing at random, under "bge", "cg", "bdeu" and "k2", whose
+        chains alternate between the two, without parents from outside the candidates; and under "gp", which has a run
+        of its own for each of several completed tables, drawn by the networks of "bge" (or "cg").
+        `GraphPosterior.imputed` returns completed tables, and `GraphPosterior.target_probabilities` tells which
+        contexts changed a variable.
 
     Returns
     -------
@@ -224,15 +191,9 @@ def sample(
         score, sampler=sampler, draws=draws, tune=tune, chains=chains, cores=cores, random_seed=random_seed,
         thin=thin, until=until, temperatures=temperatures, prior=prior, required=required, forbidden=forbidden,
         tiers=tiers, max_parents=max_parents, candidates=candidates, plus_one=plus_one, expand=expand,
-        reweight=reweight, order_bias=order_bias, missing=missing, imputations=imputations,
+        reweight=reweight, order_bias=order_bias,
     )  # fmt: skip
-    reading = {
-        "kinds": kinds, "targets": targets, "intervention": intervention, "contexts": contexts,
-        "target_probability": target_probability, "target_penalty": target_penalty, "weights": weights,
-    }  # fmt: skip
-    if any(given is not None for given in reading.values()):
-        data = read_data(data, declared=scores.by_name(score).declared, missing=missing, **reading)
-    run = prepare(data, options)
+    run = prepare(read_data(data, declared=scores.by_name(score).declared, **table), options)
     if progressbar:
         for text in filter(None, (run.kinds, run.either)):
             print(text, file=sys.stderr, flush=True)

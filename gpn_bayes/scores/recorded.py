@@ -1,6 +1,5 @@
 """Scores as the settings of a run and files keep them: by name and parameters, from which they can be made again."""
 
-import ast
 from typing import Any
 
 from gpn_bayes.scores.base import Score
@@ -45,26 +44,3 @@ def from_parameters(name: str, parameters: dict[str, Any]) -> Score:
         return BUILT_IN[name](**parameters)
     except TypeError:
         raise ValueError(f"{name!r} can't be made from the parameters {parameters!r}") from None
-
-
-def setting_of_version_0_1_0(label: str) -> dict[str, Any]:
-    """Return as a setting what version 0.1.0 wrote in its files instead: the ``repr`` of a score.
-
-    Text that is no such ``repr`` becomes the name of a score without parameters.
-
-    Examples
-    --------
-    >>> setting_of_version_0_1_0("BGe(alpha_mu=0.5, alpha_w=None, t0=None)")
-    {'name': 'bge', 'parameters': {'alpha_mu': 0.5, 'alpha_w': None, 't0': None}}
-    >>> setting_of_version_0_1_0("unknown")
-    {'name': 'unknown', 'parameters': {}}
-    """
-    names = {kind.__name__: name for name, kind in BUILT_IN.items()}
-    try:
-        match ast.parse(label, mode="eval").body:
-            case ast.Call(func=ast.Name(id=made), args=[], keywords=keywords):
-                parameters = {str(word.arg): ast.literal_eval(word.value) for word in keywords}
-                return {"name": names.get(made, made), "parameters": parameters}
-    except (SyntaxError, ValueError):
-        pass
-    return {"name": label, "parameters": {}}

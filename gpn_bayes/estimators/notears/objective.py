@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from gpn_bayes._util.types import Bools, Floats
-from gpn_bayes.data import Dataset, SufficientStatistics, read_data, refuse_interventions, refuse_weights
+from gpn_bayes.data import Dataset, SufficientStatistics, read_complete, refuse_interventions, refuse_weights
 from gpn_bayes.kernels.regressions import LOGISTIC, POISSON, Regressions
 from gpn_bayes.scores.prior import GraphPrior
 
@@ -124,7 +124,7 @@ def read_linear_problem(
     ValueError
         For data that the loss can't take, or edges that contradict each other.
     """
-    checked = read_data(data)
+    checked = read_complete(data)
     refuse_interventions(checked, "NOTEARS")
     refuse_weights(checked, "NOTEARS")
     prior = GraphPrior(checked.names, required=required, forbidden=forbidden, tiers=tiers)
