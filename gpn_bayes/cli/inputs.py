@@ -28,11 +28,10 @@ def read_score(given: str) -> str:
 
 def read_table(path: Path, options: dict[str, str]) -> "Dataset | SufficientStatistics":
     """Return the table of a file, read as the options of `reads_table` say; statistics pass through."""
-    from gpn_bayes.data import Dataset, read_data
+    from gpn_bayes.data import read_data
 
     data = read_data(path, **_settings(options))
-    if isinstance(data, Dataset):
-        _say_how(data)
+    _say_how(data)
     return data
 
 
@@ -69,7 +68,7 @@ def _separator(text: str) -> str:
     return "\t" if text.lower() in ("tab", "\\t") else text
 
 
-def _say_how(data: "Dataset") -> None:
+def _say_how(data: "Dataset | SufficientStatistics") -> None:
     for text in data.notes:
         screen.note(text)
     if data.rows_dropped:

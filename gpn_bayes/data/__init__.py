@@ -21,10 +21,12 @@ if TYPE_CHECKING:
         RowMoments,
         SufficientStatistics,
         check_known,
+        moments_of,
         noise_text,
         read_complete,
         read_data,
         standardised,
+        statistics_of,
         warn_of_noise,
     )
     from gpn_bayes.data.table import ReadingKeywords, Table, TableKeywords, described
@@ -34,8 +36,9 @@ if TYPE_CHECKING:
 __all__ = [
     "CATEGORICAL", "Data", "Dataset", "Flag", "Interventions", "KnownTargets", "MAX_INTEGER_LEVELS", "PrivacyNoise",
     "ReadingKeywords", "RowMoments", "SufficientStatistics", "Table", "TableKeywords", "UnknownTargets",
-    "check_known", "checked", "data_flags", "described", "noise_text", "read_complete", "read_data", "read_part",
-    "read_table", "refuse_interventions", "refuse_weights", "standardised", "warn_of_noise",
+    "check_known", "checked", "data_flags", "described", "moments_of", "noise_text", "read_complete", "read_data",
+    "read_part", "read_table", "refuse_interventions", "refuse_weights", "standardised", "statistics_of",
+    "warn_of_noise",
 ]  # fmt: skip
 _HOMES = {
     "columns": "MAX_INTEGER_LEVELS",
@@ -45,7 +48,7 @@ _HOMES = {
     "interventions": "Interventions KnownTargets UnknownTargets refuse_interventions",
     "kinds": "CATEGORICAL",
     "statistics": "Data PrivacyNoise RowMoments SufficientStatistics "
-    "check_known noise_text read_complete read_data standardised warn_of_noise",
+    "check_known moments_of noise_text read_complete read_data standardised statistics_of warn_of_noise",
     "table": "ReadingKeywords Table TableKeywords described",
     "tables": "read_table",
     "weights": "refuse_weights",

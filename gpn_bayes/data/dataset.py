@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import pandas as pd
@@ -89,6 +89,9 @@ class Dataset:
     weights: Floats | None = None
     repeated: bool = False
     imputations: int = KEYWORDS["imputations"].default
+    # As of `SufficientStatistics`, which may have some.
+    noise: ClassVar[None] = None
+    experiments: ClassVar[None] = None
     missing: Bools | None = field(init=False)
     fingerprint: str = field(init=False)
 
@@ -193,6 +196,15 @@ class Dataset:
             table.names, values, kinds, levels, table.rows_dropped, table.notes, table.interventions, table.weights,
             table.repeated, settings["imputations"],
         )  # fmt: skip
+
+    @property
+    def table(self) -> "Dataset | None":
+        """The rows, for what can do with `SufficientStatistics` too: these have none."""
+        return self
+
+    def require_numbers(self, purpose: str, instead: str = "") -> None:
+        """Refuse columns of categories; see `numeric`."""
+        self.numeric(purpose, instead)
 
     def with_rows(self, need: str) -> "Dataset":
         """Return the table; `SufficientStatistics` refuse by the need, such as "a bootstrap needs the rows"."""

@@ -11,7 +11,7 @@ from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.checks import check_choice, check_count, check_share
 from gpn_bayes._util.types import Bools, DiGraph
 from gpn_bayes.candidates.pc_skeleton import Skeleton
-from gpn_bayes.data import Data, Dataset, TableKeywords, read_complete
+from gpn_bayes.data import Data, TableKeywords, read_complete
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.independence import (
     HSIC,
@@ -152,7 +152,7 @@ class PC(GraphEstimator):
         if isinstance(self.test, ConditionalIndependenceTest):
             return self.test
         if self.test == "auto":
-            return GSquared() if isinstance(data, Dataset) and is_discrete(data) else FisherZ()
+            return GSquared() if is_discrete(data) else FisherZ()
         if self.test == "fisher-z":
             return FisherZ()
         if self.test == "g2":

@@ -14,7 +14,7 @@ from gpn_bayes import scores
 from gpn_bayes._util.progress import Stages
 from gpn_bayes.candidates.methods import SpaceContext
 from gpn_bayes.candidates.spaces import find_candidates
-from gpn_bayes.data import Dataset, TableKeywords, read_data
+from gpn_bayes.data import TableKeywords, read_data
 from gpn_bayes.posterior import GraphPosterior
 from gpn_bayes.posterior.diagnostics import (
     EXCUSED_FROM,
@@ -213,10 +213,11 @@ def sample(
 
 def _long_tails(run: PreparedRun) -> list[str]:
     """Return the columns whose farthest outliers leave all else within a small part of their range."""
-    if run.scorer.closed_form or not isinstance(run.data, Dataset) or run.imputation is not None:
+    table = run.data.table
+    if run.scorer.closed_form or table is None or run.imputation is not None:
         return []
     flagged = {name for flag in run.data_flags or () if flag.kind == "outliers" for name in flag.columns}
-    columns = zip(run.data.names, run.data.values.T, strict=True)
+    columns = zip(table.names, table.values.T, strict=True)
     return [
         name
         for name, column in columns

@@ -14,7 +14,6 @@ from gpn_bayes import graphs
 from gpn_bayes._util.types import Bools, Floats, Ints
 from gpn_bayes.data import Data, Dataset, TableKeywords, read_complete, refuse_weights
 from gpn_bayes.data.interventions import Group, KnownTargets, Term, UnknownTargets
-from gpn_bayes.data.statistics import spread_of
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES, members_of
 from gpn_bayes.scores.assumptions import EQUIVALENCE, EQUIVALENCE_OF_EXPERIMENTS, EXPERIMENTS
 from gpn_bayes.scores.equations import Equation, LevelsEquation, LinearEquation, LinearEquations
@@ -338,8 +337,7 @@ class Scorer(ABC):
         n = len(self.names)
         if self.discrete or not getattr(self.score, "standardise", True):
             return np.zeros(n), np.ones(n)
-        means = data.means() if isinstance(data, Dataset) else data.mean
-        return np.where(self.categories, 0.0, means), np.where(self.categories, 1.0, spread_of(data))
+        return np.where(self.categories, 0.0, data.means()), np.where(self.categories, 1.0, data.spreads())
 
     def level_code(self, node: int, level: Any) -> int:
         """Return the code of a level of a variable of categories.

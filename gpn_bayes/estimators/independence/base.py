@@ -219,9 +219,7 @@ class CallableTest(ConditionalIndependenceTest):
         self.function = function
 
     def _bind(self, data: Data, rng: np.random.Generator) -> BoundTest:
-        if not isinstance(data, Dataset):
-            raise ValueError("a user-defined test needs the rows; received SufficientStatistics")
-        return _BoundCallable(self.function, data)
+        return _BoundCallable(self.function, data.with_rows("a user-defined test needs the rows"))
 
 
 class _BoundCallable(BoundTest):
