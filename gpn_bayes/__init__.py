@@ -40,6 +40,7 @@ _NAMES = {
     "bootstrap": "gpn_bayes.estimators.bootstrapping",
     "pymc_network": "gpn_bayes.network_models.building",
     "pymc_networks": "gpn_bayes.network_models.weighted",
+    "Table": "gpn_bayes.data",
     "read_table": "gpn_bayes.data",
     "Dataset": "gpn_bayes.data",
     "SufficientStatistics": "gpn_bayes.data",

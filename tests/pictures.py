@@ -6,12 +6,12 @@ from gpn_bayes import graphs
 from gpn_bayes.posterior import GraphPosterior
 
 
-def drawn(names, probabilities, chains=2, draws=20, score="BGe(alpha_mu=1.0)"):
+def drawn(names, probabilities, chains=2, draws=20, score=None):
     """Return a posterior whose chains all have an edge in the first draws, as many as given for each."""
     probabilities = np.asarray(probabilities, dtype=float)
     times = np.round(probabilities * draws).astype(int)
     dags = (np.arange(draws)[None, :, None, None] < times).repeat(chains, axis=0).astype(np.int8)
-    settings = {"sampler": "partition", "score": score}
+    settings = {"sampler": "partition", "score": score or {"name": "bge", "parameters": {"alpha_mu": 1.0}}}
     return GraphPosterior(tuple(names), graphs.pack(dags), -dags.sum(axis=(2, 3)).astype(float), settings=settings)
 
 

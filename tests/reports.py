@@ -8,6 +8,8 @@ import numpy as np
 
 from gpn_bayes import graphs
 from gpn_bayes.posterior import GraphPosterior
+from gpn_bayes.scores import BGe
+from gpn_bayes.scores.recorded import as_setting
 
 AWKWARD = ("<b>raf</b>", "mek & co", "erk\"'`", "</script><script>alert(1)</script>", "TNF-α -> x", "${akt}, \\u003c")
 
@@ -30,10 +32,7 @@ def made_posterior(names, edges, shape=(3, 80), seed=1, **settings) -> GraphPost
     for parent, child, probability in edges:
         dags[..., parent, child] = rng.random(shape) < probability
     score = rng.normal(-100.0, 1.0, shape)
-    settings = {
-        "sampler": "partition",
-        "score": {"name": "bge", "parameters": {"alpha_mu": 1.0, "alpha_w": None, "t0": None}},
-    } | settings
+    settings = {"sampler": "partition", "score": as_setting(BGe())} | settings
     return GraphPosterior(tuple(names), graphs.pack(dags), score, settings=settings)
 
 

@@ -3,7 +3,6 @@
 import inspect
 import re
 import shlex
-from dataclasses import fields
 
 import numpy as np
 import pandas as pd
@@ -13,8 +12,8 @@ import typer
 import gpn_bayes.cli
 from gpn_bayes.cli import inputs
 from gpn_bayes.data import data_flags
+from gpn_bayes.data.keywords import KEYWORDS
 from gpn_bayes.data.problems import argument
-from gpn_bayes.data.reading import ReadSettings
 from gpn_bayes.posterior import Diagnostics
 from gpn_bayes.sampling.flags import in_both, in_options
 from gpn_bayes.sampling.options import flags
@@ -51,8 +50,8 @@ def test_every_setting_of_a_table_is_an_option(command):
     for word in command.split():
         found = found.commands[word]
     known = {name for parameter in found.params for name in parameter.opts}
-    # What scores declare isn't up to users.
-    names = [field.name for field in fields(ReadSettings) if field.name != "declared"]
+
+    names = list(KEYWORDS)
     advised = {in_options(argument(name, ["x"])).split()[0] for name in names}
     assert advised <= known
     assert len(advised) == len(names)

@@ -19,6 +19,7 @@ from gpn_bayes.cli.folder import edges_csv
 from gpn_bayes.cli.inputs import read_pairs, read_prior, read_tiers
 from gpn_bayes.posterior import GraphPosterior
 from gpn_bayes.posterior.questions import Question, read_question
+from gpn_bayes.scores.recorded import as_setting
 
 NAMES = ["TNF-α", "IL 6", "erk", "akt", "mek", "p-38"]
 
@@ -132,11 +133,7 @@ def shown_edges(probabilities: list[float], capsys, monkeypatch) -> list[list[st
     for (i, j), p in zip(zip(*np.triu_indices(n, 1), strict=True), probabilities, strict=False):
         dags[0, : round(1000 * p), i, j] = 1
     names = tuple(f"v{i}" for i in range(n))
-    settings = {
-        "score": {"name": "bge", "parameters": {"alpha_mu": 1.0, "alpha_w": None, "t0": None}},
-        "sampler": "partition",
-        "reweight": None,
-    }
+    settings = {"score": as_setting(scores.BGe()), "sampler": "partition", "reweight": None}
     log_score = np.random.default_rng(1).normal(size=(1, 1000))
     screen.show_run(GraphPosterior(names, gpn.graphs.pack(dags), log_score, settings=settings), rows=50)
     lines = capsys.readouterr().out.splitlines()

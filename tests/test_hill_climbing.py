@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from gpn_bayes import graphs, scores, simulate
 from gpn_bayes.estimators import HillClimbing
-from gpn_bayes.estimators.hill_climbing import Climber, _Climb
+from gpn_bayes.estimators.hill_climbing import Climb, Climber
 from gpn_bayes.estimators.problem import read_problem
 from gpn_bayes.kernels.hill_climbing import NO_MOVE, REVERSE, TOGGLE
 from gpn_bayes.scores.base import Score, Scorer
@@ -123,7 +123,7 @@ def test_visited_graphs_are_not_returned_to():
 
 def test_a_list_forgets_what_is_longer_ago():
     climber = Climber(read_problem(linear_table(4), "bge"), np.zeros((4, 4), dtype=np.int8))
-    climb = _Climb(climber, tabu=3, patience=40)
+    climb = Climb(climber, tabu=3, patience=40)
     climb.climb()
     assert len(climb._visited) == 3
     assert len(climb.trace) > 40

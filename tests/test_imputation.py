@@ -360,7 +360,7 @@ def test_draws_depend_on_the_seed_alone(mixed, sampler):
 
 
 def test_a_chain_goes_on_where_it_stopped(mixed):
-    run = prepare(mixed, RunOptions(CG(), missing="impute", random_seed=1, draws=30))
+    run = prepare(gpn.Table(mixed, missing="impute"), RunOptions(CG(), random_seed=1, draws=30))
     lists = [[j for j in range(4) if j != i and not run.prior.forbidden[j, i]] for i in range(4)]
     tables = Tabulator(ScoreCache(run.scorer), run.prior, None, False).tables(run.parent_space(lists))
     one, two = imputing_chains(run.imputation, run.plan, tables, run.prior, run.parent_space, 2)

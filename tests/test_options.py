@@ -12,7 +12,6 @@ import gpn_bayes as gpn
 from gpn_bayes._util.checks import check_choice, check_share
 from gpn_bayes._util.options import flag_of, options_of
 from gpn_bayes.cli.run import run_demo, run_file
-from gpn_bayes.data.table import TableKeywords
 from gpn_bayes.posterior.score_setting import score_of, score_text, score_title
 from gpn_bayes.report.origin import origin_of
 from gpn_bayes.sampling.options import DEFAULTS, RunOptions, all_options
@@ -23,8 +22,6 @@ from tests.draws import LINEAR, REFERENCE, asked, quick, table
 from tests.rough_scores import Noisy
 
 DATA = table(LINEAR)
-# Of three runs, as version 0.1.0 computed them.
-KEYS = ["8fc25f003f1486aed39e7677ff31ee8f", "3a68bd47e9a586e4ccdd0af276ddf603", "29a72b2d01bd37b9c87d178327a37e5e"]
 
 
 def defaults_of(function):
@@ -34,11 +31,7 @@ def defaults_of(function):
 def test_sample_has_the_options_and_their_defaults():
     elsewhere = {"data", "cache", "executor", "progressbar", "table"}
     in_sample = {name: own for name, own in defaults_of(gpn.sample).items() if name not in elsewhere}
-    of_runs = {own.name: own.default for own in fields(RunOptions)}
-    assert of_runs.keys() - in_sample.keys() == {"missing", "imputations"} <= TableKeywords.__annotations__.keys()
-    assert in_sample == {name: own for name, own in of_runs.items() if name in in_sample}
-    of_tables = TableKeywords.__annotations__.keys() - {"imputations"}
-    assert of_tables <= defaults_of(gpn.Dataset.read).keys()
+    assert in_sample == {own.name: own.default for own in fields(RunOptions)}
 
 
 def test_options_of_objects_are_those_of_their_signatures():
@@ -108,7 +101,6 @@ def test_the_command_line_has_the_same_defaults(command):
         ({"thin": "often"}, "thin must be a whole number, 1 or more; received 'often'"),
         ({"random_seed": -1}, "random_seed must be a whole number, 0 or more; received -1"),
         ({"temperatures": True}, "temperatures must be a whole number, 1 or more; received True"),
-        ({"imputations": 1}, "imputations must be a whole number, 2 or more; received 1"),
         ({"sampler": "best"}, "sampler must be a Sampler or one of auto, exact, partition, order; received 'best'"),
         ({"reweight": "always"}, "reweight must be 'auto' or None; received 'always'"),
         ({"until": "bored"}, "until must be 'converged' or None; received 'bored'"),
@@ -154,18 +146,6 @@ def test_the_score_is_shown_by_its_class():
     post = quick(DATA)
     assert "score BGe(alpha_mu=1.0, alpha_w=None, t0=None)" in repr(post)
     assert "score=gpn.scores.BGe(" in origin_of(post)["call"] and score_title(post.settings) == "BGe"
-
-
-def test_keys_of_runs_are_those_of_version_0_1_0(monkeypatch):
-    """With other keys, a run that was killed would start again, and a finished one be another's."""
-    monkeypatch.setattr(gpn, "__version__", "0.1.0")
-    columns = gpn.datasets.sachs()[["raf", "mek", "erk"]]
-    keys = [
-        prepare(columns, RunOptions(random_seed=1)).key,
-        prepare(columns, RunOptions(gpn.scores.GP(estimator="laplace"), sampler="order", random_seed=2)).key,
-        prepare(columns, RunOptions(tiers=[["raf"], ["mek", "erk"]], space=gpn.Space(candidates=1), random_seed=3)).key,
-    ]
-    assert keys == KEYS
 
 
 def test_scores_of_ones_own_are_named_but_not_made_again():

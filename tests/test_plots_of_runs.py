@@ -14,6 +14,7 @@ from gpn_bayes import graphs, plots
 from gpn_bayes.data import Dataset
 from gpn_bayes.plots import functions, lettering, palette
 from gpn_bayes.posterior import Comparison, GraphPosterior
+from gpn_bayes.scores.recorded import as_setting
 from tests.draws import NAMES, make, sticky_picks
 from tests.pictures import chain_of, drawn, everything, legend_of, texts
 
@@ -55,7 +56,7 @@ def test_equal_runs_name_no_edge():
 
 
 def test_comparisons_show_the_largest_differences_first():
-    first = drawn(NAMES, chain_of(1.0, 0.5, 0.2), score="GP(kernel='additive')")
+    first = drawn(NAMES, chain_of(1.0, 0.5, 0.2), score={"name": "gp", "parameters": {}})
     second = drawn(NAMES, chain_of(0.9, 0.0, 0.8))
     ax = first.plot_comparison(second, truth=[("b", "c")], edges=2)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["c → d", "b → c"]
@@ -209,7 +210,7 @@ def sine():
 
 @pytest.fixture(scope="module")
 def fitted():
-    post = drawn(("v1", "v2", "v3"), [[0, 0, 1.0], [0, 0, 0.5], [0, 0, 0]], score=repr(gpn.scores.GP()))
+    post = drawn(("v1", "v2", "v3"), [[0, 0, 1.0], [0, 0, 0.5], [0, 0, 0]], score=as_setting(gpn.scores.GP()))
     post.data = sine()
     return post
 
@@ -255,7 +256,7 @@ def test_a_node_without_parents_says_so(fitted):
 
 
 def test_names_with_signs_of_formulas_are_written_as_they_are():
-    post = drawn((r"x$\foo$", "b"), np.zeros((2, 2)), score=repr(gpn.scores.GP()))
+    post = drawn((r"x$\foo$", "b"), np.zeros((2, 2)), score=as_setting(gpn.scores.GP()))
     post.data = Dataset.read(pd.DataFrame(sine().values[:, :2], columns=list(post.names)))
     (panel,) = post.plot_curves(0)
     panel.figure.canvas.draw()

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpn_bayes.candidates.pc_skeleton import Skeleton, check_dual_rows, dual_pc_skeleton, pc_skeleton
 from gpn_bayes.candidates.screening import distance_correlations, forward_selection, strongest
-from gpn_bayes.data import CATEGORICAL, Data, Dataset, SufficientStatistics, refuse_weights
+from gpn_bayes.data import CATEGORICAL, Data, SufficientStatistics, refuse_weights, statistics_of
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.cache import ScoreCache
 
@@ -20,6 +20,7 @@ ALPHA = 0.2
 # Slow scores choose among this many, those of greatest distance correlation.
 POOL = 20
 MIN_ROWS = 4
+_NEEDS_ROWS = "distance correlations need the rows"
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,17 +87,16 @@ def _by_correlation(context: SpaceContext, wanted: Wanted) -> Lists:
 
 
 def _by_distance_correlation(context: SpaceContext, wanted: Wanted) -> Lists:
-    if not isinstance(context.data, Dataset):
-        raise ValueError("distance correlations need the rows; received SufficientStatistics")
-    refuse_weights(context.data, "a distance correlation")
-    return strongest(distance_correlations(context.data.numeric("a distance")), wanted.allowed, wanted.limit)
+    table = context.data.with_rows(_NEEDS_ROWS)
+    refuse_weights(table, "a distance correlation")
+    return strongest(distance_correlations(table.numeric("a distance")), wanted.allowed, wanted.limit)
 
 
 def _by_score(context: SpaceContext, wanted: Wanted) -> Lists:
     """Return what forward selection adds to the required parents; slow scores choose among few."""
     if context.store.scorer.closed_form or not _numeric(context.data):
         pools = strongest(np.zeros(wanted.allowed.shape), wanted.allowed, len(wanted.allowed))
-    elif isinstance(context.data, Dataset) and context.data.weights is None:
+    elif context.data.table is not None and context.data.weights is None:
         pools = _by_distance_correlation(context, replace(wanted, limit=POOL))
     else:
         pools = _by_correlation(context, replace(wanted, limit=POOL))
@@ -152,7 +152,7 @@ def _merge(rankings: Sequence[list[int]]) -> list[int]:
 
 def default_methods(scorer: Scorer, data: Data) -> tuple[str, ...]:
     """Return how candidates are found unless the user says how."""
-    tests = scorer.closed_form and not scorer.discrete and _numeric(data) and _rows(data) >= MIN_ROWS
+    tests = scorer.closed_form and not scorer.discrete and _numeric(data) and data.size >= MIN_ROWS
     return ("pc", "greedy") if tests else ("greedy",)
 
 
@@ -163,26 +163,19 @@ def check_methods(methods: Sequence[str], scorer: Scorer, data: Data) -> None:
             continue
         if scorer.discrete:
             raise ValueError(f"the method {method!r} needs numbers; {scorer.label} takes categories: use 'greedy'")
-        if isinstance(data, Dataset):
-            data.numeric(f"the method {method!r}")
-        elif method == "distance-correlation":
-            raise ValueError("distance correlations need the rows; received SufficientStatistics")
+        data.require_numbers(f"the method {method!r}")
         if method == "distance-correlation":
-            refuse_weights(data, "a distance correlation")
-        if _rows(data) < MIN_ROWS:
-            raise ValueError(f"the method {method!r} needs at least {MIN_ROWS} rows; received {_rows(data)}")
+            refuse_weights(data.with_rows(_NEEDS_ROWS), "a distance correlation")
+        if data.size < MIN_ROWS:
+            raise ValueError(f"the method {method!r} needs at least {MIN_ROWS} rows; received {data.size}")
         if method == "dual-pc":
-            check_dual_rows(len(data.names), _rows(data))
-
-
-def _rows(data: Data) -> int:
-    return data.size if isinstance(data, Dataset) else data.n
+            check_dual_rows(len(data.names), data.size)
 
 
 def _numeric(data: Data) -> bool:
-    return not isinstance(data, Dataset) or CATEGORICAL.isdisjoint(data.kinds)
+    return CATEGORICAL.isdisjoint(data.kinds)
 
 
 def _statistics(data: Data) -> SufficientStatistics:
     # Of all rows together, experiments or not: candidates needn't be parents.
-    return SufficientStatistics.of(replace(data, interventions=None)) if isinstance(data, Dataset) else data
+    return statistics_of(data, "a covariance")

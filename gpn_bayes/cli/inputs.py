@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,11 +28,10 @@ def read_score(given: str) -> str:
 
 def read_table(path: Path, options: dict[str, str]) -> "Dataset | SufficientStatistics":
     """Return the table of a file, read as the options of `reads_table` say; statistics pass through."""
-    from gpn_bayes.data import Dataset, read_data
+    from gpn_bayes.data import read_data
 
     data = read_data(path, **_settings(options))
-    if isinstance(data, Dataset):
-        _say_how(data)
+    _say_how(data)
     return data
 
 
@@ -47,20 +46,29 @@ def read_part(path: Path, options: dict[str, str]) -> "Dataset":
 
 def _settings(options: dict[str, str]) -> dict[str, Any]:
     """Return the settings of `Dataset.read` that options stand for."""
+    from gpn_bayes.data.keywords import KEYWORDS
+
     settings: dict[str, Any] = dict(options)
-    for name in {"columns", "drop", "categories", "na"} & options.keys():
-        # An empty field is the name of an unnamed column.
-        settings[name] = next(csv.reader([options[name]], skipinitialspace=True), []) or [""]
-    if "kinds" in options:
-        settings["kinds"] = read_kinds(options["kinds"])
-    if is_whole(options.get("discretise", "")):
-        settings["discretise"] = int(options["discretise"])
-    if options.get("sep", "").lower() in ("tab", "\\t"):
-        settings["sep"] = "\t"
+    for name, text in options.items():
+        read = _TYPED.get(KEYWORDS[name].typed)
+        settings[name] = text if read is None else read(text)
     return settings
 
 
-def _say_how(data: "Dataset") -> None:
+def _names(text: str) -> list[str]:
+    # An empty field is the name of an unnamed column.
+    return next(csv.reader([text], skipinitialspace=True), []) or [""]
+
+
+def _levels(text: str) -> int | str:
+    return int(text) if is_whole(text) else text
+
+
+def _separator(text: str) -> str:
+    return "\t" if text.lower() in ("tab", "\\t") else text
+
+
+def _say_how(data: "Dataset | SufficientStatistics") -> None:
     for text in data.notes:
         screen.note(text)
     if data.rows_dropped:
@@ -276,6 +284,15 @@ def read_prior(given: str, names: Sequence[str]) -> "str | pd.DataFrame":
             table = pd.DataFrame(values, index=[row[0] for row in rows], columns=header[1:])
         GraphPrior(names, edge_probabilities=table)
     return table
+
+
+# How keywords of a table are written; see `gpn_bayes.data.keywords.Keyword.typed`.
+_TYPED: dict[str, Callable[[str], Any]] = {
+    "names": _names,
+    "kinds": read_kinds,
+    "levels": _levels,
+    "separator": _separator,
+}
 
 
 def is_whole(text: str) -> bool:

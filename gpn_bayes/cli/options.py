@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from gpn_bayes._util.options import flag_of
+from gpn_bayes.data.keywords import KEYWORDS, Keyword
 from gpn_bayes.sampling.options import all_options
 
 _TABLE = "The table"
@@ -74,35 +75,15 @@ TableFile = Annotated[
 ]
 
 
-def _of_table(text: str, kind: type = str) -> Any:
-    return Annotated[kind | None, typer.Option(help=text, show_default=False, rich_help_panel=_TABLE)]
+_TYPES: dict[str, type] = {"number": float, "count": int}
 
 
-# The settings of `Dataset.read`, by their names there.
-_TABLE_OPTIONS = {
-    "columns": _of_table("Columns to use, a,b,c; all by default."),
-    "drop": _of_table("Columns to leave out, id,name."),
-    "categories": _of_table("Columns to treat as categories, whatever they look like."),
-    "kinds": _of_table(
-        "What columns are: number, category, binary or ordered. A CSV file with columns name,kind and, for ordered "
-        "text, levels (low<mid<high); or visits=number,grade=low<mid<high."
-    ),
-    "discretise": _of_table("Cut measurements into this many levels of equal frequency, or 'mean': at their mean."),
-    "targets": _of_table("The column that names what an experiment changed in each row; empty where nothing was."),
-    "intervention": _of_table("What it did: perfect (set it, the default) or soft (changed how it depends on others)."),
-    "contexts": _of_table("The column that names the experiment of each row where it isn't known what was changed."),
-    "target_probability": _of_table("Prior probability that one of them changed a variable, 0.1 by default.", float),
-    "target_penalty": _of_table("Instead, what each change costs: subtracted from the log score.", float),
-    "weights": _of_table("The column that says how many rows each row stands for: frequencies, or survey weights."),
-    "missing": _of_table(
-        "error: refuse missing values (the default). drop: drop rows with any. impute: draw them too."
-    ),
-    "na": _of_table("Further values that mean missing, n.d.,-99."),
-    "sep": _of_table("Field separator of a text file, ';' or tab; recognised by default."),
-    "decimal": _of_table("The decimal sign, . or ,; recognised by default."),
-    "encoding": _of_table("The encoding of a text file, cp1252; recognised by default."),
-    "sheet": _of_table("The sheet of an Excel file, by name or number; the first by default."),
-}
+def _option_of(keyword: Keyword) -> Any:
+    kind = _TYPES.get(keyword.typed, str)
+    return Annotated[kind | None, typer.Option(help=keyword.help, show_default=False, rich_help_panel=_TABLE)]
+
+
+_TABLE_OPTIONS = {name: _option_of(own) for name, own in KEYWORDS.items()}
 
 
 def reads_table(command: Callable[..., None]) -> Callable[..., None]:

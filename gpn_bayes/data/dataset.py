@@ -4,9 +4,9 @@ import hashlib
 import json
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import pandas as pd
@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from gpn_bayes._util.types import Bools, Floats
 from gpn_bayes.data.interventions import Interventions, refuse_interventions
+from gpn_bayes.data.keywords import KEYWORDS, Described, Keywords, given_names, settings_of
 from gpn_bayes.data.kinds import CATEGORICAL
 from gpn_bayes.data.notation import unit_of
 from gpn_bayes.data.problems import argument, listed_names
-from gpn_bayes.data.reading import ReadSettings, checked_table
+from gpn_bayes.data.reading import checked_table
 from gpn_bayes.data.weights import are_frequencies, refuse_weights, warn_of_survey_weights
 
 
@@ -64,6 +65,8 @@ class Dataset:
         frequencies of more than 100,000 rows in all.
     repeated : bool
         Whether rows stand there as often as their frequencies said.
+    imputations : int
+        How many completed tables there are to be where missing values are drawn once for several runs.
 
     Examples
     --------
@@ -85,6 +88,10 @@ class Dataset:
     interventions: Interventions | None = None
     weights: Floats | None = None
     repeated: bool = False
+    imputations: int = KEYWORDS["imputations"].default
+    # As of `SufficientStatistics`, which may have some.
+    noise: ClassVar[None] = None
+    experiments: ClassVar[None] = None
     missing: Bools | None = field(init=False)
     fingerprint: str = field(init=False)
 
@@ -119,25 +126,8 @@ class Dataset:
     @classmethod
     def read(
         cls,
-        data: "Dataset | pd.DataFrame | NDArray[Any] | str | Path",
-        *,
-        sep: str | None = None,
-        decimal: str | None = None,
-        encoding: str | None = None,
-        sheet: str | int | None = None,
-        na: Any = (),
-        columns: str | Sequence[str] | None = None,
-        drop: str | Sequence[str] = (),
-        categories: str | Sequence[str] = (),
-        kinds: Mapping[str, Any] | None = None,
-        discretise: int | str | None = None,
-        missing: str = "error",
-        targets: Any = None,
-        intervention: str | None = None,
-        contexts: Any = None,
-        target_probability: float | None = None,
-        target_penalty: float | None = None,
-        weights: Any = None,
+        data: "Dataset | Described | pd.DataFrame | NDArray[Any] | str | Path",
+        **keywords: Unpack[Keywords],
     ) -> "Dataset":
         """Check a DataFrame, an array or a file, and return it as a `Dataset`.
 
@@ -150,52 +140,10 @@ class Dataset:
 
         Parameters
         ----------
-        data : DataFrame, ndarray, str, Path or Dataset
+        data : DataFrame, ndarray, str, Path, Table or Dataset
             Variables are columns. Columns of an array are named v1, v2, ….
-        sep : str, optional
-            The field separator of a text file.
-        decimal : {".", ","}, optional
-            The decimal sign of a file; the other sign may then stand between thousands.
-        encoding : str, optional
-            The encoding of a text file, such as "cp1252".
-        sheet : str or int, optional
-            The sheet of an Excel file, by name or by number from 1; the first by default.
-        na : str, number or sequence of these
-            Values that mean missing, besides empty cells, NA, NaN, N/A and null: "n.d.", -99.
-        columns, drop : str or sequence of str
-            Columns to use, all by default, and columns to leave out.
-        categories : str or sequence of str
-            Columns to treat as categories, whatever they look like.
-        kinds : mapping of str to str or sequence, optional
-            What columns are, whatever they look like: "number"; "category"; "binary", a category of two levels;
-            "ordered", whole numbers ordered by value; or a list of the levels of an ordered column, the lowest first:
-            ``{"visits": "number", "grade": ["low", "mid", "high"]}``. Other columns are what they look like.
-        discretise : int or "mean", optional
-            Cut measurements into this number of levels of equal frequency, or at their mean. Whole numbers with at most
-            20 values, and columns with no more values than levels, keep theirs.
-        missing : {"error", "drop", "impute"}
-            Whether to refuse missing values, to drop the rows that have any (`rows_dropped` counts them), or to leave
-            them to `gpn_bayes.sample`, which draws them along with the networks; nothing else takes such a table.
-        targets : str or sequence, optional
-            Which variables were changed in each row, by an experiment: the name of a column, which is then no variable,
-            or a sequence with an entry for each row. An entry is empty where all were only observed, a name, several
-            names joined by ";", or a list of names.
-        intervention : {"perfect", "soft"}, optional
-            What was done to targets: "perfect", the default, set them from outside, whatever their parents; "soft"
-            changed how they depend on the same parents.
-        contexts : str or sequence, optional
-            Where it isn't known what experiments changed: the experiment of each row, given as targets are. Rows
-            without one are the reference, in which nothing was changed; if there are none, those of the first row's
-            experiment. At most 12 besides the reference.
-        target_probability : float, optional
-            The prior probability that an experiment of unknown targets changed a variable; 0.1 by default.
-        target_penalty : float, optional
-            Instead, what each change costs: this much is subtracted from the log score.
-        weights : str or sequence, optional
-            How many rows each row stands for: the name of a column, which is then no variable, or a sequence with a
-            number for each row. Whole numbers are frequencies: all is as if each row stood there that many times. Any
-            others are survey weights, scaled to add up to the number of rows, of which a warning says what they mean.
-            Rows of weight 0 are left out.
+        **keywords
+            What describes its rows and columns, and how it is read: those of `gpn_bayes.Table`.
 
         Raises
         ------
@@ -219,25 +167,23 @@ class Dataset:
         >>> data.names, data.n_rows
         (('rain', 'wet'), 30)
         """
-        settings = ReadSettings(
-            sep=sep, decimal=decimal, encoding=encoding, sheet=sheet, na=na, columns=columns, drop=drop,
-            categories=categories, kinds=kinds, discretise=discretise, missing=missing, targets=targets,
-            intervention=intervention, contexts=contexts, target_probability=target_probability,
-            target_penalty=target_penalty, weights=weights,
-        )  # fmt: skip
-        return cls._read(data, settings, whole=True)
+        return cls._read(data, keywords, whole=True)
 
     @classmethod
     def _read(
-        cls, data: "Dataset | pd.DataFrame | NDArray[Any] | str | Path", settings: ReadSettings, whole: bool
+        cls, data: Any, keywords: Mapping[str, Any], whole: bool, declared: Sequence[str] = (), gaps: bool = False
     ) -> "Dataset":
+        """Read a table, whole or a part of one; `gaps` lets one pass that was read before and has missing values."""
+        if isinstance(data, Described):
+            data, keywords = data.data, data.joined(keywords)
+        settings = settings_of(keywords, declared)
         if isinstance(data, Dataset):
-            further = [name for name in settings.given if name not in ("missing", "declared")]
+            further = [name for name in given_names(settings) if name not in ("missing", "imputations")]
             if further:
                 raise ValueError(f"{further[0]} is for tables that aren't read yet; received a Dataset")
-            if settings.missing != "impute":
+            if settings["missing"] != "impute" and not gaps:
                 data.refuse_gaps()
-            return data
+            return replace(data, imputations=settings["imputations"]) if "imputations" in keywords else data
         table = checked_table(data, settings, whole)
         values = np.column_stack([column.values for column in table.columns])
         if whole:
@@ -248,8 +194,21 @@ class Dataset:
             warn_of_survey_weights(table.weights)
         return cls(
             table.names, values, kinds, levels, table.rows_dropped, table.notes, table.interventions, table.weights,
-            table.repeated,
+            table.repeated, settings["imputations"],
         )  # fmt: skip
+
+    @property
+    def table(self) -> "Dataset | None":
+        """The rows, for what can do with `SufficientStatistics` too: these have none."""
+        return self
+
+    def require_numbers(self, purpose: str, instead: str = "") -> None:
+        """Refuse columns of categories; see `numeric`."""
+        self.numeric(purpose, instead)
+
+    def with_rows(self, need: str) -> "Dataset":
+        """Return the table; `SufficientStatistics` refuse by the need, such as "a bootstrap needs the rows"."""
+        return self
 
     def refuse_gaps(self) -> None:
         """Refuse a table with missing values, where it must be complete.
@@ -353,7 +312,7 @@ class Dataset:
         return np.sqrt(squares / (self.size - 1))
 
 
-def read_part(data: "Dataset | pd.DataFrame | NDArray[Any] | str | Path", **settings: Any) -> Dataset:
+def read_part(data: Any, **keywords: Unpack[Keywords]) -> Dataset:
     """Return one party's part of a larger table: as `Dataset.read`, but columns may be constant, and a row is enough.
 
     Examples
@@ -361,7 +320,7 @@ def read_part(data: "Dataset | pd.DataFrame | NDArray[Any] | str | Path", **sett
     >>> read_part(np.array([[1.0, 2.0]])).n_rows
     1
     """
-    part = Dataset._read(data, ReadSettings(**settings), whole=False)
+    part = Dataset._read(data, keywords, whole=False)
     refuse_interventions(part, "a part of a larger table")
     refuse_weights(part, "a part of a larger table")
     return part

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from gpn_bayes._util.checks import check_choice, check_not_negative, check_share, listed
 from gpn_bayes._util.types import Bools, Ints
+from gpn_bayes.data.keywords import INTERVENTIONS
 
-KINDS = ("perfect", "soft")
 TARGET_PROBABILITY = 0.1
 # All sets of them are summed over.
 MAX_CONTEXTS = 12
@@ -113,7 +113,7 @@ class KnownTargets(Interventions):
     """
 
     def __init__(self, targets: Bools, kind: str) -> None:
-        check_choice("intervention", kind, KINDS)
+        check_choice("intervention", kind, INTERVENTIONS)
         self.targets = targets
         self.kind = kind
         self._patterns, of_row = np.unique(targets, axis=0, return_inverse=True)

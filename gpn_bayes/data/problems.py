@@ -19,7 +19,7 @@ class Problem:
     finding : str
         What was found in this one.
     remedy : str
-        What to do about it, in arguments of `Dataset.read` (see `_util.cli_wording`); empty where nothing is known.
+        What to do about it, in arguments of `Dataset.read` (see `gpn_bayes.sampling.flags`); empty where nothing is known.
     """
 
     rule: str

@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +11,30 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gpn_bayes._util.checks import MAX_VARIABLES, check_choice, check_count, listed
+from gpn_bayes._util.checks import MAX_VARIABLES
 from gpn_bayes._util.types import Bools, Floats, Ints
 from gpn_bayes.data.columns import Column, Source, read_column
 from gpn_bayes.data.files import FileTable, check_file, is_columnar, read_cells, read_columnar
 from gpn_bayes.data.identifiers import identifier_problem, names_rows, numbers_rows
-from gpn_bayes.data.interventions import KINDS, Interventions, KnownTargets, UnknownTargets
-from gpn_bayes.data.kinds import CATEGORICAL, CATEGORY, NUMBER, ORDERED, Stated, check_kinds
+from gpn_bayes.data.interventions import Interventions, KnownTargets, UnknownTargets
+from gpn_bayes.data.keywords import (
+    INTERVENTIONS,
+    KEYWORDS,
+    Settings,
+    check_columns,
+    columns_of_rows,
+    experiments_of,
+    given_names,
+    settings_of,
+    stated_kinds,
+    value_of,
+)
+from gpn_bayes.data.kinds import CATEGORICAL, NUMBER, ORDERED
 from gpn_bayes.data.levels import FEW_LEVELS, cut, labels
 from gpn_bayes.data.notation import COMMA, POINT, find_notation, is_number, parse, parse_plain, without_percent
 from gpn_bayes.data.problems import Problem, argument, listed_names, raise_problems
 from gpn_bayes.data.weights import MOST_REPEATED, are_frequencies, check_weights, repetitions, scaled
 
-MISSING_CHOICES = ("error", "drop", "impute")
 _PRESENT = "every value must be present"
 # Columns with missing values that are named.
 _LISTED_COLUMNS = 3
@@ -32,119 +43,6 @@ _UNPRINTABLE = frozenset({"Cc", "Zl", "Zp"})
 # Columns with smaller standard deviations have variances that are no normal floating-point numbers.
 _LEAST_SPREAD = 1e-150
 _OF_FILES = ("sep", "decimal", "encoding", "sheet")
-
-
-@dataclass(frozen=True)
-class ReadSettings:
-    """How to read a table; see `Dataset.read`, which takes all of these.
-
-    Attributes
-    ----------
-    sep, decimal, encoding, sheet : str, optional
-        Of files.
-    na : str, number or sequence of these
-        What else stands for a missing value.
-    columns, drop, categories : str or sequence of str
-        Columns to take, to leave out, and to take as categories.
-    kinds : mapping of str to str or sequence, optional
-        What columns are: "number", "category", "ordered" or "binary", or the levels of an ordered one.
-    declared : sequence of str
-        Columns whose levels are known from elsewhere, so that they may be constant.
-    discretise : int or "mean", optional
-        How to cut measurements into levels.
-    missing : {"error", "drop", "impute"}
-        What to do about missing values.
-    targets : str or sequence, optional
-        The targets of every row, or the column that names them.
-    intervention : {"perfect", "soft"}, optional
-        What was done to them; "perfect" by default.
-    contexts : str or sequence, optional
-        The experiments of every row, of unknown targets, or the column that names them.
-    target_probability, target_penalty : float, optional
-        The prior of a change by them.
-    weights : str or sequence, optional
-        How much every row counts, or the column that says so.
-    """
-
-    sep: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    sheet: str | int | None = None
-    na: Any = ()
-    columns: str | Sequence[str] | None = None
-    drop: str | Sequence[str] = ()
-    categories: str | Sequence[str] = ()
-    kinds: Any = None
-    declared: Sequence[str] = ()
-    discretise: int | str | None = None
-    missing: str = "error"
-    targets: Any = None
-    intervention: str | None = None
-    contexts: Any = None
-    target_probability: float | None = None
-    target_penalty: float | None = None
-    weights: Any = None
-
-    def __post_init__(self) -> None:
-        """Check every setting by itself, and those of experiments together."""
-        check_choice("missing", self.missing, MISSING_CHOICES)
-        if self.intervention is not None:
-            check_choice("intervention", self.intervention, KINDS)
-        if self.targets is not None and self.contexts is not None:
-            raise ValueError("targets are known, or contexts name experiments whose targets aren't; received both")
-        if self.contexts is not None and self.intervention == "perfect":
-            raise ValueError(
-                "unknown targets are soft changes, since nothing is left out of scores; received intervention='perfect'"
-            )
-        if self.missing == "impute" and self.experiments[1] is not None:
-            raise ValueError(
-                f"missing='impute' takes rows that were merely observed; received {self.experiments[0]}: use "
-                "missing='drop'"
-            )
-        if self.intervention is not None and self.experiments[1] is None:
-            raise ValueError(f"intervention needs targets; received {self.intervention!r} without them")
-        for name in ("target_probability", "target_penalty"):
-            if getattr(self, name) is not None and self.contexts is None:
-                raise ValueError(f"{name} needs contexts; received {getattr(self, name)!r} without them")
-        if self.decimal not in (None, POINT, COMMA):
-            raise ValueError(f"decimal must be '.' or ','; received {self.decimal!r}")
-        for name in ("columns", "drop", "categories", "na"):
-            value = getattr(self, name)
-            if isinstance(value, str | int | float):
-                value = (value,)
-            object.__setattr__(self, name, value if value is None else tuple(map(str, value)))
-        object.__setattr__(self, "kinds", check_kinds(self.kinds) if self.kinds else None)
-        twice = [name for name in self.categories if name in (self.kinds or ())]
-        if twice:
-            raise ValueError(f"a column's kind must be given once; {twice[0]!r} is in both categories and kinds")
-        if self.discretise is not None and self.discretise != "mean":
-            if isinstance(self.discretise, str):
-                raise ValueError(f"discretise must be 'mean' or a number of levels; received {self.discretise!r}")
-            check_count("discretise", self.discretise, 2)
-
-    @property
-    def experiments(self) -> tuple[str, Any]:
-        """The setting that tells the experiments of rows, and what was given for it."""
-        return ("targets", self.targets) if self.contexts is None else ("contexts", self.contexts)
-
-    @property
-    def stated(self) -> dict[str, Stated]:
-        """The kinds of columns that were stated, by name."""
-        return {**dict.fromkeys(self.categories, CATEGORY), **(self.kinds or {})}
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """The settings that differ from their defaults."""
-        return {
-            field.name: getattr(self, field.name)
-            for field in fields(self)
-            if not _same(getattr(self, field.name), field.default)
-        }
-
-
-def _same(value: Any, default: Any) -> bool:
-    """Tell whether a setting, which may be an array, has its default."""
-    return value is default or (isinstance(value, str | int | tuple) and value == default)
 
 
 @dataclass(frozen=True)
@@ -173,14 +71,14 @@ class CheckedTable:
     repeated: bool = False
 
 
-def checked_table(data: Any, settings: ReadSettings, whole: bool) -> CheckedTable:
+def checked_table(data: Any, settings: Settings, whole: bool) -> CheckedTable:
     """Read and check a table.
 
     Parameters
     ----------
     data : DataFrame, ndarray, str or Path
         Any table.
-    settings : ReadSettings
+    settings : Settings
         How to read it.
     whole : bool
         Whether it is all of a table; a part may have a single row, and columns that don't vary in it.
@@ -196,11 +94,11 @@ def checked_table(data: Any, settings: ReadSettings, whole: bool) -> CheckedTabl
     frequencies = table.weights is not None and are_frequencies(table.weights)
     if table.weights is not None and not table.weights.all():
         table = _rows_of(table, np.flatnonzero(table.weights))
-    absent = np.column_stack([_is_missing(column, settings.na) for column in table.columns])
+    absent = np.column_stack([_is_missing(column, settings["na"]) for column in table.columns])
     # Before rows are dropped, after which they don't count on.
     numbering = _numbering(table, absent, settings) if whole else []
     dropped = 0
-    if settings.missing == "drop" and absent.any():
+    if settings["missing"] == "drop" and absent.any():
         kept = ~absent.any(axis=1)
         _check_kept(table, absent, int(kept.sum()))
         dropped = int((~kept).sum())
@@ -208,14 +106,14 @@ def checked_table(data: Any, settings: ReadSettings, whole: bool) -> CheckedTabl
             dropped = int(table.weights[~kept].sum())
         table = _rows_of(table, np.flatnonzero(kept))
         absent = absent[kept]
-    if settings.missing == "impute" and not whole:
+    if settings["missing"] == "impute" and not whole:
         raise ValueError("missing='impute' needs the whole table; received a part of a larger one: use missing='drop'")
-    if settings.missing == "impute" and absent.any() and table.weights is not None:
+    if settings["missing"] == "impute" and absent.any() and table.weights is not None:
         raise ValueError("missing='impute' takes rows without weights; received weights: use missing='drop'")
     problems = list(name_problems(table.names))
-    if settings.missing == "error":
+    if settings["missing"] == "error":
         problems += _missing(
-            table, absent, imputable=whole and table.weights is None and settings.experiments[1] is None
+            table, absent, imputable=whole and table.weights is None and experiments_of(settings)[1] is None
         )
     complete: list[Column] = []
     constant, naming = [], []
@@ -226,9 +124,9 @@ def checked_table(data: Any, settings: ReadSettings, whole: bool) -> CheckedTabl
         problems += problems_here
         if column is not None:
             complete.append(column)
-            if whole and name not in {*settings.stated, *settings.declared} and names_rows(column):
+            if whole and name not in {*stated_kinds(settings), *settings["declared"]} and names_rows(column):
                 naming.append(name)
-            elif whole and name not in settings.declared and _is_constant(column):
+            elif whole and name not in settings["declared"] and _is_constant(column):
                 constant.append(name)
     problems += _constant(table, constant)
     problems += identifier_problem(naming, numbering, len(table.names) - len(naming) - len(numbering))
@@ -247,8 +145,8 @@ def checked_table(data: Any, settings: ReadSettings, whole: bool) -> CheckedTabl
         _check_beside_weights(settings)
         weights = weights if frequencies else scaled(weights)
         weights.setflags(write=False)
-    if settings.discretise is not None:
-        complete = _discretised(table.names, complete, settings.discretise)
+    if settings["discretise"] is not None:
+        complete = _discretised(table.names, complete, settings["discretise"])
     if absent.any():
         complete = [_filled_in(column, gaps) for column, gaps in zip(complete, absent.T, strict=True)]
     interventions: Interventions | None = None
@@ -259,17 +157,18 @@ def checked_table(data: Any, settings: ReadSettings, whole: bool) -> CheckedTabl
     )
 
 
-def _check_beside_weights(settings: ReadSettings) -> None:
+def _check_beside_weights(settings: Settings) -> None:
     """Refuse settings that take all rows alike beside weights that rows aren't repeated by."""
-    for name in ("discretise", "targets", "contexts"):
-        if getattr(settings, name) is not None:
+    given = {"discretise": settings["discretise"], "targets": settings["targets"], "contexts": settings["contexts"]}
+    for name, value in given.items():
+        if value is not None:
             raise ValueError(
                 f"{name} can be given beside weights by which rows are repeated, whole numbers of up to "
                 f"{MOST_REPEATED:,} in all; received others"
             )
 
 
-def read_frame(path: Path, texts: Sequence[str] = (), settings: ReadSettings | None = None) -> pd.DataFrame:
+def read_frame(path: Path, texts: Sequence[str] = (), settings: Settings | None = None) -> pd.DataFrame:
     """Return the table of a file as a DataFrame, with its missing values; its attribute "notes" says how it was read.
 
     Parameters
@@ -278,13 +177,13 @@ def read_frame(path: Path, texts: Sequence[str] = (), settings: ReadSettings | N
         The file.
     texts : sequence of str
         Columns that are read as they stand there: '007' isn't 7.
-    settings : ReadSettings, optional
+    settings : Settings, optional
         How to read it, and which of its columns; all by default.
     """
-    settings = ReadSettings() if settings is None else settings
+    settings = settings_of({}) if settings is None else settings
     table = _raw(path, settings, texts)
     raise_problems(list(name_problems(table.names)))
-    columns = [_with_gaps(column, _is_missing(column, settings.na)) for column in table.columns]
+    columns = [_with_gaps(column, _is_missing(column, settings["na"])) for column in table.columns]
     frame = pd.DataFrame(dict(zip(table.names, columns, strict=True)))
     frame.attrs["notes"] = table.notes
     return frame
@@ -349,23 +248,16 @@ def name_problems(names: tuple[str, ...]) -> Iterable[Problem]:
             yield Problem("column names must differ", f"{name!r} appears more than once ({which})")
 
 
-def _raw(data: Any, settings: ReadSettings, texts: Sequence[str] = ()) -> _Table:
+def _raw(data: Any, settings: Settings, texts: Sequence[str] = ()) -> _Table:
     """Return the columns that were asked for, numbers as numbers."""
     if isinstance(data, str | Path):
         path = Path(data)
         check_file(path)
         if not is_columnar(path):
-            sheet = None if settings.sheet is None else str(settings.sheet)
-            return _of_file(path.name, read_cells(path, settings.sep, settings.encoding, sheet), settings, texts)
+            sheet = None if settings["sheet"] is None else str(settings["sheet"])
+            return _of_file(path.name, read_cells(path, settings["sep"], settings["encoding"], sheet), settings, texts)
         data = read_columnar(path)
-    given = [name for name in settings.given if name in _OF_FILES]
-    if given:
-        what = type(data).__name__
-        raise ValueError(f"{given[0]} is a setting of text files and sheets; received {what}")
-    if isinstance(data, np.ndarray):
-        data = _frame_of_array(data)
-    if not isinstance(data, pd.DataFrame):
-        raise ValueError(f"data must be a DataFrame, an array or the path of a table; received {type(data).__name__}")
+    data = _in_memory(data, settings)
     # Without the table's own notes, which pandas would copy with every column.
     data = data.copy(deep=False)
     data.attrs = {}
@@ -373,10 +265,41 @@ def _raw(data: Any, settings: ReadSettings, texts: Sequence[str] = ()) -> _Table
     chosen = _chosen(names, settings)
     columns = [data.iloc[:, place].reset_index(drop=True) for place in chosen]
     every = [data.iloc[:, place] for place in range(len(names))]
-    experiments = _experiments(names, every, len(data), settings)
-    entries = _of_rows("weights", settings.weights, names, every, len(data), settings)
+    experiments = _of_rows(*experiments_of(settings), names, every, len(data))
+    entries = _of_rows("weights", settings["weights"], names, every, len(data))
     weights = None if entries is None else check_weights(entries, data.index, "row")
     return _Table(tuple(names[place] for place in chosen), columns, data.index, "row", experiments, weights=weights)
+
+
+def _in_memory(data: Any, settings: Settings) -> pd.DataFrame:
+    given = [name for name in given_names(settings) if name in _OF_FILES]
+    if given:
+        what = type(data).__name__
+        raise ValueError(f"{given[0]} is a setting of text files and sheets; received {what}")
+    if isinstance(data, np.ndarray):
+        data = _frame_of_array(data)
+    if not isinstance(data, pd.DataFrame):
+        raise ValueError(f"data must be a DataFrame, an array or the path of a table; received {type(data).__name__}")
+    return data
+
+
+def check_described(data: Any, settings: Settings) -> None:
+    """Refuse settings that don't go with the names of columns and the number of rows, of tables in memory.
+
+    Parameters
+    ----------
+    data : DataFrame, ndarray, str or Path
+        The table; files aren't opened.
+    settings : Settings
+        What was said of it.
+    """
+    if isinstance(data, str | Path):
+        return
+    data = _in_memory(data, settings)
+    check_columns([_name(label) for label in data.columns], settings)
+    for word, own in KEYWORDS.items():
+        if own.of_rows and not isinstance(given := value_of(settings, word), str):
+            _listed_rows(word, given, len(data))
 
 
 def _name(label: Any) -> str:
@@ -390,13 +313,13 @@ def _frame_of_array(values: NDArray[Any]) -> pd.DataFrame:
     return pd.DataFrame(values, columns=[f"v{i + 1}" for i in range(values.shape[1])])
 
 
-def _of_file(file: str, table: FileTable, settings: ReadSettings, texts: Sequence[str]) -> _Table:
+def _of_file(file: str, table: FileTable, settings: Settings, texts: Sequence[str]) -> _Table:
     grid = table.grid
     chosen = _chosen(grid.names, settings)
     names = tuple(grid.names[place] for place in chosen)
     # What is a number is parsed, and so is what is ordered by value.
-    as_written = {*texts, *(name for name, kind in settings.stated.items() if kind not in (NUMBER, ORDERED))}
-    cells = [_without_codes(grid.columns[place], settings.na) for place in chosen]
+    as_written = {*texts, *(name for name, kind in stated_kinds(settings).items() if kind not in (NUMBER, ORDERED))}
+    cells = [_without_codes(grid.columns[place], settings["na"]) for place in chosen]
     percent = {
         place: numbers
         for place, (name, column) in enumerate(zip(names, cells, strict=True))
@@ -406,7 +329,7 @@ def _of_file(file: str, table: FileTable, settings: ReadSettings, texts: Sequenc
     unread = {name: column for name, column in zip(names, cells, strict=True) if name not in as_written}
     plain = {name: numbers for name, column in unread.items() if (numbers := _plain(column)) is not None}
     odd = [name for name in unread if name not in plain]
-    notation = find_notation(unread, odd, grid.lines, table.word, settings.decimal)
+    notation = find_notation(unread, odd, grid.lines, table.word, settings["decimal"])
     if notation.decimal == COMMA:
         plain, odd = {}, list(unread)
     columns = []
@@ -421,55 +344,35 @@ def _of_file(file: str, table: FileTable, settings: ReadSettings, texts: Sequenc
     if grid.left_out:
         said += f"{'; ' if said else ''}left out {', '.join(grid.left_out)}"
     size = f"{len(grid.lines)} rows, {len(grid.names)} columns"
-    experiments = _experiments(grid.names, grid.columns, len(grid.lines), settings)
+    experiments = _of_rows(*experiments_of(settings), grid.names, grid.columns, len(grid.lines))
     notes = (f"read {file}: {said}; {size}",) if said else ()
     weights = None
-    entries = _of_rows("weights", settings.weights, grid.names, grid.columns, len(grid.lines), settings)
+    entries = _of_rows("weights", settings["weights"], grid.names, grid.columns, len(grid.lines))
     if entries is not None:
         weights = check_weights(_typed(np.array(entries, dtype=object), notation.decimal), grid.lines, table.word)
     return _Table(names, columns, grid.lines, table.word, experiments, notes, weights)
 
 
-def _chosen(names: tuple[str, ...], settings: ReadSettings) -> list[int]:
+def _chosen(names: tuple[str, ...], settings: Settings) -> list[int]:
     """Return the places of the columns that are wanted, in the order they were asked for."""
-    for setting in ("columns", "drop", "categories", "kinds"):
-        for name in getattr(settings, setting) or ():
-            if name not in names:
-                raise ValueError(
-                    f"{setting} must name columns of the table; received {name!r}, not one of {listed(names)}"
-                )
+    check_columns(names, settings)
     places = list(range(len(names)))
-    if settings.columns is not None:
-        places = [place for name in dict.fromkeys(settings.columns) for place in places if names[place] == name]
-    of_rows = [given for given in (settings.experiments[1], settings.weights) if isinstance(given, str)]
-    no_variables = (*settings.drop, *of_rows)
+    if settings["columns"] is not None:
+        places = [place for name in dict.fromkeys(settings["columns"]) for place in places if names[place] == name]
+    no_variables = {*settings["drop"], *columns_of_rows(settings).values()}
     return [place for place in places if names[place] not in no_variables]
 
 
-def _experiments(names: tuple[str, ...], columns: Sequence[Any], rows: int, settings: ReadSettings) -> list[Any] | None:
-    """Return the targets or the context of each row as they were given, in a column or as a sequence."""
-    return _of_rows(*settings.experiments, names, columns, rows, settings)
-
-
-def _of_rows(
-    word: str, given: Any, names: tuple[str, ...], columns: Sequence[Any], rows: int, settings: ReadSettings
-) -> list[Any] | None:
+def _of_rows(word: str, given: Any, names: tuple[str, ...], columns: Sequence[Any], rows: int) -> list[Any] | None:
     """Return what a setting says of each row, as it was given: in a column, or as a sequence."""
-    if not isinstance(given, str):
-        return _listed_rows(word, given, rows)
-    if given not in names:
-        raise ValueError(
-            f"{word} must be a column of the table, or a sequence as long as it; received {given!r}, which isn't a "
-            "column"
-        )
-    if given in (settings.columns or ()):
-        raise ValueError(f"the column of {word} is no variable; columns has {given!r}")
-    return list(columns[names.index(given)])
+    if isinstance(given, str):
+        return list(columns[names.index(given)])
+    return _listed_rows(word, given, rows)
 
 
-def read_labels(rows: int, settings: ReadSettings) -> list[Any] | None:
+def read_labels(rows: int, settings: Settings) -> list[Any] | None:
     """Return the targets or the contexts of rows that were given as a sequence; None where there are none."""
-    return _listed_rows(*settings.experiments, rows)
+    return _listed_rows(*experiments_of(settings), rows)
 
 
 def _listed_rows(word: str, given: Any, rows: int) -> list[Any] | None:
@@ -484,11 +387,11 @@ def _listed_rows(word: str, given: Any, rows: int) -> list[Any] | None:
     return entries
 
 
-def read_interventions(given: list[Any], names: tuple[str, ...], settings: ReadSettings) -> Interventions:
+def read_interventions(given: list[Any], names: tuple[str, ...], settings: Settings) -> Interventions:
     """Return what was done in the rows that were kept."""
-    if settings.contexts is not None:
-        return UnknownTargets.read(given, settings.target_probability, settings.target_penalty)
-    return KnownTargets.read(given, names, settings.intervention or KINDS[0])
+    if settings["contexts"] is not None:
+        return UnknownTargets.read(given, settings["target_probability"], settings["target_penalty"])
+    return KnownTargets.read(given, names, settings["intervention"] or INTERVENTIONS[0])
 
 
 def _without_codes(cells: NDArray[np.object_], codes: Sequence[str]) -> NDArray[np.object_]:
@@ -547,7 +450,7 @@ def _check_kept(table: _Table, absent: Bools, kept: int) -> None:
 
 
 def _read_one(
-    table: _Table, place: int, absent: Bools, settings: ReadSettings, whole: bool
+    table: _Table, place: int, absent: Bools, settings: Settings, whole: bool
 ) -> tuple[Column | None, list[Problem]]:
     """Return one column, None if it can't be read, and what is wrong with it."""
     name, gaps = table.names[place], absent[:, place]
@@ -558,7 +461,7 @@ def _read_one(
     column, names = table.columns[place], table.labels
     if gaps.any():
         column, names = column[~gaps].reset_index(drop=True), [names[row] for row in np.flatnonzero(~gaps)]
-    stated = settings.stated.get(name)
+    stated = stated_kinds(settings).get(name)
     result = read_column(column, Source(name, names, table.word), stated)
     if isinstance(result, Problem):
         return None, [*problems, result]
@@ -578,12 +481,12 @@ def _read_one(
     return result, problems
 
 
-def _numbering(table: _Table, absent: Bools, settings: ReadSettings) -> list[str]:
+def _numbering(table: _Table, absent: Bools, settings: Settings) -> list[str]:
     """Return the columns that number the rows, unless it is stated what they are."""
     return [
         name
         for name, column, gaps in zip(table.names, table.columns, absent.T, strict=True)
-        if name not in {*settings.stated, *settings.declared} and numbers_rows(name, column[~gaps])
+        if name not in {*stated_kinds(settings), *settings["declared"]} and numbers_rows(name, column[~gaps])
     ]
 
 

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,8 @@ from gpn_bayes._util.files import write_whole
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data.dataset import Dataset, fingerprint_of
 from gpn_bayes.data.interventions import Interventions, interventions_of
-from gpn_bayes.data.reading import ReadSettings, check_names, read_interventions, read_labels
+from gpn_bayes.data.keywords import Described, Keywords, given_names, settings_of
+from gpn_bayes.data.reading import check_names, read_interventions, read_labels
 
 # What a file holds: the kind of each array's numbers, or texts, and its dimensions. A thousand variables take 8 MB.
 _PARTS = {"n": ("iu", 0), "mean": ("iuf", 1), "cov": ("iuf", 2), "names": ("U", 1)}
@@ -224,6 +225,60 @@ class SufficientStatistics:
         """Number of rows they were computed from, as in a `Dataset`."""
         return self.n
 
+    # As of a `Dataset`: every row counts once, and has all its values.
+    missing: ClassVar[None] = None
+    weights: ClassVar[None] = None
+    table: ClassVar[None] = None
+    repeated: ClassVar[bool] = False
+    rows_dropped: ClassVar[int] = 0
+    notes: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def size(self) -> int:
+        """Number of rows, as of a `Dataset`."""
+        return self.n
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What the variables are, as of a `Dataset`: numbers."""
+        return ("continuous",) * len(self.names)
+
+    @property
+    def levels(self) -> tuple[None, ...]:
+        """The levels of the variables, as of a `Dataset`: none."""
+        return (None,) * len(self.names)
+
+    def means(self) -> Floats:
+        """Return the means, as of a `Dataset`."""
+        return self.mean
+
+    def spreads(self) -> Floats:
+        """Return the standard deviations, as of a `Dataset`.
+
+        Examples
+        --------
+        >>> SufficientStatistics(100, [0, 0], [[4, 0], [0, 1]], ["x", "y"]).spreads().tolist()
+        [2.0, 1.0]
+        """
+        return np.sqrt(np.diag(self.cov))
+
+    def require_numbers(self, purpose: str, instead: str = "") -> None:
+        """Statistics are of numbers; see `Dataset.require_numbers`."""
+
+    def with_rows(self, need: str) -> Dataset:
+        """Refuse what needs rows.
+
+        Examples
+        --------
+        >>> SufficientStatistics(100, [0, 0], [[1, 0], [0, 1]], ["x", "y"]).with_rows("a bootstrap needs the rows")
+        Traceback (most recent call last):
+        ValueError: a bootstrap needs the rows; received SufficientStatistics
+        """
+        raise ValueError(f"{need}; received {type(self).__name__}")
+
+    def refuse_gaps(self) -> None:
+        """Nothing is missing in statistics; see `Dataset.refuse_gaps`."""
+
     @property
     def interventions(self) -> Interventions | None:
         """What was done in the experiments that the rows belong to, each of them a row; None where there are none.
@@ -296,9 +351,11 @@ class SufficientStatistics:
         >>> both.n, both.interventions.target_sets()
         (100, [[1]])
         """
-        settings = ReadSettings(
-            targets=targets, intervention=intervention, contexts=contexts, target_probability=target_probability,
-            target_penalty=target_penalty,
+        settings = settings_of(
+            {
+                "targets": targets, "intervention": intervention, "contexts": contexts,
+                "target_probability": target_probability, "target_penalty": target_penalty,
+            }
         )  # fmt: skip
         if not parts:
             raise ValueError("statistics are joined of one table or more; received none")
@@ -500,15 +557,45 @@ def standardised(data: Data, purpose: str) -> Data:
     return replace(data, values=data.standardised(purpose))
 
 
-def spread_of(data: Data) -> Floats:
-    """Return the standard deviation of every variable, in units of the table.
+def statistics_of(data: Data, purpose: str, instead: str = "") -> SufficientStatistics:
+    """Return statistics as they are, and those of a table of numbers.
+
+    Parameters
+    ----------
+    data : Dataset or SufficientStatistics
+        The data.
+    purpose, instead : str
+        As of `Dataset.numeric`.
 
     Examples
     --------
-    >>> spread_of(Dataset.read(np.array([[1.0, 4.0], [3.0, 8.0], [5.0, 0.0]]))).tolist()
-    [2.0, 4.0]
+    >>> statistics_of(Dataset.read(np.array([[1.0, 4.0], [3.0, 8.0], [5.0, 0.0]])), "a test").n
+    3
     """
-    return data.spreads() if isinstance(data, Dataset) else np.sqrt(np.diag(data.cov))
+    if isinstance(data, Dataset):
+        data.numeric(purpose, instead)
+        return SufficientStatistics.of(data)
+    return data
+
+
+def moments_of(data: Data | RowMoments, purpose: str, instead: str = "") -> SufficientStatistics | RowMoments:
+    """Return moments as they are, and those of a table of numbers: its size, means and scatter.
+
+    Parameters
+    ----------
+    data : Dataset, SufficientStatistics or RowMoments
+        The data.
+    purpose, instead : str
+        As of `Dataset.numeric`.
+
+    Examples
+    --------
+    >>> moments_of(Dataset.read(np.array([[1.0, 4.0], [3.0, 8.0], [5.0, 0.0]])), "a test").scatter.tolist()
+    [[8.0, -8.0], [-8.0, 32.0]]
+    """
+    if isinstance(data, Dataset):
+        return RowMoments.of(data.numeric(purpose, instead), data.names, data.fingerprint, data.weights)
+    return data
 
 
 def _stacked(parts: "Sequence[SufficientStatistics | RowMoments]") -> tuple[Ints, Floats, Floats]:
@@ -517,35 +604,46 @@ def _stacked(parts: "Sequence[SufficientStatistics | RowMoments]") -> tuple[Ints
     return n, np.array([part.mean for part in parts]), np.array([part.scatter for part in parts])
 
 
-def read_data(data: Any, *, declared: Sequence[str] = (), **settings: Any) -> Data:
-    """Return statistics as they are or from their file, and any table as a `Dataset`.
+def read_data(data: Any, *, declared: Sequence[str] = (), **keywords: Unpack[Keywords]) -> Data:
+    """Return statistics as they are or from their file, and any table as a `Dataset`, perhaps with missing values.
 
     Parameters
     ----------
-    data : DataFrame, ndarray, path, Dataset or SufficientStatistics
+    data : DataFrame, ndarray, path, Table, Dataset or SufficientStatistics
         The data.
     declared : sequence of str
         Columns whose levels are known from elsewhere, so that they may be constant.
-    **settings
-        Those of `Dataset.read`.
+    **keywords
+        Those of `gpn_bayes.Table`, but for those that a `Table` states already. A `Dataset` was read before; only
+        ``imputations`` may differ.
     """
+    given: Mapping[str, Any] = keywords
+    if isinstance(data, Described):
+        data, given = data.data, data.joined(keywords)
     if isinstance(data, str | Path) and Path(data).suffix.lower() == ".npz":
         data = SufficientStatistics.load(data)
-    if not isinstance(data, SufficientStatistics):
-        return Dataset._read(data, ReadSettings(**settings, declared=declared), whole=True)
-    given = [name for name in ReadSettings(**settings).given if name != "missing"]
-    if given:
-        raise ValueError(f"{given[0]} is a setting of tables; received SufficientStatistics")
-    return data
+    if isinstance(data, SufficientStatistics):
+        of_tables = [name for name in given_names(settings_of(given)) if name not in ("missing", "imputations")]
+        if of_tables:
+            raise ValueError(f"{of_tables[0]} is a setting of tables; received SufficientStatistics")
+        return data
+    return Dataset._read(data, given, whole=True, declared=declared, gaps=True)
+
+
+def read_complete(data: Any, *, declared: Sequence[str] = (), **keywords: Unpack[Keywords]) -> Data:
+    """Return data as `read_data` does, but refuse missing values."""
+    table = read_data(data, declared=declared, **keywords)
+    table.refuse_gaps()
+    return table
 
 
 def warn_of_noise(data: Data | None) -> None:
     """Say how large the noise in statistics is, if there is any, and that results ignore it."""
-    if isinstance(data, SufficientStatistics) and data.noise is not None:
+    if data is not None and data.noise is not None:
         warnings.warn(f"the statistics carry {noise_text(data)}", UserWarning, skip_file_prefixes=_PACKAGE)
 
 
-def noise_text(data: SufficientStatistics) -> str:
+def noise_text(data: Data) -> str:
     """Return in words how large the noise is in statistics that carry some.
 
     Examples
@@ -555,11 +653,14 @@ def noise_text(data: SufficientStatistics) -> str:
     'noise for differential privacy (epsilon 1, delta 1e-06) of standard deviation up to 0.05 in a correlation, beside a
     sampling error of 0.05; results take it for part of the data, unless .discounted() statistics allow for it'
     """
-    assert data.noise is not None
+    statistics = statistics_of(data, "noise")
+    noise = statistics.noise
+    assert noise is not None
     return (
-        f"noise for differential privacy (epsilon {data.noise.epsilon:g}, delta {data.noise.delta:g}) of standard "
-        f"deviation up to {data.largest_noise:.2g} in a correlation, beside a sampling error of "
-        f"{1 / np.sqrt(data.n):.2g}; results take it for part of the data, unless .discounted() statistics allow for it"
+        f"noise for differential privacy (epsilon {noise.epsilon:g}, delta {noise.delta:g}) of standard "
+        f"deviation up to {statistics.largest_noise:.2g} in a correlation, beside a sampling error of "
+        f"{1 / np.sqrt(statistics.n):.2g}; results take it for part of the data, unless .discounted() statistics allow "
+        "for it"
     )
 
 

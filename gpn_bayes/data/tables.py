@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 
 from gpn_bayes.data.files import check_file
-from gpn_bayes.data.reading import ReadSettings, read_frame
+from gpn_bayes.data.keywords import settings_of
+from gpn_bayes.data.reading import read_frame
 
 
 def read_table(
@@ -60,8 +61,8 @@ def read_table(
     ('read cells.csv: semicolons, decimal comma; 2 rows, 2 columns',)
     """
     check_file(Path(path))
-    settings = ReadSettings(sep=sep, decimal=decimal, encoding=encoding, sheet=sheet, na=na, columns=columns, drop=drop)
-    frame = read_frame(Path(path), settings=settings)
+    given = {"sep": sep, "decimal": decimal, "encoding": encoding, "sheet": sheet, "na": na}
+    frame = read_frame(Path(path), settings=settings_of({**given, "columns": columns, "drop": drop}))
     for note in frame.attrs["notes"]:
         print(note, file=sys.stderr)
     return frame

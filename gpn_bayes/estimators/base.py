@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from gpn_bayes import graphs, scores
 from gpn_bayes._util.cells import safe_html
 from gpn_bayes._util.types import Adjacency, DiGraph, Floats
-from gpn_bayes.data import Data, warn_of_noise
+from gpn_bayes.data import Data, TableKeywords, described, warn_of_noise
 from gpn_bayes.estimators.arrays import check_array_input
 from gpn_bayes.estimators.limits import warn_of_limit, warn_of_sets
 from gpn_bayes.estimators.method_and_parameter import method_and_parameter
@@ -120,9 +120,9 @@ class GraphEstimator(Exports, BaseEstimator):  # type: ignore[misc]  # scikit-le
             raise ValueError(f"a learner must keep its data to {purpose}; {type(self).__name__} keeps none")
         return self._data
 
-    def _check_input(self, data: Any) -> Any:
-        """Return data for `fit`; arrays are checked as scikit-learn does, all else is left to those who read it."""
-        return check_array_input(data, type(self).__name__)
+    def _check_input(self, data: Any, table: TableKeywords) -> Any:
+        """Return data for `fit` with what was said of them; arrays are checked as scikit-learn does, and no others."""
+        return described(check_array_input(data, type(self).__name__), table)
 
     def _check_rows(self, data: Any) -> Any:
         """Return data for a fitted learner; the columns of an array are those of `fit`, in that order."""
@@ -302,18 +302,20 @@ class ScoreBasedEstimator(GraphEstimator, ABC):
     max_parents_: int
     searched_up_to_: int | None
 
-    def fit(self, X: Any, y: None = None) -> Self:  # noqa: N803 (scikit-learn's name)
+    def fit(self, X: Any, y: None = None, **table: Unpack[TableKeywords]) -> Self:  # noqa: N803 (scikit-learn's name)
         """Learn the graph.
 
         Parameters
         ----------
-        X : DataFrame, array, path, Dataset or SufficientStatistics
+        X : DataFrame, array, path, Table, Dataset or SufficientStatistics
             Variables are columns.
         y : None
             Ignored; for compatibility with scikit-learn.
+        **table
+            What describes rows and columns, as of `gpn_bayes.Table`: ``kinds=``, ``weights=``, ….
         """
         problem = read_problem(
-            self._check_input(X), self._own_score, self.max_parents, self.required, self.forbidden, self.tiers
+            self._check_input(X, table), self._own_score, self.max_parents, self.required, self.forbidden, self.tiers
         )
         self.max_parents_ = problem.max_parents
         adjacency = self._search(problem)

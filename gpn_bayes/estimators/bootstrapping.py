@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from gpn_bayes._util.cells import safe_html
 from gpn_bayes._util.checks import check_count
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Bools, DiGraph, Words
-from gpn_bayes.data import Dataset, SufficientStatistics, read_data, refuse_interventions, refuse_weights
+from gpn_bayes.data import Dataset, TableKeywords, read_complete, refuse_interventions, refuse_weights
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.pc import NO_DAG
 from gpn_bayes.graphs import equivalence
@@ -225,6 +225,7 @@ def bootstrap(
     random_seed: Any = None,
     cores: int | None = None,
     progressbar: bool = True,
+    **table: Unpack[TableKeywords],
 ) -> BootstrapResult:
     """Fit a learner to resampled rows many times, and count the edges it finds.
 
@@ -241,7 +242,7 @@ def bootstrap(
     estimator : GraphEstimator
         Any learner of `gpn_bayes.estimators`. It isn't changed: copies of it are fitted, with a `random_state` that
         follows from `random_seed`.
-    df : DataFrame, ndarray, path or Dataset
+    df : DataFrame, ndarray, path, Table or Dataset
         The data. Discrete columns keep levels that a resample misses; a resample in which some column is constant is
         drawn again.
     n : int, default 100
@@ -252,6 +253,8 @@ def bootstrap(
         Number of threads; by default as many as there are cores.
     progressbar : bool
         Whether to show progress.
+    **table
+        What describes rows and columns, as of `gpn_bayes.Table`. All rows must count alike and be merely observed.
 
     Returns
     -------
@@ -271,9 +274,7 @@ def bootstrap(
     check_count("n", n, 1)
     if cores is not None:
         check_count("cores", cores, 1)
-    data = read_data(df)
-    if isinstance(data, SufficientStatistics):
-        raise ValueError("a bootstrap needs the rows; received SufficientStatistics")
+    data = read_complete(df, **table).with_rows("a bootstrap needs the rows")
     refuse_interventions(data, "a bootstrap")
     refuse_weights(data, "a bootstrap")
     rngs = np.random.default_rng(random_seed).spawn(n)

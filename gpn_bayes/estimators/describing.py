@@ -4,7 +4,6 @@ import inspect
 from typing import Any
 
 from gpn_bayes import graphs, scores
-from gpn_bayes.data import Dataset
 from gpn_bayes.estimators.edge_tables import edge_table
 from gpn_bayes.posterior.diagnostics import NETWORK_ASSUMPTIONS
 from gpn_bayes.posterior.directions import any_known, is_equivalent, known_to_learner
@@ -149,7 +148,8 @@ def _score_assumptions(learner: Any, scorer: scores.Scorer) -> tuple[str, ...]:
 
 def _call(learner: Any) -> str | None:
     """Return the call that fits it again, given the same table; None where its settings don't tell all of it."""
-    if not isinstance(learner._data, Dataset) or not type(learner).__module__.startswith("gpn_bayes.estimators."):
+    own = type(learner).__module__.startswith("gpn_bayes.estimators.")
+    if not own or learner._data is None or learner._data.table is None:
         return None
     given = []
     for name, parameter in inspect.signature(type(learner)).parameters.items():

@@ -1,14 +1,14 @@
 """DYNOTEARS: instantaneous effects in a time series, a DAG, and lagged effects."""
 
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 
 from gpn_bayes import graphs, scores
 from gpn_bayes._util.checks import check_count, check_not_negative, shown
 from gpn_bayes._util.types import Bools, DiGraph, Floats
-from gpn_bayes.data import Dataset
+from gpn_bayes.data import Dataset, TableKeywords
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.lagged_data import LaggedData, lagged_graph, lagged_name, read_series
 from gpn_bayes.estimators.lagged_orders import OrderProblem, best_orders
@@ -118,21 +118,23 @@ class DYNOTEARS(GraphEstimator):
         self.random_state = random_state
         self.progressbar = progressbar
 
-    def fit(self, X: Any, y: None = None) -> Self:  # noqa: N803 (scikit-learn's name)
+    def fit(self, X: Any, y: None = None, **table: Unpack[TableKeywords]) -> Self:  # noqa: N803 (scikit-learn's name)
         """Learn both graphs.
 
         Parameters
         ----------
-        X : DataFrame, array, path or Dataset, or list of DataFrames and arrays
+        X : DataFrame, array, path, Table or Dataset, or list of DataFrames and arrays
             A series with times as rows, or several realisations of it, of any lengths above `lags`.
         y : None
             Ignored; for compatibility with scikit-learn.
+        **table
+            What describes rows and columns, as of `gpn_bayes.Table`: ``kinds=``, ``weights=``, ….
         """
         for name in ("lambda_w", "lambda_a", "threshold", "lagged_threshold"):
             check_not_negative(name, getattr(self, name))
         for name in ("lags", "starts"):
             check_count(name, getattr(self, name), least=1)
-        lagged = read_series(self._check_input(X), int(self.lags), self.series)
+        lagged = read_series(self._check_input(X, table), int(self.lags), self.series)
         prior = GraphPrior(lagged.names, required=self.required, forbidden=self.forbidden)
         orders = best_orders(
             self._problem(lagged, prior), self.starts, np.random.default_rng(self.random_state), self.progressbar

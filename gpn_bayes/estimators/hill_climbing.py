@@ -233,7 +233,7 @@ class HillClimbing(ScoreBasedEstimator):
         self.max_parents_ = problem.greedy_limit
         rng = np.random.default_rng(self.random_state)
         climber = Climber(problem, _first_graph(problem, self.start))
-        climb = _Climb(climber, self.tabu, self.patience)
+        climb = Climb(climber, self.tabu, self.patience)
         self.interrupted_ = False
         try:
             with progress_bar("Climbing", self.restarts + 1, self.progressbar) as advance:
@@ -250,10 +250,18 @@ class HillClimbing(ScoreBasedEstimator):
         return climb.best
 
 
-class _Climb:
-    """A search in progress: the graphs not to return to, the best, and the score after each step."""
+class Climb:
+    """A search in progress: the graphs not to return to, the best, and the score after each step.
 
-    def __init__(self, climber: Climber, tabu: int, patience: int) -> None:
+    Parameters
+    ----------
+    climber : Climber
+        Where to begin.
+    tabu, patience : int
+        As of `HillClimbing`; without them a climb ends at the first DAG that no change of one edge makes better.
+    """
+
+    def __init__(self, climber: Climber, tabu: int = 0, patience: int = 0) -> None:
         self.climber = climber
         self.best, self.best_total = climber.adjacency.copy(), climber.total
         self.trace = [climber.total]

@@ -143,6 +143,8 @@ def _frame(series: Any) -> pd.DataFrame:
     data = Dataset.read(series)
     refuse_interventions(data, "a time series")
     refuse_weights(data, "a time series")
+    if data.rows_dropped:
+        raise ValueError(f"every time of a series must be there; missing='drop' drops {data.rows_dropped} of them")
     if data.repeated:
         raise ValueError("every row of a time series stands there once; received rows with frequencies")
     # A column of text may tell realisations apart; as a variable it is refused later.

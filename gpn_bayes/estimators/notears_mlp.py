@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count, check_not_negative
 from gpn_bayes._util.progress import progress_bar, shares
 from gpn_bayes._util.types import Floats, Ints
-from gpn_bayes.data import Dataset, SufficientStatistics, refuse_interventions, refuse_weights
+from gpn_bayes.data import TableKeywords, read_complete, refuse_interventions, refuse_weights
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.lagrangian import Round, augmented_lagrangian
 from gpn_bayes.estimators.notears.dags import Removed, break_cycles, cut, order_of, removed_table
@@ -122,23 +122,23 @@ class NOTEARSMLP(GraphEstimator):
         self.random_state = random_state
         self.progressbar = progressbar
 
-    def fit(self, X: Any, y: None = None) -> Self:  # noqa: N803 (scikit-learn's name)
+    def fit(self, X: Any, y: None = None, **table: Unpack[TableKeywords]) -> Self:  # noqa: N803 (scikit-learn's name)
         """Learn the graph.
 
         Parameters
         ----------
-        X : DataFrame, array, path or Dataset
+        X : DataFrame, array, path, Table or Dataset
             Numbers; variables are columns.
         y : None
             Ignored; for compatibility with scikit-learn.
+        **table
+            What describes rows and columns, as of `gpn_bayes.Table`: ``kinds=``, ``weights=``, ….
         """
         for name in ("lambda1", "lambda2", "threshold"):
             check_not_negative(name, getattr(self, name))
         for name in ("hidden", "starts"):
             check_count(name, getattr(self, name), least=1)
-        if isinstance(X, SufficientStatistics):
-            raise ValueError("NOTEARS-MLP needs the rows of a table; received SufficientStatistics")
-        data = Dataset.read(self._check_input(X))
+        data = read_complete(self._check_input(X, table)).with_rows("NOTEARS-MLP needs the rows of a table")
         refuse_interventions(data, "NOTEARS-MLP")
         refuse_weights(data, "NOTEARS-MLP")
         prior = GraphPrior(data.names, required=self.required, forbidden=self.forbidden, tiers=self.tiers)

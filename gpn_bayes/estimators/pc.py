@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.checks import check_choice, check_count, check_share
 from gpn_bayes._util.types import Bools, DiGraph
 from gpn_bayes.candidates.pc_skeleton import Skeleton
-from gpn_bayes.data import Data, Dataset, read_data
+from gpn_bayes.data import Data, TableKeywords, read_complete
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.independence import (
     HSIC,
@@ -120,18 +120,20 @@ class PC(GraphEstimator):
         self.progressbar = progressbar
 
     @one_blas_thread
-    def fit(self, X: Any, y: None = None) -> Self:  # noqa: N803 (scikit-learn's name)
+    def fit(self, X: Any, y: None = None, **table: Unpack[TableKeywords]) -> Self:  # noqa: N803 (scikit-learn's name)
         """Learn the equivalence class.
 
         Parameters
         ----------
-        X : DataFrame, array, path, Dataset or SufficientStatistics
+        X : DataFrame, array, path, Table, Dataset or SufficientStatistics
             Variables are columns. Statistics suffice for "fisher-z".
         y : None
             Ignored; for compatibility with scikit-learn.
+        **table
+            What describes rows and columns, as of `gpn_bayes.Table`: ``kinds=``, ``weights=``, ….
         """
         self._check_settings()
-        data = read_data(self._check_input(X))
+        data = read_complete(self._check_input(X, table))
         known = GraphPrior(data.names, required=self.required, forbidden=self.forbidden, tiers=self.tiers)
         bound = self._chosen_test(data).bind(data, self.random_state)
         kept, apart = known.required | known.required.T, known.forbidden & known.forbidden.T
@@ -150,7 +152,7 @@ class PC(GraphEstimator):
         if isinstance(self.test, ConditionalIndependenceTest):
             return self.test
         if self.test == "auto":
-            return GSquared() if isinstance(data, Dataset) and is_discrete(data) else FisherZ()
+            return GSquared() if is_discrete(data) else FisherZ()
         if self.test == "fisher-z":
             return FisherZ()
         if self.test == "g2":

@@ -5,7 +5,7 @@ from typing import Any
 
 from gpn_bayes import graphs, scores
 from gpn_bayes._util.types import DiGraph
-from gpn_bayes.data import Data, Dataset
+from gpn_bayes.data import Data
 from gpn_bayes.scores.categories import is_discrete
 from gpn_bayes.scores.densities import log_densities, read_rows, values_of
 
@@ -31,8 +31,7 @@ def predictive_scorer(score: Any, data: Data) -> scores.Scorer:
         scorer = scores.by_name(score).bind(data)
         if type(scorer).equation is not scores.Scorer.equation:
             return scorer
-    discrete = isinstance(data, Dataset) and is_discrete(data)
-    return scores.by_name("bdeu" if discrete else "bge").bind(data)
+    return scores.by_name("bdeu" if is_discrete(data) else "bge").bind(data)
 
 
 def mean_log_density(score: Any, data: Data, graph: DiGraph, rows: Any, nodes: Iterable[str] | None = None) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 
 from gpn_bayes import scores
 from gpn_bayes._util.types import Adjacency, Floats
-from gpn_bayes.data import Dataset, SufficientStatistics, read_data
+from gpn_bayes.data import Dataset, SufficientStatistics, read_complete
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.prior import GraphPrior
 
@@ -100,7 +100,7 @@ def read_problem(
         For data that the score can't take, edges that contradict each other, or a limit below the required parents.
     """
     score = scores.by_name(score)
-    checked = read_data(data, declared=score.declared)
+    checked = read_complete(data, declared=score.declared)
     scorer = score.bind(checked)
     prior = GraphPrior(scorer.names, required=required, forbidden=forbidden, tiers=tiers).without(scorer.impossible)
     n = len(scorer.names)

@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 from gpn_bayes import graphs
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Adjacency, Floats, Ints
-from gpn_bayes.estimators.hill_climbing import Climber
+from gpn_bayes.estimators.hill_climbing import Climb, Climber
 from gpn_bayes.estimators.parent_sets import ScoredSets, as_words, gather
 from gpn_bayes.estimators.pops import prune
 from gpn_bayes.estimators.problem import Problem
-from gpn_bayes.kernels.parent_sets import LEAST_GAIN, ParentSets, undominated
+from gpn_bayes.kernels.parent_sets import ParentSets, undominated
 from gpn_bayes.scores.base import padded_sets
 from gpn_bayes.scores.discrete import DiscreteBICScorer
 
@@ -131,11 +131,9 @@ def anytime_parent_sets(problem: Problem, sets_per_variable: int, progressbar: b
 
 def _climb(problem: Problem) -> Adjacency:
     """Return the first DAG that no change of one edge makes better; its scores are remembered in the store."""
-    climber = Climber(problem, problem.prior.required)
-    nowhere = np.empty(0, dtype=np.uint64)
-    while (move := climber.find_gains().best_move(nowhere)).gain > LEAST_GAIN:
-        climber.make(move)
-    return climber.adjacency
+    climb = Climb(Climber(problem, problem.prior.required))
+    climb.climb()
+    return climb.climber.adjacency
 
 
 class _Explorer:

@@ -1,13 +1,13 @@
 """The entry point: a table and a DAG in, a PyMC model of the whole network out."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from gpn_bayes import graphs, scores
 from gpn_bayes._util.checks import check_choice
-from gpn_bayes.data import Dataset, SufficientStatistics, refuse_interventions, refuse_weights
+from gpn_bayes.data import TableKeywords, read_complete, refuse_interventions, refuse_weights
 from gpn_bayes.scores.base import Scorer, lacking
 
 if TYPE_CHECKING:
@@ -19,7 +19,9 @@ FUNCTIONS = ("drawn", "marginal")
 _TAKEN_NAMES, _TAKEN_SIGNS, _TAKEN_END = ("row", "chain", "draw"), ("::", "/"), "__"
 
 
-def pymc_network(data: Any, graph: Any, score: Any = "gp", *, functions: str = "drawn") -> "pm.Model":
+def pymc_network(
+    data: Any, graph: Any, score: Any = "gp", *, functions: str = "drawn", **table: Unpack[TableKeywords]
+) -> "pm.Model":
     """Return one PyMC model of a whole network: every node given its parents, with the priors of a score.
 
     Every column is an observed variable under its own name and in the units of the table, and depends on its parents'
@@ -50,7 +52,7 @@ def pymc_network(data: Any, graph: Any, score: Any = "gp", *, functions: str = "
 
     Parameters
     ----------
-    data : DataFrame, ndarray, path or Dataset
+    data : DataFrame, ndarray, path, Table or Dataset
         The table. All rows must have been only observed.
     graph : networkx.DiGraph, DataFrame, array, edges, or fitted learner
         The DAG over its columns, such as ``post.map()``; of a learner, ``graph_``.
@@ -60,6 +62,8 @@ def pymc_network(data: Any, graph: Any, score: Any = "gp", *, functions: str = "
     functions : {"drawn", "marginal"}
         Under Gaussian processes, whether functions are variables of the model or integrated out. The interaction kernel
         needs "marginal".
+    **table
+        What describes rows and columns, as of `gpn_bayes.Table`: ``kinds=``, ``missing="drop"``, ….
 
     Returns
     -------
@@ -86,27 +90,25 @@ def pymc_network(data: Any, graph: Any, score: Any = "gp", *, functions: str = "
     ``pm.do(model, {"mek": np.full(len(data), 5.0)})`` is the network in which mek is set to 5.
     """
     check_choice("functions", functions, FUNCTIONS)
-    if isinstance(data, SufficientStatistics):
-        raise ValueError("a PyMC network needs the rows; received SufficientStatistics")
-    table = Dataset.read(data)
-    refuse_interventions(table, "a PyMC network")
-    refuse_weights(table, "a PyMC network")
-    _check_names(table.names)
-    adjacency = graphs.as_adjacency(getattr(graph, "graph_", graph), table.names)
-    scorer = scores.by_name(score).bind(table)
+    rows = read_complete(data, **table).with_rows("a PyMC network needs the rows")
+    refuse_interventions(rows, "a PyMC network")
+    refuse_weights(rows, "a PyMC network")
+    _check_names(rows.names)
+    adjacency = graphs.as_adjacency(getattr(graph, "graph_", graph), rows.names)
+    scorer = scores.by_name(score).bind(rows)
     if type(scorer).pymc_node is Scorer.pymc_node:
         raise lacking("a PyMC network", "pymc_node", scorer.score.name)
     import pymc as pm  # takes seconds, and mistakes are reported without it
 
     parents = {int(i): np.flatnonzero(adjacency[:, i]).tolist() for i in graphs.topological_order(adjacency)}
-    coords: dict[str, Any] = {"row": np.arange(table.n_rows)}
+    coords: dict[str, Any] = {"row": np.arange(rows.n_rows)}
     if scorer.discrete:
-        coords |= {f"{name}::level": list(levels) for name, levels in zip(table.names, scorer.levels, strict=True)}
+        coords |= {f"{name}::level": list(levels) for name, levels in zip(rows.names, scorer.levels, strict=True)}
     else:
-        coords |= {f"{table.names[i]}::parent": [table.names[p] for p in own] for i, own in parents.items() if own}
+        coords |= {f"{rows.names[i]}::parent": [rows.names[p] for p in own] for i, own in parents.items() if own}
     with pm.Model(coords=coords) as model:
         for node, own in parents.items():
-            scorer.pymc_node(node, tuple(own), table, functions)
+            scorer.pymc_node(node, tuple(own), rows, functions)
     return model
 
 

@@ -13,7 +13,7 @@ from gpn_bayes import graphs
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.checks import check_count, check_flag, check_share, shown
 from gpn_bayes._util.types import Floats, Ints
-from gpn_bayes.data import Dataset, SufficientStatistics, check_known, read_data
+from gpn_bayes.data import Dataset, check_known, read_complete
 from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.posterior.score_setting import score_of, score_setting, score_text
 from gpn_bayes.scores.base import Scorer
@@ -224,9 +224,7 @@ def _table_of(post: DrawnPosterior, data: Any) -> Dataset:
     """Return the rows behind a posterior."""
     if data is None and post.data is None:
         raise ValueError("curves need the rows, and this posterior was saved without them; give them as data=")
-    table = read_data(post.data if data is None else data)
-    if isinstance(table, SufficientStatistics):
-        raise ValueError("curves need the rows; received SufficientStatistics")
+    table = read_complete(post.data if data is None else data).with_rows("curves need the rows")
     check_known(table, post.names, post.settings.get("data_fingerprint"))
     return table
 

@@ -92,9 +92,8 @@ def rows_behind(post: DrawnPosterior, purpose: str) -> np.ndarray:
     purpose : str
         What needs them, to begin a message with.
     """
-    scorer, data = scorer_of(post, purpose), post.data
-    if not isinstance(data, Dataset):
-        raise ValueError(f"{purpose} need the rows; received SufficientStatistics")
+    scorer = scorer_of(post, purpose)
+    data: Dataset = post.data.with_rows(f"{purpose} need the rows")
     if data.interventions is not None:
         raise ValueError(f"{purpose} need rows that were merely observed; received some of experiments")
     if data.weights is not None:

@@ -46,7 +46,6 @@ NETWORK_ASSUMPTIONS = (
 NOT_EXAMINED = "The data were not examined."
 # A green light for assumptions would claim more than checks can show.
 DATA_LIGHTS = {"clear": "neutral", "unknown": "neutral", "flagged": "caution"}
-# Of earlier versions.
 WITH_GAPS = "The data were not examined: some of their values are missing."
 WITHOUT_ROWS = "The data were not examined: only their means and covariances were given, without rows."
 
@@ -486,8 +485,7 @@ def diagnose(post: DrawnPosterior) -> Diagnostics:
         ess=sum(map(ess_of, log_scores)),
         largest_gap=gap,
         largest_gap_edge=edge,
-        # Files of earlier versions have infinity where no tail could be fitted.
-        pareto_k=float(pareto_k) if pareto_k is not None and np.isfinite(pareto_k) else float("nan"),
+        pareto_k=float("nan") if pareto_k is None else float(pareto_k),
         weight_ess=weight_ess(post.weights),
         sampler=post.settings.get("sampler", "unknown"),
         order_bias=post.settings.get("order_bias") == "kept",
@@ -518,14 +516,14 @@ def diagnose(post: DrawnPosterior) -> Diagnostics:
 
 
 def _score_assumptions(settings: dict[str, Any]) -> list[str]:
-    """Return what the score assumes, in words; that it is unknown, for draws of earlier versions."""
+    """Return what the score assumes, in words; that it is unknown, of draws that weren't sampled."""
     score = score_title(settings, unknown="that was used")
     assumptions: list[str] = settings.get("assumptions", [f"What the score {score} assumes was not recorded."])
     return assumptions
 
 
 def _unexamined(settings: dict[str, Any]) -> str:
-    """Return why the data weren't examined: by an earlier version, or for want of rows; nothing if they were."""
+    """Return why the data weren't examined: draws that weren't sampled, or for want of rows; nothing if they were."""
     if "data_flags" not in settings:
         return NOT_EXAMINED
     if settings["data_flags"] is not None:

@@ -14,7 +14,6 @@ import numpy as np
 
 from gpn_bayes import graphs
 from gpn_bayes._util.types import Bools, Floats, Words
-from gpn_bayes.posterior.score_setting import score_setting
 from gpn_bayes.scores.assumptions import CATEGORIES, EQUIVALENCE, EQUIVALENCE_OF_EXPERIMENTS, LEAST_SQUARES
 from gpn_bayes.scores.mixed import EQUIVALENT, MIXED
 from gpn_bayes.scores.prior import GraphPrior
@@ -38,7 +37,6 @@ _GIVEN = {
 }
 # A score that is the same for equivalent DAGs leaves nothing but chance between the two ways to count.
 _CHANCE = 0.05
-_EQUIVALENT = {"bge", "bic", "bdeu"}  # in files of versions that didn't keep assumptions
 # Draws that are looked at: as many as have this number of entries in their adjacency matrices, but not fewer than that.
 _ENTRIES, _FEWEST = 3_000_000, 500
 _LISTED = 8
@@ -422,12 +420,10 @@ def is_equivalent(settings: Mapping[str, Any]) -> bool:
 
     Examples
     --------
-    >>> is_equivalent({"assumptions": ["Rows are independent.", *EQUIVALENCE]}), is_equivalent({"score": "gp"})
+    >>> is_equivalent({"assumptions": ["Rows are independent.", *EQUIVALENCE]}), is_equivalent({"assumptions": []})
     (True, False)
     """
-    assumed = settings.get("assumptions")
-    if assumed is None:
-        return score_setting(settings)["name"] in _EQUIVALENT
+    assumed = settings.get("assumptions", ())
     return not {*EQUIVALENCE, *EQUIVALENCE_OF_EXPERIMENTS, EQUIVALENT}.isdisjoint(assumed)
 
 

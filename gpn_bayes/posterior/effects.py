@@ -12,8 +12,6 @@ from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count, check_share, finite_number
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Bools, Floats, Ints
-from gpn_bayes.data import Dataset
-from gpn_bayes.data.statistics import spread_of
 from gpn_bayes.posterior.chosen_draws import CURVE_DRAWS, Chosen, choose
 from gpn_bayes.posterior.effect import Effect, weighted_quantiles
 from gpn_bayes.posterior.equations import DrawnEquations, Setting
@@ -324,7 +322,6 @@ def _grid(question: _Question, points: int) -> Floats:
 
 def _curve(question: _Question, points: int, random_seed: int, progressbar: bool) -> Effect:
     equations, i, j = question.equations, question.cause, question.outcome
-    assert isinstance(question.post.data, Dataset)
     if question.to is None:
         grid = _grid(question, points)
     else:
@@ -477,8 +474,8 @@ def effects(
         table["to"] = [levels[i][level] if levels[i] else None for i, level in coded]
         table["versus"] = [levels[i][0] if levels[i] else None for i, _ in coded]
     table = table.join(pd.concat(parts, ignore_index=True))
-    spread = np.where(equations.categories, 1.0, spread_of(post.data))
-    table["standardised"] = table["mean"] * spread[pairs.cause] / spread_of(post.data)[pairs.outcome]
+    spread = np.where(equations.categories, 1.0, post.data.spreads())
+    table["standardised"] = table["mean"] * spread[pairs.cause] / post.data.spreads()[pairs.outcome]
     return table.sort_values("standardised", key=abs, ascending=False, kind="stable", ignore_index=True)
 
 

@@ -21,7 +21,6 @@ from gpn_bayes.posterior.imputed_tables import can_complete
 from gpn_bayes.posterior.score_setting import score_of
 from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.prior import GraphPrior
-from gpn_bayes.scores.recorded import from_parameters
 
 # What files that somebody has changed make their readers raise.
 _UNREADABLE = (
@@ -87,6 +86,7 @@ def _read_posterior(groups: Mapping[str, StoredGroup]) -> GraphPosterior:
     settings = json.loads(drawn.attrs["settings"])
     if not isinstance(settings, dict):
         raise ValueError("its settings are no JSON object")
+    _check_score(settings)
     _check_prior(settings, names)
     data = stored_data.from_groups(groups, names, settings.get("data_fingerprint"))
     return GraphPosterior(
@@ -97,7 +97,7 @@ def _read_posterior(groups: Mapping[str, StoredGroup]) -> GraphPosterior:
         stats=stats,
         settings=settings,
         exact=_read_exact(groups["exact"], len(names)) if "exact" in groups else None,
-        scorer=_read_scorer(drawn.attrs.get("score"), settings, names, data),
+        scorer=_read_scorer(settings, names, data),
         score_errors=_optional(groups, "score_errors", "score_error"),
         data=data,
         completed=_optional(groups, COMPLETED, "value"),
@@ -170,8 +170,15 @@ def _candidates(text: str, n: int) -> list[list[int]]:
     return candidates
 
 
+def _check_score(settings: dict[str, Any]) -> None:
+    """Refuse a score that isn't given by its name and parameters; posteriors that weren't sampled may have none."""
+    own = settings.get("score", {"name": "", "parameters": {}})
+    if not isinstance(own, dict) or own.keys() != {"name", "parameters"} or not isinstance(own["parameters"], dict):
+        raise ValueError("its score isn't a name and parameters")
+
+
 def _check_prior(settings: dict[str, Any], names: tuple[str, ...]) -> None:
-    """Refuse a prior that can't be one; files of other versions may have none."""
+    """Refuse a prior that can't be one; posteriors that weren't sampled may have none."""
     if "prior" not in settings:
         return
     try:
@@ -186,13 +193,11 @@ def _check_prior(settings: dict[str, Any], names: tuple[str, ...]) -> None:
 
 
 def _read_scorer(
-    text: str | None, settings: dict[str, Any], names: tuple[str, ...], data: Dataset | SufficientStatistics | None
+    settings: dict[str, Any], names: tuple[str, ...], data: Dataset | SufficientStatistics | None
 ) -> DagScorer | None:
     """Return the scores behind a posterior; None where the file doesn't say all of them."""
     try:
-        # Files of versions that kept the score's label in the settings may have its name and parameters here.
-        score = score_of(settings) if text is None else from_parameters(**json.loads(text))
-        return DagScorer(score, GraphPrior.from_parameters(names, settings["prior"]), data)
+        return DagScorer(score_of(settings), GraphPrior.from_parameters(names, settings["prior"]), data)
     except (ValueError, KeyError, TypeError):
         return None
 

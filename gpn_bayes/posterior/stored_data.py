@@ -62,8 +62,6 @@ def from_groups(
     if _STATISTICS in groups:
         group = groups[_STATISTICS]
         arrays = _arrays(group) | {"n": np.array(group.attrs["n"]), "names": np.array(names, dtype=str)}
-        # Files of version 0.1 have these as attributes.
-        arrays |= {name: np.array(group.attrs[name]) for name in ("epsilon", "delta") if name in group.attrs}
         data = SufficientStatistics.from_arrays(arrays)
     elif _ROWS in groups:
         group = groups[_ROWS]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gpn_bayes.data import Dataset, Flag, data_flags
+from gpn_bayes.data import Flag, data_flags
 from gpn_bayes.posterior.diagnostics import DATA_LIGHTS, NETWORK_ASSUMPTIONS, WITHOUT_ROWS, data_heading, data_verdict
 from gpn_bayes.sampling.flags import in_both
 
@@ -30,7 +30,7 @@ def checked_data(
     'The data were not examined.'
     """
     flags: tuple[Flag, ...] = ()
-    if isinstance(data, Dataset):
+    if data is not None and data.table is not None:
         unexamined = ""
         flags = data_flags(data, numbers="continuous" in data.kinds)
     elif data is not None:

@@ -6,7 +6,6 @@ import numpy as np
 
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.types import Floats
-from gpn_bayes.data.statistics import spread_of
 from gpn_bayes.posterior.effects import PairEffects
 from gpn_bayes.posterior.equations import given_data
 from gpn_bayes.posterior.protocols import DrawnEffect, DrawnPosterior
@@ -92,7 +91,7 @@ def _draws(post: DrawnPosterior, quantity: str) -> int | None:
 def _computed(post: DrawnPosterior, quantity: str, pairs: list[tuple[int, int]]) -> dict[str, Any]:
     """Return the effects of some pairs; those that can't be computed are left out."""
     source = PairEffects(post, _draws(post, quantity), 0)
-    spread = spread_of(post.data)
+    spread = post.data.spreads()
     levels: dict[str, list[str]] = {}
     sized: list[tuple[float, dict[str, Any]]] = []
     missing, cells = "", 0

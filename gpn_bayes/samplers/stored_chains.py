@@ -85,10 +85,7 @@ def checked_order(tables: ScoreTables, state: Arrays) -> OrderState:
 
 
 def checked_partition(tables: ScoreTables, state: Arrays) -> PartitionState:
-    """Return the state of a partition chain, if it is one.
-
-    A score may be that of another parent from outside: earlier versions wrote some before they were brought up to date.
-    """
+    """Return the state of a partition chain, if it is one."""
     n = len(tables.layout)
     check_arrays(state, {"ints": np.empty((6, n + 1), np.int64), "score": np.empty(n)}, "the state of a chain")
     given = PartitionState(state["ints"].copy(), state["score"].copy())
@@ -104,9 +101,8 @@ def checked_partition(tables: ScoreTables, state: Arrays) -> PartitionState:
     same += [np.array_equal(given.ints[row, :n], true.ints[row, :n]) for row in (INSIDE, NEEDED)]
     same += [np.array_equal(given.ints[START, : blocks + 1], true.ints[START, : blocks + 1])]
     require(all(same), "the partition of a chain")
-    require(bool(np.isfinite(given.score).all()), "the score of a chain")
-    # What agrees is kept, so that a run goes on as if it had never stopped, to the last bit.
-    return PartitionState(given.ints, np.where(_close(given.score, true.score), given.score, true.score))
+    require(bool(_close(given.score, true.score).all()), "the score of a chain")
+    return given
 
 
 def _close(given: Floats, true: Floats) -> Bools:

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from gpn_bayes.data import Dataset
 from gpn_bayes.posterior import GraphPosterior
 from gpn_bayes.posterior.diagnostics import INTERRUPTED
 from gpn_bayes.posterior.imputed_tables import completed_values
@@ -53,16 +52,16 @@ def draw_completed(
     KeyboardInterrupt
         After Ctrl-C, where fewer than two tables were finished.
     """
-    assert isinstance(run.data, Dataset)
+    data = run.data.with_rows("completed tables have rows")
     settings: dict[str, Any] = {"cache": cache, "executor": executor, "progressbar": progressbar}
-    warm = draw(prepare(run.data, warm_up_options(imputation)), **settings)
+    warm = draw(prepare(data, warm_up_options(imputation)), **settings)
     if warm.settings.get("interrupted") or warm.completed is None:
         raise KeyboardInterrupt("interrupted before the first completed table")
     places = (np.arange(imputation.tables) * len(warm.completed)) // imputation.tables
     completed = warm.completed[places]
     posts: list[GraphPosterior] = []
     for number, entries in enumerate(completed):
-        table = complete_dataset(run.data, completed_values(run.data, entries))
+        table = complete_dataset(data, completed_values(data, entries))
         seed = None if run.random_seed is None else _seed(run.random_seed, number)
         post = draw(prepare(table, replace(imputation.options, random_seed=seed)), **settings)
         if post.settings.get("interrupted") or post.settings["reweight"] == INTERRUPTED:

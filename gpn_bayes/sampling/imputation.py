@@ -104,11 +104,11 @@ def plan_imputation(data: Dataset, options: RunOptions) -> Imputation:
     first = completion.dataset(values)
     if slow:
         most = _KEPT * options.chains
-        if options.imputations > most:
+        if data.imputations > most:
             raise ValueError(
-                f"imputations must be at most {most}, {_KEPT} from each chain; received {options.imputations}"
+                f"imputations must be at most {most}, {_KEPT} from each chain; received {data.imputations}"
             )
-        return Imputation(completion, options, score.bind(first), first, 1, options.imputations)
+        return Imputation(completion, options, score.bind(first), first, 1, data.imputations)
     scorer = completion.scorer(values)
     scorer.score, scorer.data_fingerprint = score, first.fingerprint
     options = _settled(options, scorer)
@@ -122,7 +122,7 @@ def warm_up_options(imputation: Imputation) -> RunOptions:
     return RunOptions(
         imputation.completion.template.score, draws=_WARM_UP, tune=_WARM_UP, chains=asked.chains, cores=asked.cores,
         random_seed=asked.random_seed, prior=asked.prior, required=asked.required, forbidden=asked.forbidden,
-        tiers=asked.tiers, missing="impute",
+        tiers=asked.tiers,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from gpn_bayes.candidates.methods import SpaceContext
 from gpn_bayes.candidates.spaces import find_candidates, read_space
-from gpn_bayes.data import CATEGORICAL, Dataset
+from gpn_bayes.data import CATEGORICAL
 from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.sampling.checkpoint import CheckpointStore
 from gpn_bayes.sampling.prepared_run import PreparedRun
@@ -66,7 +66,7 @@ def scout(run: PreparedRun, checkpoints: CheckpointStore | None = None, progress
 def _is_complete_and_numeric(run: PreparedRun) -> bool:
     if run.imputation is not None:
         return False
-    return not isinstance(run.data, Dataset) or CATEGORICAL.isdisjoint(run.data.kinds)
+    return CATEGORICAL.isdisjoint(run.data.kinds)
 
 
 def _not_rare(parents: np.ndarray) -> list[tuple[int, ParentSet]]:

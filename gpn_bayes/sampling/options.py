@@ -45,10 +45,6 @@ class RunOptions:
         The seed of the random generators; None for a different run every time.
     until : {None, "converged"}
         Whether the length of the run depends on the convergence of its chains.
-    missing : {"error", "drop", "impute"}
-        What to do about rows with missing values.
-    imputations : int
-        Completed tables, each with a run of its own, where scores have no closed form.
 
     Raises
     ------
@@ -108,10 +104,6 @@ class RunOptions:
         None,
         "converged stops early if the chains agree, and goes on, thinner and longer, if they don't.",
         one_of("converged", None),
-    )
-    missing: str = "error"
-    imputations: int = option(
-        5, "Completed tables, each with a run of its own, of --missing impute under gp.", count(2), typed=int
     )
 
     def __post_init__(self) -> None:

@@ -127,7 +127,7 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
 
     Parameters
     ----------
-    data : DataFrame, ndarray, path, Dataset or SufficientStatistics
+    data : DataFrame, ndarray, path, Table, Dataset or SufficientStatistics
         Variables are columns.
     options : RunOptions
         What to run.
@@ -145,12 +145,11 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
     ('exact', 500, 0)
     """
     score = scores.by_name(options.score)
-    given = isinstance(data, Dataset) and data.missing is not None  # so that it was read to be completed
-    table = read_data(data, declared=score.declared, missing="impute" if given else options.missing)
+    table = read_data(data, declared=score.declared)
     warn_of_noise(table)
     imputation = None
-    if isinstance(table, Dataset) and table.missing is not None:
-        imputation = plan_imputation(table, options)
+    if table.missing is not None:
+        imputation = plan_imputation(table.with_rows("missing values are of rows"), options)
         options = imputation.options
     scorer = scores.by_name(options.score).bind(table) if imputation is None else imputation.scorer
     proposal = None if options.sampler.reweight is None else scorer.proposal()
@@ -192,21 +191,21 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
         "version": gpn_bayes.__version__,
         "data_fingerprint": scorer.data_fingerprint if imputation is None else table.fingerprint,
     }
-    if isinstance(table, SufficientStatistics) and table.noise is not None:
+    if table.noise is not None:
         settings["privacy"] = {
             "epsilon": table.noise.epsilon,
             "delta": table.noise.delta,
             "correlation_sd": table.largest_noise,
         }
-    if isinstance(table, Dataset) and table.rows_dropped:
+    if table.rows_dropped:
         settings["missing"] = {"dropped": table.rows_dropped, "rows": table.n_rows + table.rows_dropped}
     if imputation is not None:
         settings["missing"] = imputation.settings
-    if isinstance(table, Dataset) and (table.repeated or table.weights is not None):
+    if table.repeated or table.weights is not None:
         whole = table.weights is None or are_frequencies(table.weights)
         settings["row_weights"] = "frequencies" if whole else "survey weights"
     if table.interventions is not None:
-        own = table.experiments if isinstance(table, SufficientStatistics) else None
+        own = table.experiments
         settings["interventions"] = table.interventions.summary(table.names, None if own is None else own.n)
     # Whole numbers of numpy aren't JSON-able, and equal runs must have equal keys.
     settings = {key: int(value) if isinstance(value, np.integer) else value for key, value in settings.items()}
@@ -225,7 +224,7 @@ def prepare(data: Any, options: RunOptions = DEFAULTS) -> PreparedRun:
         random_seed=options.random_seed,
         settings=settings,
         key=_run_key(settings, scorer, space),
-        data_flags=_flags(table, scorer) if isinstance(table, Dataset) else None,
+        data_flags=None if table.table is None else _flags(table.table, scorer),
         imputation=imputation,
     )
 
@@ -260,9 +259,6 @@ def _plan(options: RunOptions, n: int, outside: bool, thin: int) -> Plan:
 
 
 def _run_key(settings: dict[str, Any], scorer: Scorer, space: SearchSpace) -> str:
-    # Runs of version 0.1.0 described the score by its label and didn't name the tiers; what these forbid is among the
-    # forbidden edges. Their keys must stay what they were.
-    prior = {name: value for name, value in settings["prior"].items() if name != "tiers"}
-    known = [{**settings, "score": scorer.label, "prior": prior}, scorer.score_fingerprint, space.parameters]
+    known = [settings, scorer.score_fingerprint, space.parameters]
     text = json.dumps(known, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]

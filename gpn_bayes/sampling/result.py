@@ -117,7 +117,7 @@ def with_caveats(post: GraphPosterior, run: PreparedRun) -> GraphPosterior:
     best = post.parents[np.unravel_index(int(post.log_score.argmax()), post.log_score.shape)]
     adjacency = graphs.unpack(best[None], len(post.names))[0]
     flags = run.data_flags
-    if isinstance(run.data, Dataset) and flags is not None:
+    if flags is not None:
         parents = [tuple(np.flatnonzero(column).tolist()) for column in adjacency.T]
         flags = (*flags, *checked({"residuals": lambda: _residual_flags(post, run, parents)}))
     settings = {
@@ -141,20 +141,20 @@ def _residual_flags(post: GraphPosterior, run: PreparedRun, parents: list[tuple[
 
     Not of complete rows: whether a row is complete may depend on the node itself, by way of its effects.
     """
-    assert isinstance(run.data, Dataset)
+    data = run.data.with_rows("residuals are of rows")
     if run.imputation is None:
-        return residual_flags(run.scorer, run.data, parents, run.data_flags or ())
+        return residual_flags(run.scorer, data, parents, run.data_flags or ())
     if post.completed is None or not len(post.completed):
         return ()
-    table = complete_dataset(run.data, completed_values(run.data, post.completed[-1]))
+    table = complete_dataset(data, completed_values(data, post.completed[-1]))
     return residual_flags(run.scorer, table, parents, run.data_flags or ())
 
 
 def _inexact(data: Dataset | SufficientStatistics) -> list[str]:
     """Return in words that survey weights are taken for frequencies, or statistics with noise for exact ones."""
-    if isinstance(data, Dataset) and data.weights is not None and not are_frequencies(data.weights):
+    if data.weights is not None and not are_frequencies(data.weights):
         return [SURVEY]
-    if not isinstance(data, SufficientStatistics) or data.noise is None:
+    if data.noise is None:
         return []
     return [f"The statistics are taken as exact, although they carry {noise_text(data)}."]
 

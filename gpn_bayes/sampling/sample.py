@@ -15,8 +15,7 @@ from gpn_bayes._util.progress import Stages
 from gpn_bayes.candidates.methods import SpaceContext
 from gpn_bayes.candidates.space import Space
 from gpn_bayes.candidates.spaces import find_candidates
-from gpn_bayes.data import Dataset, read_data
-from gpn_bayes.data.table import TableKeywords
+from gpn_bayes.data import TableKeywords, read_data
 from gpn_bayes.posterior import GraphPosterior
 from gpn_bayes.posterior.diagnostics import (
     EXCUSED_FROM,
@@ -84,7 +83,7 @@ def sample(
 
     Parameters
     ----------
-    data : DataFrame, ndarray, path, Dataset or SufficientStatistics
+    data : DataFrame, ndarray, path, Table, Dataset or SufficientStatistics
         Variables are columns.
     score : Score or str, default "bge"
         How to score a node given its parents: "bge" for linear relations, "gp" for unknown smooth ones; "bdeu" or "k2"
@@ -125,12 +124,13 @@ def sample(
     progressbar : bool, default True
         Whether to show progress, on stderr.
     **table
-        What describes the table: kinds, missing, imputations, targets, intervention, contexts, target_probability,
-        target_penalty and weights. `Dataset.read` says what each does, but for these: ``missing="impute"`` draws the
-        values along with the DAGs, given that they are missing at random. It is for "bge", "cg", "bdeu" and "k2", whose
-        chains alternate between DAGs and missing values, without parents from outside the candidates; and for "gp",
-        which has a run of its own for each of `imputations` completed tables (5 by default, at most five per chain),
-        drawn by the networks of "bge" (or "cg"). `GraphPosterior.imputed` returns completed tables.
+        What describes the table's rows and columns, as of `gpn_bayes.Table`: kinds, weights, missing, imputations,
+        targets, intervention, contexts, target_probability, target_penalty. With ``missing="impute"`` missing values
+        are drawn along with the DAGs, given that they are missing at random, under "bge", "cg", "bdeu" and "k2", whose
+        chains alternate between the two, without parents from outside the candidates; and under "gp", which has a run
+        of its own for each of several completed tables, drawn by the networks of "bge" (or "cg").
+        `GraphPosterior.imputed` returns completed tables, and `GraphPosterior.target_probabilities` tells which
+        contexts changed a variable.
 
     Returns
     -------
@@ -149,15 +149,11 @@ def sample(
     """
     check_executor(executor)
     check_keywords(table)
-    reading: dict[str, Any] = dict(table)
-    of_run = {name: reading.pop(name) for name in ("missing", "imputations") if name in reading}
     options = RunOptions(
         score, sampler=sampler, space=space, prior=prior, required=required, forbidden=forbidden, tiers=tiers,
-        draws=draws, tune=tune, chains=chains, cores=cores, random_seed=random_seed, until=until, **of_run,
+        draws=draws, tune=tune, chains=chains, cores=cores, random_seed=random_seed, until=until,
     )  # fmt: skip
-    if any(given is not None for given in reading.values()):
-        data = read_data(data, declared=scores.by_name(score).declared, missing=options.missing, **reading)
-    run = prepare(data, options)
+    run = prepare(read_data(data, declared=scores.by_name(score).declared, **table), options)
     if progressbar:
         for text in filter(None, (run.kinds, run.either)):
             print(text, file=sys.stderr, flush=True)
@@ -177,10 +173,11 @@ def sample(
 
 def _long_tails(run: PreparedRun) -> list[str]:
     """Return the columns whose farthest outliers leave all else within a small part of their range."""
-    if run.scorer.closed_form or not isinstance(run.data, Dataset) or run.imputation is not None:
+    table = run.data.table
+    if run.scorer.closed_form or table is None or run.imputation is not None:
         return []
     flagged = {name for flag in run.data_flags or () if flag.kind == "outliers" for name in flag.columns}
-    columns = zip(run.data.names, run.data.values.T, strict=True)
+    columns = zip(table.names, table.values.T, strict=True)
     return [
         name
         for name, column in columns

@@ -4,7 +4,6 @@ import warnings
 from pathlib import Path
 
 from gpn_bayes.candidates.costs import gp_seconds
-from gpn_bayes.data import Dataset
 from gpn_bayes.data.kinds import NUMBER
 from gpn_bayes.data.problems import argument
 from gpn_bayes.posterior.impossible_pairs import impossible_pairs, listed_pairs, reason, remedy
@@ -41,7 +40,7 @@ def warn_of_impossible_pairs(run: PreparedRun) -> None:
 
 def _ways_out(run: PreparedRun, pairs: list[tuple[int, int]]) -> list[str]:
     """Return what would allow an edge: another score, with the time it takes, or categories of 0 and 1 as numbers."""
-    if not remedy(run.settings) or not isinstance(run.data, Dataset):
+    if not remedy(run.settings):
         return []
     data, categories = run.data, run.scorer.categories
     levels = [len(own) for own in run.scorer.levels if own]

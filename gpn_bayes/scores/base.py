@@ -4,7 +4,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,8 @@ from scipy.special import logsumexp
 
 from gpn_bayes import graphs
 from gpn_bayes._util.types import Bools, Floats, Ints
-from gpn_bayes.data import Data, Dataset, read_data, refuse_weights
+from gpn_bayes.data import Data, Dataset, TableKeywords, read_complete, refuse_weights
 from gpn_bayes.data.interventions import Group, KnownTargets, Term, UnknownTargets
-from gpn_bayes.data.statistics import spread_of
 from gpn_bayes.kernels.subsets import MAX_CANDIDATES, members_of
 from gpn_bayes.scores.assumptions import EQUIVALENCE, EQUIVALENCE_OF_EXPERIMENTS, EXPERIMENTS
 from gpn_bayes.scores.equations import Equation, LevelsEquation, LinearEquation, LinearEquations
@@ -224,15 +223,15 @@ class Score(ABC):
         """Return a quicker score to draw DAGs under, whose draws are then weighted; None where none is needed."""
         return None
 
-    def bind(self, data: Any, **reading: Any) -> "Scorer":
+    def bind(self, data: Any, **table: Unpack[TableKeywords]) -> "Scorer":
         """Check the data and return the scorer that answers for them.
 
         Parameters
         ----------
-        data : DataFrame, ndarray, path, Dataset or SufficientStatistics
+        data : DataFrame, ndarray, path, Table, Dataset or SufficientStatistics
             The table to score.
-        **reading
-            Settings of `Dataset.read`, such as ``targets=``, ``intervention=`` and ``contexts=``.
+        **table
+            What describes it, as of `gpn_bayes.Table`: ``targets=``, ``weights=``, ….
 
         Examples
         --------
@@ -241,14 +240,10 @@ class Score(ABC):
         >>> scorer.names[:3]
         ('raf', 'mek', 'plcg')
         """
-        table = read_data(data, declared=self.declared, **reading)
-        if isinstance(table, Dataset):
-            table.refuse_gaps()
+        known = read_complete(data, declared=self.declared, **table)
         if not self.takes_weights:
-            refuse_weights(table, f"the score {self.name!r}")
-        if table.interventions is not None:
-            return self._bind_groups(table)
-        return self._bind(table)
+            refuse_weights(known, f"the score {self.name!r}")
+        return self._bind(known) if known.interventions is None else self._bind_groups(known)
 
     @property
     def declared(self) -> tuple[str, ...]:
@@ -395,8 +390,7 @@ class Scorer(ABC):
         n = len(self.names)
         if self.discrete or not self.score.standardise:
             return np.zeros(n), np.ones(n)
-        means = data.means() if isinstance(data, Dataset) else data.mean
-        return np.where(self.categories, 0.0, means), np.where(self.categories, 1.0, spread_of(data))
+        return np.where(self.categories, 0.0, data.means()), np.where(self.categories, 1.0, data.spreads())
 
     def rows(self, data: Dataset) -> NDArray[Any]:
         """Return the rows that the score is bound to, as it takes them: numbers in units of the table, codes of levels.

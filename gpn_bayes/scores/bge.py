@@ -8,7 +8,7 @@ from scipy.special import gammaln
 
 from gpn_bayes._util.checks import check_flag
 from gpn_bayes._util.types import Floats, Ints
-from gpn_bayes.data import Data, Dataset, RowMoments, SufficientStatistics, standardised
+from gpn_bayes.data import Data, Dataset, RowMoments, moments_of, standardised, statistics_of
 from gpn_bayes.kernels.bge import bge_sets, bge_table
 from gpn_bayes.scores.assumptions import EQUIVALENCE, FOR_MIXED, LINEAR, linear_residuals
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, padded_sets
@@ -195,13 +195,8 @@ class BGeScorer(Scorer):
 
 def _moments(data: Data | RowMoments, standardise: bool) -> tuple[int, Floats, Floats]:
     """Return the number of rows, their mean, and the sum of squares and products about it."""
-    if isinstance(data, Dataset):
-        values = data.numeric(_PURPOSE, FOR_MIXED)
-        if standardise:
-            data = SufficientStatistics.of(data)
-        else:
-            data = RowMoments.of(values, data.names, data.fingerprint, data.weights)
-    if not standardise:
-        return data.n, data.mean, data.scatter
-    assert isinstance(data, SufficientStatistics)
-    return data.n, np.zeros(len(data.names)), (data.n - 1) * data.correlation
+    if standardise and not isinstance(data, RowMoments):  # those are of a table that was standardised as a whole
+        statistics = statistics_of(data, _PURPOSE, FOR_MIXED)
+        return statistics.n, np.zeros(len(data.names)), (statistics.n - 1) * statistics.correlation
+    moments = moments_of(data, _PURPOSE, FOR_MIXED)
+    return moments.n, moments.mean, moments.scatter

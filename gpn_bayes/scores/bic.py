@@ -5,7 +5,7 @@ from copy import copy
 from typing import Any
 
 from gpn_bayes._util.checks import check_choice
-from gpn_bayes.data import Data, Dataset, RowMoments, standardised
+from gpn_bayes.data import Data, RowMoments, standardised
 from gpn_bayes.scores.base import Score, Scorer
 from gpn_bayes.scores.categories import check_cardinalities, is_discrete, is_mixed
 from gpn_bayes.scores.discrete import DiscreteBICScorer
@@ -103,10 +103,10 @@ class BIC(Score):
         """Return which form of the score data take: one of `KINDS` but "auto"."""
         if self.kind != "auto":
             return self.kind
-        if self.cardinalities and not isinstance(data, RowMoments):
-            return "discrete"
-        if not isinstance(data, Dataset):
+        if isinstance(data, RowMoments):
             return "gaussian"
+        if self.cardinalities:
+            return "discrete"
         if is_mixed(data):
             return "mixed"
         return "discrete" if is_discrete(data) else "gaussian"

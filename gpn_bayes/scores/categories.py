@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpn_bayes._util.checks import shown
-from gpn_bayes.data import CATEGORICAL, MAX_INTEGER_LEVELS, Dataset, SufficientStatistics
+from gpn_bayes.data import CATEGORICAL, MAX_INTEGER_LEVELS, Data, Dataset, SufficientStatistics
 from gpn_bayes.data.levels import FEW_LEVELS
 from gpn_bayes.data.problems import argument, listed_names
 from gpn_bayes.kernels.row_groups import Counted
@@ -35,12 +35,12 @@ def check_cardinalities(cardinalities: Any) -> dict[str, int] | None:
     return checked
 
 
-def measurements(data: Dataset) -> list[str]:
+def measurements(data: Data) -> list[str]:
     """Return the columns that can't be read as categories unless their cardinality is given."""
     return [name for name, levels in zip(data.names, data.levels, strict=True) if levels is None]
 
 
-def is_mixed(data: Dataset) -> bool:
+def is_mixed(data: Data) -> bool:
     """Tell whether some columns of a table can only be numbers, and others only categories.
 
     Examples
@@ -52,7 +52,7 @@ def is_mixed(data: Dataset) -> bool:
     return bool(measurements(data)) and not CATEGORICAL.isdisjoint(data.kinds)
 
 
-def is_discrete(data: Dataset) -> bool:
+def is_discrete(data: Data) -> bool:
     """Tell whether a table is one of categories.
 
     It is if no column is a measurement (with fractions, or whole numbers with more than 64 values), and at least one is
@@ -78,6 +78,9 @@ def _hold(names: list[str]) -> str:
     return "holds" if len(names) == 1 else "hold"
 
 
+NEEDS_ROWS = "discrete scores need the rows"
+
+
 def read_categories(data: Dataset | SufficientStatistics, cardinalities: Mapping[str, int] | None = None) -> Counted:
     """Return the codes of a table, equal rows put together; their weights are floats where the table has any.
 
@@ -94,8 +97,7 @@ def read_categories(data: Dataset | SufficientStatistics, cardinalities: Mapping
     ValueError
         For columns that are no categories, or have more levels than they are said to have.
     """
-    if not isinstance(data, Dataset):
-        raise ValueError("discrete scores need the rows; received SufficientStatistics")
+    data = data.with_rows(NEEDS_ROWS)
     given = dict(cardinalities or {})
     unknown = [name for name in given if name not in data.names]
     if unknown:

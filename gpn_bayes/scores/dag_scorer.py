@@ -13,7 +13,7 @@ from gpn_bayes.scores.prior import GraphPrior
 
 def refuse_gaps(data: Dataset | SufficientStatistics) -> None:
     """Refuse to answer from one table what depends on missing values, of which a posterior has many draws."""
-    if isinstance(data, Dataset) and data.missing is not None:
+    if data.missing is not None:
         raise ValueError(
             f"this needs a complete table, and {data.missing.sum()} of its values are missing; post.imputed() gives "
             "completed tables: sample each with its own run, and average the answers"

@@ -10,7 +10,7 @@ import pandas as pd
 from gpn_bayes._util.checks import did_you_mean
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Floats
-from gpn_bayes.data import Dataset
+from gpn_bayes.data import Dataset, Table
 from gpn_bayes.scores.base import LARGEST_K_HAT, Scorer
 from gpn_bayes.scores.equations import LeftOut
 
@@ -20,7 +20,7 @@ def read_rows(rows: Any, names: Sequence[str]) -> pd.DataFrame:
 
     Parameters
     ----------
-    rows : DataFrame, Series or mapping
+    rows : DataFrame, Series or mapping, or Table of a DataFrame
         The rows, or one of them; further columns are left out.
     names : sequence of str
         The variables.
@@ -30,6 +30,7 @@ def read_rows(rows: Any, names: Sequence[str]) -> pd.DataFrame:
     >>> read_rows({"b": 1, "c": 2, "a": 3}, ["a", "b"]).to_dict("records")
     [{'a': 3, 'b': 1}]
     """
+    rows = rows.data if isinstance(rows, Table) else rows
     if not isinstance(rows, pd.DataFrame | pd.Series | Mapping):
         raise ValueError(f"new rows must be a DataFrame, a Series or a mapping; received {type(rows).__name__}")
     table = (rows if isinstance(rows, pd.DataFrame) else pd.DataFrame([dict(rows)])).rename(columns=str)

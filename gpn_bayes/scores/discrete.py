@@ -21,7 +21,7 @@ from gpn_bayes.kernels.subsets import MAX_CANDIDATES
 from gpn_bayes.kernels.weighted_counts import WeightTerms, weighted_count_scores
 from gpn_bayes.scores.assumptions import CATEGORIES, EQUIVALENCE
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, lacking, padded_sets
-from gpn_bayes.scores.categories import check_cardinalities, levels_of, read_categories
+from gpn_bayes.scores.categories import NEEDS_ROWS, check_cardinalities, levels_of, read_categories
 from gpn_bayes.scores.equations import TableEquation
 
 # Values of a Dirichlet prior are kept for counts below this, and computed one by one from there on: there are few.
@@ -54,8 +54,8 @@ class DiscreteScorer(Scorer):
         self, score: Score, data: Dataset | SufficientStatistics, cardinalities: Mapping[str, int] | None
     ) -> None:
         super().__init__(score, data.names, data.fingerprint)
+        data = data.with_rows(NEEDS_ROWS)
         self.counted: Counted = read_categories(data, cardinalities)
-        assert isinstance(data, Dataset)  # as was checked
         self.levels = levels_of(data, cardinalities)
         self.n_rows = data.size
         self._weighted = data.weights is not None

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpn_bayes._util.types import Floats, Ints
-from gpn_bayes.data import Data, Dataset, RowMoments
+from gpn_bayes.data import Data, Dataset, RowMoments, moments_of
 from gpn_bayes.kernels.bge import log_minors
 from gpn_bayes.kernels.gaussian_bic import log_residuals
 from gpn_bayes.scores.assumptions import EQUIVALENCE, LINEAR, linear_residuals
@@ -26,12 +26,10 @@ class GaussianBICScorer(Scorer):
 
     def __init__(self, score: Score, data: Data | RowMoments, standardise: bool = True) -> None:
         super().__init__(score, data.names, data.fingerprint)
-        if isinstance(data, Dataset):
-            values = data.numeric("the Gaussian BIC score")
-            data = RowMoments.of(values, data.names, data.fingerprint, data.weights)
-        self.n_rows = data.n
-        self.matrix = data.scatter / max(data.n - 1, 1)
-        self._means = np.zeros(len(self.names)) if standardise else data.mean
+        moments = moments_of(data, "the Gaussian BIC score")
+        self.n_rows = moments.n
+        self.matrix = moments.scatter / max(moments.n - 1, 1)
+        self._means = np.zeros(len(self.names)) if standardise else moments.mean
         if standardise:
             scale = np.sqrt(np.diag(self.matrix))
             self.matrix = self.matrix / np.outer(scale, scale)

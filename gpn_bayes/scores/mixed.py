@@ -96,7 +96,7 @@ def kinds_in_words(scorer: Scorer, data: Dataset | SufficientStatistics) -> str:
     ('1 number, 2 categories (sex, ill)', '')
     """
     among = scorer.categories
-    if not isinstance(data, Dataset) or among.all() or not among.any():
+    if among.all() or not among.any():
         return ""
     of: dict[str, list[str]] = {"numbers": [], "categories": [], "ordered": []}
     for name, kind, category in zip(data.names, data.kinds, among, strict=True):
@@ -127,7 +127,7 @@ def either_in_words(scorer: Scorer, data: Dataset | SufficientStatistics) -> str
     "whole numbers that could be either: site (here a number); Dataset.read(data, kinds={'site': 'category'}) says
     otherwise"
     """
-    if not isinstance(data, Dataset) or scorer.discrete or scorer.score.name not in _TAKES_BOTH:
+    if scorer.discrete or scorer.score.name not in _TAKES_BOTH:
         return ""
     if data.interventions is not None:
         return ""  # of experiments the rows are numbers throughout, or categories
@@ -199,8 +199,7 @@ class MixedScorer(Scorer):
 
     def __init__(self, score: Score, of_categories: Score, data: Dataset | SufficientStatistics) -> None:
         super().__init__(score, data.names, data.fingerprint)
-        if not isinstance(data, Dataset):
-            raise ValueError(f"the score {score.name!r} needs the rows; received SufficientStatistics")
+        data = data.with_rows(f"the score {score.name!r} needs the rows")
         among = categories_among(data)
         categories = np.flatnonzero(among)
         # A variable's place among the categories, or among the numbers.

@@ -13,7 +13,7 @@ from gpn_bayes import graphs
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Bools, Floats
 from gpn_bayes.candidates.pc_skeleton import Skeleton
-from gpn_bayes.data import Data, Dataset, read_data, refuse_interventions, refuse_weights
+from gpn_bayes.data import Data, Dataset, read_complete, refuse_interventions, refuse_weights
 
 Nodes = tuple[int, ...]
 
@@ -51,7 +51,7 @@ class ConditionalIndependenceTest(ABC):
         random_state : int, Generator or None
             Source of randomness for permutations, in tests that use any.
         """
-        table = read_data(data)
+        table = read_complete(data)
         refuse_interventions(table, "a test of independence")
         if not self.takes_weights:
             refuse_weights(table, f"the test {type(self).__name__}")
@@ -219,9 +219,7 @@ class CallableTest(ConditionalIndependenceTest):
         self.function = function
 
     def _bind(self, data: Data, rng: np.random.Generator) -> BoundTest:
-        if not isinstance(data, Dataset):
-            raise ValueError("a user-defined test needs the rows; received SufficientStatistics")
-        return _BoundCallable(self.function, data)
+        return _BoundCallable(self.function, data.with_rows("a user-defined test needs the rows"))
 
 
 class _BoundCallable(BoundTest):

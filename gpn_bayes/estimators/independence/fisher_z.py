@@ -7,7 +7,7 @@ from scipy.special import ndtr
 
 from gpn_bayes._util.types import Bools
 from gpn_bayes.candidates.pc_skeleton import Skeleton, pc_skeleton, z_statistic
-from gpn_bayes.data import Data, Dataset, SufficientStatistics
+from gpn_bayes.data import Data, SufficientStatistics, statistics_of
 from gpn_bayes.estimators.independence.base import BoundTest, ConditionalIndependenceTest, Nodes
 from gpn_bayes.kernels.partial_correlations import DETERMINED
 
@@ -29,8 +29,7 @@ class FisherZ(ConditionalIndependenceTest):
     takes_weights = True
 
     def _bind(self, data: Data, rng: np.random.Generator) -> BoundTest:
-        statistics = SufficientStatistics.of(data) if isinstance(data, Dataset) else data
-        return _BoundFisherZ(statistics)
+        return _BoundFisherZ(statistics_of(data, "a covariance"))
 
 
 class _BoundFisherZ(BoundTest):

@@ -11,7 +11,7 @@ from scipy.special import gammaincc
 
 from gpn_bayes._util.checks import check_choice, check_count
 from gpn_bayes._util.types import Floats, Ints
-from gpn_bayes.data import Data, Dataset
+from gpn_bayes.data import Data
 from gpn_bayes.estimators.independence.base import BoundTest, ConditionalIndependenceTest, Nodes
 from gpn_bayes.estimators.independence.residuals import REMEMBERED, Regression
 from gpn_bayes.kernels.dependence import centred_distances, centred_gaussian, permuted_sums, product_sum, traces
@@ -47,9 +47,7 @@ class _KernelTest(ConditionalIndependenceTest):
         """Return how alike the rows are by one variable, as a centred matrix."""
 
     def _bind(self, data: Data, rng: np.random.Generator) -> BoundTest:
-        if not isinstance(data, Dataset):
-            raise ValueError(f"{type(self).__name__} needs the rows; received SufficientStatistics")
-        values = data.numeric(type(self).__name__)
+        values = data.with_rows(f"{type(self).__name__} needs the rows").numeric(type(self).__name__)
         if len(values) < MIN_ROWS:
             raise ValueError(f"{type(self).__name__} needs at least {MIN_ROWS} rows; received {len(values)}")
         orders = None

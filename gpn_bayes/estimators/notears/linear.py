@@ -1,13 +1,14 @@
 """NOTEARS for linear structural equations: the learner."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 import pandas as pd
 
 from gpn_bayes._util.checks import check_choice, check_count, check_not_negative
 from gpn_bayes._util.types import Adjacency, Floats, Ints
+from gpn_bayes.data import TableKeywords
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.notears.continuous import ACYCLICITIES, augmented_lagrangian, central_path
 from gpn_bayes.estimators.notears.dags import Removed, break_cycles, cut, removed_table
@@ -159,20 +160,22 @@ class NOTEARS(GraphEstimator):
         self.random_state = random_state
         self.progressbar = progressbar
 
-    def fit(self, X: Any, y: None = None) -> Self:  # noqa: N803 (scikit-learn's name)
+    def fit(self, X: Any, y: None = None, **table: Unpack[TableKeywords]) -> Self:  # noqa: N803 (scikit-learn's name)
         """Learn the graph.
 
         Parameters
         ----------
-        X : DataFrame, array, path, Dataset or SufficientStatistics
+        X : DataFrame, array, path, Table, Dataset or SufficientStatistics
             Variables are columns. Statistics suffice for least squares.
         y : None
             Ignored; for compatibility with scikit-learn.
+        **table
+            What describes rows and columns, as of `gpn_bayes.Table`: ``kinds=``, ``weights=``, ….
         """
         self._check_settings()
         lambda1 = 0.0 if self.lambda1 == "bic" else float(self.lambda1)
         problem = read_linear_problem(
-            self._check_input(X), self.loss, lambda1, self.required, self.forbidden, self.tiers
+            self._check_input(X, table), self.loss, lambda1, self.required, self.forbidden, self.tiers
         )
         rng = np.random.default_rng(self.random_state)
         self._keep(problem, self._estimate(problem, self._starts(), rng))

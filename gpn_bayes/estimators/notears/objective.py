@@ -9,7 +9,14 @@ import numpy as np
 from scipy.special import expit
 
 from gpn_bayes._util.types import Bools, Floats
-from gpn_bayes.data import Dataset, SufficientStatistics, read_data, refuse_interventions, refuse_weights
+from gpn_bayes.data import (
+    Dataset,
+    SufficientStatistics,
+    read_complete,
+    refuse_interventions,
+    refuse_weights,
+    statistics_of,
+)
 from gpn_bayes.kernels.regressions import LOGISTIC, POISSON, Regressions
 from gpn_bayes.scores.prior import GraphPrior
 
@@ -124,16 +131,17 @@ def read_linear_problem(
     ValueError
         For data that the loss can't take, or edges that contradict each other.
     """
-    checked = read_data(data)
+    checked = read_complete(data)
     refuse_interventions(checked, "NOTEARS")
     refuse_weights(checked, "NOTEARS")
     prior = GraphPrior(checked.names, required=required, forbidden=forbidden, tiers=tiers)
-    if isinstance(checked, SufficientStatistics):
-        if loss != "l2":
-            raise ValueError(f"the {loss} loss needs rows; received SufficientStatistics")
-        covariance, rows = checked.cov * ((checked.n - 1) / checked.n), None
+    if loss != "l2":
+        checked.with_rows(f"the {loss} loss needs rows")
+    if checked.table is None:
+        statistics = statistics_of(checked, "NOTEARS")
+        covariance, rows = statistics.cov * ((statistics.n - 1) / statistics.n), None
     else:
-        values = checked.numeric("NOTEARS")
+        values = checked.table.numeric("NOTEARS")
         centred = values - values.mean(axis=0)
         covariance, rows = centred.T @ centred / len(values), None
         if loss != "l2":

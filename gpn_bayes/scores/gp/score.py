@@ -73,6 +73,7 @@ _LEAST_DEGREES = 2.0
 _prepared: WeakValueDictionary[tuple[str, bool, tuple[float, float], float], Basis] = WeakValueDictionary()
 
 Row = tuple[float, float, float, str]
+_NEEDS_ROWS = "the Gaussian-process score needs the rows"
 
 
 class GP(Score):
@@ -231,8 +232,7 @@ class GP(Score):
 
     def _of_groups(self, data: Data) -> "tuple[GP, Data]":
         """Return the score of a group of rows as they are, and the whole table as this score takes it: as numbers."""
-        if isinstance(data, SufficientStatistics):
-            return self, data
+        data = data.with_rows(_NEEDS_ROWS)
         of_rows = copy(self)
         of_rows.standardise = False
         n = len(data.names)
@@ -253,10 +253,12 @@ class GP(Score):
 
     def _bind_group(self, data: Data, group: Group) -> Scorer:
         """Return the scorer of some experiments; those of unknown targets, of which there are many, share a basis."""
-        if isinstance(data, Dataset) and isinstance(data.interventions, UnknownTargets):
+        done = data.interventions
+        if isinstance(done, UnknownTargets):
+            data = data.with_rows(_NEEDS_ROWS)
             if self.noise == "student":
                 raise ValueError("contexts, whose targets are unknown, need noise='normal'; received noise='student'")
-            return GPScorer(self, data.rows(data.interventions.rows_of(group)), PartOfTable(data, group))
+            return GPScorer(self, data.rows(done.rows_of(group)), PartOfTable(data, group))
         return super()._bind_group(data, group)
 
     def _bind_groups(self, data: Data) -> GroupedScorer:
@@ -268,8 +270,7 @@ class GP(Score):
         return SharedScalesScorer(self, data)
 
     def _bind(self, data: Dataset | SufficientStatistics) -> "GPScorer":
-        if not isinstance(data, Dataset):
-            raise ValueError("the Gaussian-process score needs the rows; received SufficientStatistics")
+        data = data.with_rows(_NEEDS_ROWS)
         if self.estimator == "bridge" and self.posterior == "nuts":
             with installed_by("nuts"):
                 import nutpie  # noqa: F401 (its absence is reported before any score)
