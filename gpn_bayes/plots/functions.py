@@ -15,7 +15,7 @@ from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_choice
 from gpn_bayes.plots import frames, lettering, palette
 from gpn_bayes.posterior.curves import fitted_curves
-from gpn_bayes.posterior.protocols import DrawnPosterior
+from gpn_bayes.posterior.draws import Draws
 
 _COLUMNS = 4
 # More dots than this take long to draw and hide the curve.
@@ -26,7 +26,7 @@ _DOTS = ("adjusted", "data", "none")
 
 
 def plot_curves(
-    post: DrawnPosterior,
+    post: Draws,
     node: Hashable,
     data: Any = None,
     score: Any = None,

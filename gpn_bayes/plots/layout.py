@@ -9,7 +9,7 @@ from scipy.optimize import isotonic_regression
 
 from gpn_bayes import graphs
 from gpn_bayes._util.types import DiGraph
-from gpn_bayes.posterior.protocols import GraphCollection
+from gpn_bayes.posterior.draws import GraphCollection
 
 Pair = tuple[int, int]
 

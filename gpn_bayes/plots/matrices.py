@@ -11,7 +11,8 @@ from matplotlib.patches import Patch, Rectangle
 
 from gpn_bayes import graphs
 from gpn_bayes.plots import frames, lettering, palette
-from gpn_bayes.posterior.protocols import DrawnPosterior, GraphCollection
+from gpn_bayes.posterior.draws import Draws, GraphCollection
+from gpn_bayes.posterior.queries import edge_probabilities, parent_set_probabilities
 
 # Up to this many rows, numbers are written into the cells.
 _MOST_NUMBERED = 20
@@ -47,7 +48,7 @@ def plot_edges(post: GraphCollection, truth: Any = None, ax: Axes | None = None)
     >>> len([frame for frame in ax.patches if frame.get_gid() == "truth"])
     17
     """
-    values = post.edge_probabilities().to_numpy().copy()
+    values = edge_probabilities(post).to_numpy().copy()
     np.fill_diagonal(values, np.nan)
     known = None if truth is None else graphs.as_adjacency(truth, post.names, acyclic=False)
     room_above = 0.2 if known is not None else 0.0
@@ -101,7 +102,7 @@ def draw_matrix(
     return ax
 
 
-def plot_parent_counts(post: DrawnPosterior, ax: Axes | None = None) -> Axes:
+def plot_parent_counts(post: Draws, ax: Axes | None = None) -> Axes:
     """Draw the posterior of every variable's number of parents as a heat map.
 
     Parameters
@@ -124,7 +125,7 @@ def plot_parent_counts(post: DrawnPosterior, ax: Axes | None = None) -> Axes:
     ['0', '1', '2']
     """
     n = len(post.names)
-    tables = [post.parent_set_probabilities(name) for name in post.names]
+    tables = [parent_set_probabilities(post, name) for name in post.names]
     counts = [np.bincount(table["parents"].map(len), table["probability"]) for table in tables]
     most = max(map(len, counts))
     values = np.array([np.pad(own, (0, most - len(own))) for own in counts])

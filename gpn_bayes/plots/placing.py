@@ -1,12 +1,13 @@
 """From nodes of given sizes to a drawing that fills a box: boxes in layers, lines around them, bands for tiers."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gpn_bayes.plots.layout import Layout, Pair, drawing_order, layered_layout
 from gpn_bayes.plots.links import Link
+from gpn_bayes.posterior.draws import Draws, GraphCollection
 
 # The pairs of the first of these probabilities that leaves two a node at most say where nodes stand, and have lines
 # around them; those of others go straight, behind nodes.
@@ -82,7 +83,7 @@ class Placed(NamedTuple):
         return min(box[0] / self.size[0], box[1] / self.size[1])
 
 
-def tiers_of(post: Any) -> np.ndarray | None:
+def tiers_of(post: GraphCollection) -> np.ndarray | None:
     """Return the tier of each variable as its prior numbered them; None without tiers, or if they weren't recorded.
 
     Examples
@@ -94,9 +95,8 @@ def tiers_of(post: Any) -> np.ndarray | None:
     [2.0, 1.0]
     >>> tiers_of(gpn.sample(data, **given))
     """
-    prior = getattr(post, "settings", {}).get("prior")
-    numbers = prior.get("tiers") if isinstance(prior, dict) else None
-    return None if numbers is None else np.array(numbers)
+    tiers = post.record.prior.tiers if isinstance(post, Draws) else None
+    return None if tiers is None else np.array(tiers)
 
 
 def tier_label(tier: float) -> str:
@@ -141,6 +141,7 @@ def place_network(
     Examples
     --------
     >>> from gpn_bayes.plots.links import Link
+    from gpn_bayes.posterior.draws import Draws, GraphCollection
     >>> spacing = Spacing(gap=1, layers=(1, 2), inset=0.1, step=0.5, margin=0.5, heading=0)
     >>> drawn = [Link(0, child, 1.0, "clear") for child in range(1, 7)]
     >>> flat = place_network(np.full((7, 2), [3.0, 1.0]), drawn, np.arange(7), spacing, (24.0, 6.0))
@@ -187,6 +188,7 @@ def strong_links(drawn: Sequence[Link], n: int, starts: Sequence[float]) -> tupl
     Examples
     --------
     >>> from gpn_bayes.plots.links import Link
+    from gpn_bayes.posterior.draws import Draws, GraphCollection
     >>> link = Link(0, 1, 0.2, "clear")
     >>> strong_links([link], 2, STARTS)[0], strong_links([link] * 5, 2, STARTS)[0]
     (0.1, 0.5)
@@ -205,6 +207,7 @@ def widened(sizes: np.ndarray, strong: Sequence[Link], spacing: Spacing) -> np.n
     Examples
     --------
     >>> from gpn_bayes.plots.links import Link
+    from gpn_bayes.posterior.draws import Draws, GraphCollection
     >>> spacing = Spacing(gap=1, layers=(1, 2), inset=0.1, step=0.5, margin=0.5, heading=0)
     >>> widened(np.ones((4, 2)), [Link(parent, 3, 1.0, "clear") for parent in range(3)], spacing)[:, 0].tolist()
     [1.0, 1.0, 1.0, 1.2]

@@ -18,10 +18,9 @@ from gpn_bayes.posterior.export import COMPLETED, FORMAT
 from gpn_bayes.posterior.file_reading import StoredGroup
 from gpn_bayes.posterior.graph_posterior import GraphPosterior
 from gpn_bayes.posterior.imputed_tables import can_complete
-from gpn_bayes.posterior.score_setting import score_of
+from gpn_bayes.posterior.run_record import RunRecord, ScoreRecord
 from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.prior import GraphPrior
-from gpn_bayes.scores.recorded import from_parameters
 
 # What files that somebody has changed make their readers raise.
 _UNREADABLE = (
@@ -142,6 +141,8 @@ def _check(post: GraphPosterior) -> None:
             raise ValueError("completed tables aren't one number for every missing value")
         if not can_complete(post.data, post.completed):
             raise ValueError("completed tables hold levels that there are not")
+    if any(not 0 <= node < len(post.names) for pair in post.record.impossible_pairs for node in pair):
+        raise ValueError("pairs that can't be joined aren't pairs of its variables")
     if post.exact is not None:
         _check_exact(post.exact, len(post.names))
 
@@ -191,7 +192,10 @@ def _read_scorer(
     """Return the scores behind a posterior; None where the file doesn't say all of them."""
     try:
         # Files of versions that kept the score's label in the settings may have its name and parameters here.
-        score = score_of(settings) if text is None else from_parameters(**json.loads(text))
+        known = RunRecord.read(settings).score if text is None else ScoreRecord(**json.loads(text))
+        if known is None:
+            return None
+        score = known.make()
         return DagScorer(score, GraphPrior.from_parameters(names, settings["prior"]), data)
     except (ValueError, KeyError, TypeError):
         return None

@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 
 from gpn_bayes import graphs
+from gpn_bayes._util.effective_size import effective_size
 from gpn_bayes.posterior.diagnostics import WEIGHT_ESS_LIMIT
 
 
@@ -43,7 +44,7 @@ def log_order_bias_weights(parents: np.ndarray) -> np.ndarray:
     distinct, inverse = np.unique(flat, axis=0, return_inverse=True)
     log_weights = -graphs.log_linear_extensions(distinct)[inverse.reshape(-1)].reshape(parents.shape[:2])
     weights = np.exp(log_weights - log_weights.max())
-    share = weights.sum() ** 2 / (weights**2).sum() / weights.size
+    share = effective_size(weights) / weights.size
     if share < WEIGHT_ESS_LIMIT:
         warnings.warn(
             f"correcting the order bias leaves {share:.1%} of the draws effective; sampler='partition' needs "

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpn_bayes import scores
+from gpn_bayes._util.effective_size import effective_size
 from gpn_bayes._util.progress import Stages
 from gpn_bayes.candidates.methods import SpaceContext
 from gpn_bayes.candidates.spaces import find_candidates
@@ -20,12 +21,11 @@ from gpn_bayes.posterior import GraphPosterior
 from gpn_bayes.posterior.diagnostics import (
     EXCUSED_FROM,
     GAP_LIMIT,
-    INTERRUPTED,
     REWEIGHTING_INTERRUPTED,
     Diagnostics,
-    weight_ess,
     weight_warnings,
 )
+from gpn_bayes.posterior.run_record import INTERRUPTED
 from gpn_bayes.sampling.agreeing_chains import run_agreeing_chains
 from gpn_bayes.sampling.checkpoint import CheckpointStore
 from gpn_bayes.sampling.completed_tables import draw_completed
@@ -353,7 +353,7 @@ def draw(
 def _effective_share(weighted: Reweighted) -> float:
     """Return what share of the draws the weights leave."""
     weights = np.exp(weighted.log_weights)
-    return weight_ess(weights) / weights.size
+    return effective_size(weights) / weights.size
 
 
 def run_warnings(post: GraphPosterior, draws: int) -> list[str]:
@@ -379,7 +379,7 @@ def run_warnings(post: GraphPosterior, draws: int) -> list[str]:
     elif post.settings["reweight"] is not None:
         pareto_k = post.settings["pareto_k"]
         pareto_k = np.nan if pareto_k is None else pareto_k
-        texts += weight_warnings(pareto_k, weight_ess(post.weights), post.log_score.size)
+        texts += weight_warnings(pareto_k, effective_size(post.weights), post.log_score.size)
     return texts
 
 
