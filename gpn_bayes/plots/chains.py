@@ -41,7 +41,7 @@ def plot_trace(post: Draws, ax: Axes | None = None) -> Axes:
     >>> import gpn_bayes as gpn
     >>> data = gpn.simulate.linear(gpn.datasets.sachs_consensus(17), 100, random_seed=1)
     >>> post = gpn.sample(data, max_parents=2, draws=50, random_seed=1, progressbar=False)
-    >>> len(plot_trace(post).lines)
+    >>> len(post.plot_trace().lines)
     4
     """
     import arviz_plots
@@ -83,7 +83,7 @@ def plot_rank(post: Draws, ax: Axes | None = None) -> Axes:
     >>> import gpn_bayes as gpn
     >>> data = gpn.simulate.linear(gpn.datasets.sachs_consensus(17), 100, random_seed=1)
     >>> post = gpn.sample(data, max_parents=2, draws=50, random_seed=1, progressbar=False)
-    >>> plot_rank(post).get_xlabel()
+    >>> post.plot_rank().get_xlabel()
     'rank among all draws, as a share'
     """
     import arviz_plots
@@ -135,7 +135,7 @@ def plot_running(post: Draws, edges: Sequence[tuple[Hashable, Hashable]] | None 
     >>> import gpn_bayes as gpn
     >>> data = gpn.simulate.linear(gpn.datasets.sachs_consensus(17), 100, random_seed=1)
     >>> post = gpn.sample(data, max_parents=2, draws=50, random_seed=1, progressbar=False)
-    >>> len(plot_running(post, edges=[("raf", "mek")]).lines)
+    >>> len(post.plot_running(edges=[("raf", "mek")]).lines)
     4
     """
     chosen = _most_different(post) if edges is None else _pairs(post, edges)

@@ -67,7 +67,7 @@ def plot_effect(effect: DrawnEffect, ax: Axes | None = None) -> Axes:
     >>> import gpn_bayes as gpn
     >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
     >>> post = gpn.sample(data, score="bge", draws=500, random_seed=1, progressbar=False)
-    >>> plot_effect(post.effect("erk", "akt")).get_xlabel()
+    >>> gpn.plots.plot_effect(post.effect("erk", "akt")).get_xlabel()
     'effect of erk on akt, for each unit of erk'
     """
     ax = frames.axes_of(ax, 5.2, 3.4)

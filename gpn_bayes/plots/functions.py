@@ -67,7 +67,7 @@ def plot_curves(
     >>> x = np.random.default_rng(1).uniform(-3, 3, 80)
     >>> y = np.sin(x) + 0.2 * np.random.default_rng(2).normal(size=80)
     >>> post = gpn.sample(pd.DataFrame({"x": x, "y": y}), score="gp", draws=50, random_seed=1, progressbar=False)
-    >>> [panel.get_xlabel() for panel in plot_curves(post, "y")]
+    >>> [panel.get_xlabel() for panel in post.plot_curves("y")]
     ['x']
     """
     check_choice("dots", dots, _DOTS)

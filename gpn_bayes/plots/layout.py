@@ -47,8 +47,7 @@ def averaged_order(post: GraphCollection) -> np.ndarray:
         The draws.
     """
     dags, _, inverse = post._distinct
-    weights = getattr(post, "weights", None)
-    shares = np.bincount(inverse, None if weights is None else weights.ravel())
+    shares = np.bincount(inverse, post._weights.ravel())
     n = len(post.names)
     paths = np.zeros((n, n))
     for begin in range(0, len(dags), _CHUNK):

@@ -35,7 +35,7 @@ def plot_missing(post: Draws, ax: Axes | None = None) -> Axes:
     >>> data = gpn.simulate.linear([[0, 1, 0], [0, 0, 1], [0, 0, 0]], 60, random_seed=1)
     >>> data.iloc[:7, 1] = float("nan")
     >>> post = gpn.sample(data, missing="impute", draws=20, tune=10, random_seed=1, progressbar=False)
-    >>> [label.get_text() for label in plot_missing(post).get_yticklabels()]
+    >>> [label.get_text() for label in post.plot_missing().get_yticklabels()]
     ['53 rows', '7 rows']
     """
     gaps = getattr(post.data, "missing", None)

@@ -141,7 +141,6 @@ def place_network(
     Examples
     --------
     >>> from gpn_bayes.plots.links import Link
-    from gpn_bayes.posterior.draws import Draws, GraphCollection
     >>> spacing = Spacing(gap=1, layers=(1, 2), inset=0.1, step=0.5, margin=0.5, heading=0)
     >>> drawn = [Link(0, child, 1.0, "clear") for child in range(1, 7)]
     >>> flat = place_network(np.full((7, 2), [3.0, 1.0]), drawn, np.arange(7), spacing, (24.0, 6.0))
@@ -188,7 +187,6 @@ def strong_links(drawn: Sequence[Link], n: int, starts: Sequence[float]) -> tupl
     Examples
     --------
     >>> from gpn_bayes.plots.links import Link
-    from gpn_bayes.posterior.draws import Draws, GraphCollection
     >>> link = Link(0, 1, 0.2, "clear")
     >>> strong_links([link], 2, STARTS)[0], strong_links([link] * 5, 2, STARTS)[0]
     (0.1, 0.5)
@@ -207,7 +205,6 @@ def widened(sizes: np.ndarray, strong: Sequence[Link], spacing: Spacing) -> np.n
     Examples
     --------
     >>> from gpn_bayes.plots.links import Link
-    from gpn_bayes.posterior.draws import Draws, GraphCollection
     >>> spacing = Spacing(gap=1, layers=(1, 2), inset=0.1, step=0.5, margin=0.5, heading=0)
     >>> widened(np.ones((4, 2)), [Link(parent, 3, 1.0, "clear") for parent in range(3)], spacing)[:, 0].tolist()
     [1.0, 1.0, 1.0, 1.2]

@@ -59,7 +59,7 @@ def plot_effects(post: Draws, ax: Axes | None = None, **settings: Any) -> Axes:
     >>> import gpn_bayes as gpn
     >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
     >>> post = gpn.sample(data, score="bge", draws=500, random_seed=1, progressbar=False)
-    >>> plot_effects(post).get_ylabel()
+    >>> post.plot_effects().get_ylabel()
     'cause'
     """
     names = list(post.names)

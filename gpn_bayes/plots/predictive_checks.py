@@ -50,7 +50,7 @@ def plot_ppc(post: Draws, variables: Sequence[Hashable] | None = None, **setting
     >>> import gpn_bayes as gpn
     >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
     >>> post = gpn.sample(data, score="bge", draws=200, random_seed=1, progressbar=False)
-    >>> panels = plot_ppc(post, ["akt", "mek"])
+    >>> panels = post.plot_ppc(["akt", "mek"])
     >>> panels.shape, [panel.get_title() for panel in panels[0]]
     ((2, 5), ['akt', 'real rows', 'simulated rows', 'residuals', 'ranks (PIT)'])
     """

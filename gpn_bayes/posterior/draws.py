@@ -79,8 +79,8 @@ class GraphCollection(metaclass=ABCMeta):
         return graphs.unpack(self.parents, len(self.names))
 
     @property
-    def weights(self) -> Floats:
-        """The weight of each draw, of mean one."""
+    def _weights(self) -> Floats:
+        """The weight of each DAG, of mean one."""
         return np.ones(self.parents.shape[:2])
 
     @cached_property
@@ -101,7 +101,7 @@ class GraphCollection(metaclass=ABCMeta):
         from gpn_bayes.posterior.directions import any_known, direction_shares
 
         flat = self.parents.reshape(-1, *self.parents.shape[2:])
-        return direction_shares(flat, self.weights.ravel(), any_known(self._known_directions, len(self.names)))
+        return direction_shares(flat, self._weights.ravel(), any_known(self._known_directions, len(self.names)))
 
     def _features(self, features_of: Features) -> np.ndarray:
         """Return features of the distinct DAGs, one row each."""
@@ -179,6 +179,10 @@ class Draws(GraphCollection):
             return np.ones_like(self.log_score)
         weights: Floats = np.exp(self.log_weights - self.log_weights.max())
         return weights / weights.mean()
+
+    @property
+    def _weights(self) -> Floats:
+        return self.weights
 
     @cached_property
     def _listed(self) -> tuple[np.ndarray, np.ndarray] | None:

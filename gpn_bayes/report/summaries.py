@@ -126,7 +126,7 @@ def _edges(post: GraphCollection) -> tuple[Floats, Floats | None]:
         return post._edge_moments.value.reshape(n, n), post._edge_moments.mcse.reshape(n, n)
     if isinstance(post, Draws) and post.exact is not None:
         return post.exact.edges, None
-    weights = post.weights
+    weights = post._weights
     of_chains = weights.sum(axis=1) / weights.sum()
     return np.einsum("c,cij->ij", of_chains, graphs.edge_shares(post.parents, weights)), None
 

@@ -66,7 +66,7 @@ def write_report(
     >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
     >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = write_report(post, f"{folder}/report.html")
+    ...     path = post.report(f"{folder}/report.html")
     ...     path.name, "raf" in path.read_text(encoding="utf-8")
     ('report.html', True)
     """
@@ -125,7 +125,7 @@ def explore(post: Draws, height: int = 760, data: Any = None, curves: int = 24) 
     >>> import gpn_bayes as gpn
     >>> data = gpn.simulate.linear([[0, 1], [0, 0]], 50, random_seed=1)
     >>> post = gpn.sample(data, score="bge", draws=20, random_seed=1, progressbar=False)
-    >>> "Network of 2 variables" in explore(post).page
+    >>> "Network of 2 variables" in post.explore().page
     True
     """
     check_count("height", height, 100)
