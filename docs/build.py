@@ -22,7 +22,8 @@ FURTHER = (
 def public_modules() -> list[ModuleType]:
     """Return the package and its public modules, with all their public names loaded.
 
-    Most names are loaded when they are first used. A documentation tool looks at what is there, so they are asked for.
+    Most names are loaded when they are first used, and so are methods. A documentation tool looks at what is there, so
+    they are asked for.
     """
     package = importlib.import_module("gpn_bayes")
     values = [getattr(package, name) for name in package.__all__]
@@ -30,7 +31,10 @@ def public_modules() -> list[ModuleType]:
     modules = [package, *map(importlib.import_module, sorted([*named, *FURTHER]))]
     for module in modules:
         for name in getattr(module, "__all__", ()):
-            setattr(module, name, getattr(module, name))
+            value = getattr(module, name)
+            setattr(module, name, value)
+            for method in dir(value) if isinstance(value, type) else ():
+                getattr(value, method, None)
     return modules
 
 

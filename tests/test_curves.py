@@ -1,5 +1,7 @@
 """Fitted functions: each parent's part against PyMC's own, averages against brute force, units, and refusals."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -275,9 +277,8 @@ def test_other_scores_are_asked_for():
         post.curves("y", score=gpn.scores.BGe())
     post.scorer = None
     pd.testing.assert_frame_equal(post.curves("y"), linear.curves("y", score=GP()))
-    post.settings["score"] = {
-        "name": "gp", "parameters": {"theta": {"distribution": "LogNormal", "parameters": [0.5, 0.75]}}
-    }  # fmt: skip
+    theta = {"distribution": "LogNormal", "parameters": [0.5, 0.75]}
+    post = replace(post, settings=post.settings | {"score": {"name": "gp", "parameters": {"theta": theta}}})
     with pytest.raises(ValueError, match="^curves need the score's settings, which this posterior doesn't have; give"):
         post.curves("y")
 

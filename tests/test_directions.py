@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -13,6 +14,7 @@ from gpn_bayes import graphs, simulate
 from gpn_bayes.cli import main
 from gpn_bayes.estimators import K2, HillClimbing
 from gpn_bayes.posterior.directions import clear_pairs, grounds, known_directions
+from gpn_bayes.posterior.run_record import RunRecord
 from gpn_bayes.report.content import content_of
 from gpn_bayes.report.resamples import bootstrap_content
 from gpn_bayes.report.summaries import posterior_cell
@@ -99,10 +101,15 @@ def test_of_many_draws_some_are_looked_at_evenly():
     assert post._direction_shares.edges[0, 1] == pytest.approx(0.5, abs=0.01)
 
 
-def test_settings_that_somebody_changed_say_nothing():
-    for broken in ([[0, 9]], [[0]], [["a", "b"]], "ab", 3, [[0, 1, 2]], [[-1, 0]], [[0.5, 1]]):
-        assert known_directions({"excluded": {"score": broken}, "prior": {"required": broken, "tiers": "x"}}, 3) == {}
-    assert known_directions({"excluded": 3, "prior": None}, 3) == {}
+def test_settings_that_somebody_changed_say_nothing_or_are_refused():
+    for outside in ([[0, 9]], [[-1, 0]]):
+        record = RunRecord.read({"excluded": {"score": outside}, "prior": {"required": outside, "tiers": [1.0]}})
+        assert known_directions(record, 3) == {}
+    assert known_directions(RunRecord.read({"excluded": None, "prior": None}), 3) == {}
+    for broken in ([[0]], [["a", "b"]], "ab", 3, [[0, 1, 2]], [[0.5, 1]]):
+        for settings in ({"excluded": {"score": broken}}, {"prior": {"required": broken}}):
+            with pytest.raises(ValueError, match="^the setting (excluded score|prior required) must be a "):
+                RunRecord.read(settings)
 
 
 # Sentences
@@ -181,8 +188,8 @@ def test_what_other_scores_rest_directions_on():
         # The draws are made up: under this score half of them would have b -> a.
         (bdeu, "Conditional independences in the data determine its direction"),
     ):
-        post.settings["assumptions"] = assumptions
-        assert grounds(post, [(0, 1)])[0].sentence("its direction").startswith(text)
+        under = replace(post, settings=post.settings | {"assumptions": list(assumptions)})
+        assert grounds(under, [(0, 1)])[0].sentence("its direction").startswith(text)
 
 
 def test_a_score_that_allows_one_direction_fixes_it():

@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 
 import gpn_bayes as gpn
 from gpn_bayes import graphs
-from gpn_bayes.posterior.chosen_draws import choose
+from gpn_bayes.posterior.draws import choose
 from gpn_bayes.posterior.effect import Effect, weighted_quantiles
 from gpn_bayes.posterior.effects import _average_slopes as average_slopes
 from gpn_bayes.scores import GP, BGe

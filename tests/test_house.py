@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import inspect
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import gpn_bayes
 
 ROOT = Path(__file__).resolve().parents[1]
 IMPORT_SECONDS = 0.5
+POSTERIOR_FILES = 40
 HEAVY = ("pymc", "numba", "pandas", "arviz", "scipy", "networkx", "matplotlib", "rich")
 
 
@@ -86,7 +88,7 @@ def test_nothing_stands_loose_beside_the_rooms():
 
 
 # Every room, and the rooms it may use, or the files of a room. `posterior` uses plots and reports only when asked: see
-# below; these know it by its protocols.
+# below; these know its draws and formulas, not the class that has them all as methods.
 USES = {
     "_util": "kernels",
     "kernels": "",
@@ -100,11 +102,8 @@ USES = {
     "candidates": "_util data graphs kernels mcmc scores",
     "samplers": "_util candidates graphs mcmc posterior.diagnostics",
     "posterior": "_util data exports graphs plots report scores",
-    "plots": "_util graphs posterior.curves posterior.directions posterior.protocols posterior.score_setting "
-    "posterior.variable_check",
-    "report": "_util data graphs plots posterior.curves posterior.diagnostics posterior.directions posterior.effects "
-    "posterior.equations posterior.estimate posterior.impossible_pairs posterior.protocols posterior.score_noise "
-    "posterior.score_setting samplers sampling.flags",
+    "plots": "_util graphs posterior",
+    "report": "_util data graphs plots posterior samplers sampling.flags",
     "sampling": "_util candidates data graphs kernels mcmc posterior samplers scores",
     "estimators": "_util candidates data exports graphs kernels posterior report scores",
     "network_models": "_util data graphs posterior scores",
@@ -176,15 +175,47 @@ def test_circles_are_found(tmp_path, closing):
 
 
 def test_posteriors_reach_pictures_only_when_asked():
-    """One room's methods are all that lead there, and none is followed before it is called."""
-    drawers = ("gpn_bayes.plots", "gpn_bayes.posterior.curves")
-    reporting = [name for name, path in MODULES.items() if "gpn_bayes.report.write_report" in imports(path)]
-    assert "gpn_bayes.posterior.graph_posterior" in reporting
-    assert not [x for name in reporting for x in imports(MODULES[name], at_once=True) if inside(x, "gpn_bayes.report")]
+    """The table of methods, and two answers that draw themselves, lead there; none is followed before it is called."""
+    drawers = ("gpn_bayes.plots", "gpn_bayes.report")
+    reaching = set()
     for name, path in MODULES.items():
         if inside(name, "gpn_bayes.posterior"):
             assert not [x for x in imports(path, at_once=True) if inside(x, *drawers)], name
-            assert name == "gpn_bayes.posterior.pictures" or not [x for x in imports(path) if inside(x, *drawers)], name
+            reaching |= {name} if [x for x in imports(path) if inside(x, *drawers)] else set()
+    assert reaching == {f"gpn_bayes.posterior.{name}" for name in ("comparing", "effect", "graph_posterior")}
+
+
+def test_a_posterior_loads_little():
+    loaded = run_python("import sys, gpn_bayes.posterior; print(*sys.modules)").split()
+    assert "gpn_bayes.posterior.graph_posterior" in loaded
+    assert len([name for name in loaded if inside(name, "gpn_bayes")]) < POSTERIOR_FILES
+
+
+def test_the_table_of_questions_is_what_type_checking_reads():
+    """A line of the table is an attribute of a module: of the real one to mypy, of a shelf when it runs."""
+    tree = ast.parse(MODULES["gpn_bayes.posterior.graph_posterior"].read_text(encoding="utf-8"))
+    (choice,) = (node for node in tree.body if isinstance(node, ast.If))
+    typed = {
+        alias.asname or alias.name: f"{node.module}.{alias.name}"
+        for node in choice.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    shelves = {node.targets[0].id: ast.literal_eval(node.value.args[0]) for node in choice.orelse}
+    assert typed == shelves
+    table = [node for part in tree.body if isinstance(part, ast.ClassDef) for node in part.body]
+    lines = [node for node in table if isinstance(node, ast.Assign)]
+    assert len(lines) > 50
+    for line in lines:
+        function = getattr(importlib.import_module(shelves[line.value.value.id]), line.value.attr)
+        method = getattr(gpn_bayes.GraphPosterior, line.targets[0].id)
+        assert method is function, line.targets[0].id
+        assert next(iter(inspect.signature(method).parameters)) in ("post", "learned")
+        assert method.__doc__.strip()
+
+
+def test_a_posterior_has_few_ancestors():
+    assert len(gpn_bayes.GraphPosterior.__mro__[1:-1]) <= 3
 
 
 def test_only_the_command_line_imports_the_command_line():

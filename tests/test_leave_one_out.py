@@ -14,9 +14,9 @@ from scipy.special import logsumexp
 
 import gpn_bayes as gpn
 from gpn_bayes import graphs, scores
+from gpn_bayes._util.effective_size import effective_size
 from gpn_bayes.posterior import comparing
-from gpn_bayes.posterior.diagnostics import weight_ess
-from gpn_bayes.posterior.rows_left_out import rows_left_out
+from gpn_bayes.posterior.leave_one_out import rows_left_out
 from gpn_bayes.scores import GP, BGe
 from tests.test_effects import weighed_dags
 from tests.test_predictive_densities import FAMILIES, categories, numbers
@@ -178,7 +178,7 @@ def test_weighted_draws_are_those_of_their_own_chains():
     np.testing.assert_allclose(without, without[:1].repeat(100, axis=0), atol=1e-9)
     np.testing.assert_allclose(with_edge, with_edge[:1].repeat(100, axis=0), atol=1e-9)
     assert np.abs(without[0] - with_edge[0]).max() > 0.1
-    assert found.share == pytest.approx(weight_ess(weighted.weights) / 200) and found.share < 0.3
+    assert found.share == pytest.approx(effective_size(weighted.weights) / 200) and found.share < 0.3
     # So they do where the log score never changes, as in an equivalence class.
     alike = rows_left_out(replace(weighted, log_score=np.zeros((2, 100))), 200, progressbar=False)
     assert alike.share == found.share

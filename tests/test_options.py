@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ import gpn_bayes as gpn
 from gpn_bayes._util.checks import check_choice, check_share
 from gpn_bayes._util.options import flag_of, options_of
 from gpn_bayes.cli.run import run_demo, run_file
-from gpn_bayes.posterior.score_setting import score_of, score_text, score_title
+from gpn_bayes.posterior.run_record import RunRecord
 from gpn_bayes.report.origin import origin_of
 from gpn_bayes.sampling.options import DEFAULTS, RunOptions, all_options
 from gpn_bayes.sampling.prepared_run import prepare
@@ -134,7 +134,7 @@ def test_settings_keep_the_score_by_name_and_parameters(tmp_path):
     score = gpn.scores.BGe(alpha_mu=0.5)
     post = quick(DATA, score=score)
     assert post.settings["score"] == {"name": score.name, "parameters": score.parameters}
-    assert repr(score_of(post.settings)) == repr(score)
+    assert repr(post.record.score.make()) == repr(score)
     post.save(tmp_path / "run.nc")
     with xr.open_datatree(tmp_path / "run.nc", engine="h5netcdf") as tree:
         written = tree["posterior"].attrs["settings"]
@@ -145,17 +145,17 @@ def test_settings_keep_the_score_by_name_and_parameters(tmp_path):
 def test_the_score_is_shown_by_its_class():
     post = quick(DATA)
     assert "score BGe(alpha_mu=1.0, alpha_w=None, t0=None)" in repr(post)
-    assert "score=gpn.scores.BGe(" in origin_of(post)["call"] and score_title(post.settings) == "BGe"
+    assert "score=gpn.scores.BGe(" in origin_of(post)["call"] and post.record.score_title() == "BGe"
 
 
 def test_scores_of_ones_own_are_named_but_not_made_again():
-    settings = prepare(DATA, RunOptions(Noisy())).settings
-    assert score_title(settings) == "noisy" and score_text(settings).startswith("noisy(noise=0.0, error=0.0")
+    record = RunRecord.read(prepare(DATA, RunOptions(Noisy())).settings)
+    assert record.score_title() == "noisy" and record.score_text().startswith("noisy(noise=0.0, error=0.0")
     with pytest.raises(ValueError, match="^the score must be one of bge, gp, .*; received 'noisy'$"):
-        score_of(settings)
-    own = {"score": {"name": "my own score", "parameters": {}}}
-    assert score_text(own) == score_title(own) == "my own score"
-    assert score_text({}) == "unknown"
+        record.score.make()
+    own = RunRecord.read({"score": {"name": "my own score"}})
+    assert own.score_text() == own.score_title() == "my own score"
+    assert RunRecord.read({}).score_text() == "unknown"
 
 
 def test_a_call_is_only_shown_if_the_parameters_tell_all_of_the_score():
@@ -163,8 +163,8 @@ def test_a_call_is_only_shown_if_the_parameters_tell_all_of_the_score():
     post = quick(DATA)
     assert origin_of(post)["call"] is not None
     distribution = {"distribution": "LogNormal", "parameters": [0.5, 0.75]}
-    post.settings["score"] = {"name": "gp", "parameters": {"theta": distribution}}
-    assert origin_of(post)["call"] is None
+    score = {"name": "gp", "parameters": {"theta": distribution}}
+    assert origin_of(replace(post, settings=post.settings | {"score": score}))["call"] is None
 
 
 # Numbers of numpy are shown as numbers

@@ -1,5 +1,6 @@
 """Pictures of one posterior: the network and the heat maps show what the draws say."""
 
+from dataclasses import replace
 from itertools import pairwise
 from time import process_time
 
@@ -152,7 +153,7 @@ def test_tiers_are_bands_from_the_top():
     tiers = [2005, 2005, 2010, 2010.5]
     post = drawn(NAMES, chain_of(1.0, 0.5, 0.2))
     assert not by_gid(post.plot_network(), "tier 2005"), "without tiers, or in a file that has none, there are no bands"
-    post.settings["prior"] = {"kind": "uniform", "tiers": tiers}
+    post = replace(post, settings=post.settings | {"prior": {"kind": "uniform", "tiers": tiers}})
     ax = post.plot_network()
     assert texts(ax)[:3] == ["tier 2005", "tier 2010", "tier 2010.5"]
     bands = {label: by_gid(ax, label)[0].get_window_extent() for label in texts(ax)[:3]}

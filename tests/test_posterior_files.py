@@ -18,7 +18,7 @@ import xarray as xr
 
 import gpn_bayes as gpn
 from gpn_bayes.posterior import load
-from gpn_bayes.posterior.export import resampled_draws
+from gpn_bayes.posterior.draws import resampled_draws
 from gpn_bayes.scores import GP, Score, ScoreBatch, Scorer
 from tests.draws import DAGS, NAMES, drawn_posterior, exact_posterior, make, quick, sticky_picks
 

@@ -1,5 +1,7 @@
 """The report: its words, what it says the numbers rest on, and what reproduces them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -50,9 +52,9 @@ def test_an_arrow_stands_with_the_probability_of_its_edge():
 )
 def test_what_does_not_determine_open_directions(knowledge, who):
     data, _ = exact_posterior()
-    settings = quick(data, draws=20, **knowledge).settings
+    record = quick(data, draws=20, **knowledge).record
     assert (
-        wording.answers(np.full((4, 4), 0.49) - 0.49 * np.eye(4), "abcd", settings)[1]["text"]
+        wording.answers(np.full((4, 4), 0.49) - 0.49 * np.eye(4), "abcd", record)[1]["text"]
         == f"{who} don't determine the direction of all 6:"
     )
 
@@ -164,7 +166,7 @@ def test_a_call_that_cannot_be_told_is_not():
     assert origin_of(quick(data, prior=np.full((4, 4), 0.2)))["call"] is None
     assert origin_of(quick(data, prior=gpn.scores.GraphPrior(names, edge_penalty=2.0)))["call"] is None
     cut = quick(data)
-    cut.settings["interrupted"] = True
+    cut = replace(cut, settings=cut.settings | {"interrupted": True})
     assert origin_of(cut)["call"] is None
     assert origin_of(made_posterior("ab", [(0, 1, 0.5)], score="Mine(x)"))["call"] is None
 

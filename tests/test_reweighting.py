@@ -16,8 +16,9 @@ import pytest
 
 import gpn_bayes as gpn
 from gpn_bayes import graphs
+from gpn_bayes._util.effective_size import effective_size
 from gpn_bayes._util.pareto_tails import smooth_tail
-from gpn_bayes.posterior.diagnostics import weight_ess, weight_warnings
+from gpn_bayes.posterior.diagnostics import weight_warnings
 from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.sampling import sample as sampling
 from gpn_bayes.sampling.checkpoint import CheckpointStore
@@ -138,12 +139,12 @@ def test_a_tail_that_begins_with_ties_has_no_shape():
     weights, k_hat = pareto_smooth(ratios)
     np.testing.assert_array_equal(weights, ratios - ratios.max())
     assert np.isnan(k_hat)
-    assert weight_warnings(k_hat, weight_ess(np.exp(weights)), 8000) == []
+    assert weight_warnings(k_hat, effective_size(np.exp(weights)), 8000) == []
     # All but a few weights vanish: that is said by what the draws are worth.
     few = np.where(np.arange(8000) < 100, rng.random(8000), -800.0 - rng.random(8000))
     weights, k_hat = pareto_smooth(few)
     assert np.isnan(k_hat)
-    (text,) = weight_warnings(k_hat, weight_ess(np.exp(weights)), 8000)
+    (text,) = weight_warnings(k_hat, effective_size(np.exp(weights)), 8000)
     assert "worth 9" in text and "Pareto" not in text and "inf" not in text
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from arviz_stats.base import array_stats
 
-from gpn_bayes.posterior.traces import binary_r_hats, mean_errors
+from gpn_bayes.posterior.estimate import binary_r_hats, mean_errors
 
 SHAPES = [(4, 4), (4, 5), (3, 7), (4, 50), (1, 60), (3, 501)]
 

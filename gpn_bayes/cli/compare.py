@@ -71,7 +71,7 @@ def _check_same_variables(one: "GraphPosterior", two: "GraphPosterior") -> None:
     if alone:
         which = "first" if alone[0] in one.names else "second"
         raise ValueError(f"both posteriors must be over the same variables; {alone[0]!r} is only in the {which}")
-    prints = {str(post.settings.get("data_fingerprint")) for post in (one, two)}
+    prints = {str(post.record.data_fingerprint) for post in (one, two)}
     if len(prints) > 1:
         screen.note("the two posteriors are based on different data")
 
@@ -157,9 +157,8 @@ def _show_distances(one: "GraphPosterior", two: "GraphPosterior", table: "pd.Dat
 def _predictions(one: "GraphPosterior", two: "GraphPosterior") -> "Comparison | None":
     """Print how well each posterior predicts a row from all others; or why that can't be compared."""
     from gpn_bayes.posterior import compare
-    from gpn_bayes.posterior.score_setting import score_title
 
-    titles = [score_title(post.settings) for post in (one, two)]
+    titles = [post.record.score_title() for post in (one, two)]
     first, second = titles if titles[0] != titles[1] else ("first", "second")
     try:
         found = compare({first: one, second: two})

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -155,10 +156,11 @@ def find_posterior(path: Path) -> Path:
 
 def _differences(known: dict[str, Any], run: "PreparedRun") -> str:
     """Return what sets a known run apart from this one, in options as they are typed."""
-    from gpn_bayes.posterior.score_setting import score_setting
+    from gpn_bayes.posterior.run_record import RunRecord
 
     theirs, ours = known["settings"], json.loads(json.dumps(run.settings, default=str))
-    theirs = {**theirs, "score": score_setting(theirs)}
+    score = RunRecord.read(theirs).score
+    theirs = {**theirs, "score": None if score is None else asdict(score)}
     names = {name for name in {*theirs, *ours} if theirs.get(name) != ours.get(name)}
     if "data_fingerprint" in names:
         return f"on other data, {len(known['variables'])} variables and {known['rows']} rows"

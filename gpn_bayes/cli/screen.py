@@ -164,13 +164,10 @@ def show_run(post: "GraphPosterior", rows: int, noted: Collection[str] = ()) -> 
     noted : collection of str
         The messages of flags that were printed before the run; they are only named.
     """
-    from gpn_bayes.posterior.score_setting import score_title
-
     out = console()
-    settings = post.settings
     chains, draws = post.log_score.shape
     out.print(f"\n{len(post.names)} variables, {rows} rows", style="bold", end="")
-    out.print(f"  score {score_title(settings)}, {settings['sampler']} sampler, {chains} x {draws} draws\n")
+    out.print(f"  score {post.record.score_title()}, {post.record.sampler} sampler, {chains} x {draws} draws\n")
     out.print(_edge_table(post, out))
     out.print()
     _show_grounds(post.diagnostics(), out, noted)

@@ -19,7 +19,8 @@ class Problem:
     finding : str
         What was found in this one.
     remedy : str
-        What to do about it, in arguments of `Dataset.read` (see `gpn_bayes.sampling.flags`); empty where nothing is known.
+        What to do about it, in arguments of `Dataset.read`, which the command line shows as its own; empty where
+        nothing is known.
     """
 
     rule: str

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpn_bayes._util.checks import shown
+from gpn_bayes._util.effective_size import effective_size
 from gpn_bayes._util.types import Floats, Ints
 
 # Rows are repeated by their frequencies up to this many in all; beyond, frequencies are kept as weights.
@@ -94,7 +95,7 @@ def scaled(weights: Floats) -> Floats:
 
 def warn_of_survey_weights(weights: Floats) -> None:
     """Say in one line what answers from survey weights mean."""
-    rows, worth = len(weights), weights.sum() ** 2 / (weights**2).sum()
+    rows, worth = len(weights), effective_size(weights)
     warnings.warn(
         f"weights that aren't whole numbers are survey weights, here scaled to add up to the {rows} rows: answers "
         "describe the population, but are as certain as if these rows had been drawn from it at random; the design of "

@@ -2,9 +2,8 @@
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Unpack
@@ -18,22 +17,21 @@ from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.cells import safe_html
 from gpn_bayes._util.checks import check_count
 from gpn_bayes._util.progress import progress_bar
-from gpn_bayes._util.types import Bools, DiGraph, Words
+from gpn_bayes._util.types import DiGraph
 from gpn_bayes.data import Dataset, TableKeywords, read_complete, refuse_interventions, refuse_weights
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.pc import NO_DAG
 from gpn_bayes.graphs import equivalence
 from gpn_bayes.posterior.directions import known_to_learner
-from gpn_bayes.posterior.estimate import Moments
-from gpn_bayes.posterior.queries import GraphQueries
+from gpn_bayes.posterior.draws import ResampledGraphs
+from gpn_bayes.posterior.graph_posterior import GraphQuestions
 from gpn_bayes.scores import Scorer
 
 # Resamples that leave a column constant are drawn again, at most this many times.
 MAX_REDRAWS = 100
 
 
-@dataclass(eq=False)
-class BootstrapResult(GraphQueries):
+class BootstrapResult(ResampledGraphs, GraphQuestions):
     """Bootstrap frequencies: the graphs that a learner found in resampled rows, and the questions they answer.
 
     It has the interface of a `GraphPosterior`, but its numbers say how often the learner found something, not how
@@ -62,33 +60,7 @@ class BootstrapResult(GraphQueries):
     <bootstrap frequencies of PC(alpha=0.01), 20 resamples>
     """
 
-    names: tuple[str, ...]
-    parents: Words
-    learner: str
-    inconsistent: int = 0
-    data: Dataset | None = None
-    known: Mapping[str, Bools] | None = None
-    quantity: ClassVar[str] = "frequency"
     _best: ClassVar[str] = "mode"
-
-    @property
-    def _known_directions(self) -> dict[str, Bools]:
-        return dict(self.known or {})
-
-    @property
-    def resamples(self) -> int:
-        """How many resamples there are.
-
-        Examples
-        --------
-        >>> import gpn_bayes as gpn
-        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
-        >>> boot = gpn.bootstrap(gpn.estimators.PC(alpha=0.01), data, n=20, random_seed=1, progressbar=False)
-        >>> boot.resamples
-        20
-        """
-        count: int = self.parents.shape[1]
-        return count
 
     def __repr__(self) -> str:
         """Return a one-line description."""
@@ -102,21 +74,6 @@ class BootstrapResult(GraphQueries):
         from gpn_bayes.report.summaries import bootstrap_cell
 
         return bootstrap_cell(self)
-
-    def _moments(self, features_of: Callable[[np.ndarray], np.ndarray]) -> Moments:
-        _, _, inverse = self._distinct
-        features = self._features(features_of).astype(float)
-        count = len(inverse)
-        times = np.bincount(inverse)
-        value = times @ features / count
-        same = (features == features[0]).all(axis=0)
-        error = np.full(len(value), np.nan)
-        if not same.all():
-            error[~same] = np.sqrt(times @ (features - value)[:, ~same] ** 2 / count / (count - 1))
-        status = np.where(same, "constant", "sampled").astype(object)
-        status[same & (features[0] == 0)] = "never"
-        status[same & (features[0] == 1)] = "always"
-        return Moments(value, error, np.full(len(value), float(count)), status)
 
     def _best_dag(self) -> DiGraph:
         return next(self.graphs(distinct=True))

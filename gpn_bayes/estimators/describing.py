@@ -134,7 +134,7 @@ def _caveats(learner: Any) -> tuple[str, ...]:
 def _score_assumptions(learner: Any, scorer: scores.Scorer) -> tuple[str, ...]:
     """Return what the learner's score assumes, and how many directions it leaves open."""
     open_directions = []
-    if is_equivalent({"assumptions": scorer.assumptions}):
+    if is_equivalent(scorer.assumptions):
         known = known_to_learner(learner.get_params(deep=False), scorer.names)
         if scorer.impossible is not None:
             known["the score"] = scorer.impossible

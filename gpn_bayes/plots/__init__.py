@@ -19,11 +19,12 @@ from gpn_bayes._util.lazy import lazily
 if TYPE_CHECKING:
     from gpn_bayes.plots.chains import plot_rank, plot_running, plot_trace
     from gpn_bayes.plots.comparing import plot_comparison, plot_runs
-    from gpn_bayes.plots.effects import plot_effect, plot_effects
+    from gpn_bayes.plots.effects import plot_effect
     from gpn_bayes.plots.functions import plot_curves
     from gpn_bayes.plots.matrices import plot_edges, plot_parent_counts
     from gpn_bayes.plots.missing import plot_missing
     from gpn_bayes.plots.network import plot_network
+    from gpn_bayes.plots.posterior_effects import plot_effects
     from gpn_bayes.plots.predictive import plot_elpd
     from gpn_bayes.plots.predictive_checks import plot_ppc
 
@@ -50,7 +51,7 @@ _HOMES = {
     "plot_curves": "gpn_bayes.plots.functions",
     "plot_edges": "gpn_bayes.plots.matrices",
     "plot_effect": "gpn_bayes.plots.effects",
-    "plot_effects": "gpn_bayes.plots.effects",
+    "plot_effects": "gpn_bayes.plots.posterior_effects",
     "plot_elpd": "gpn_bayes.plots.predictive",
     "plot_missing": "gpn_bayes.plots.missing",
     "plot_network": "gpn_bayes.plots.network",

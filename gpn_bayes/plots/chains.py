@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import shown
 from gpn_bayes.plots import frames, palette
-from gpn_bayes.posterior.protocols import DrawnPosterior
+from gpn_bayes.posterior.draws import Draws
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -22,7 +22,7 @@ _MOST_EDGES = 5
 _ROOM = 1.1
 
 
-def plot_trace(post: DrawnPosterior, ax: Axes | None = None) -> Axes:
+def plot_trace(post: Draws, ax: Axes | None = None) -> Axes:
     """Draw the log score of every draw, by chain (ArviZ's `plot_trace`).
 
     Parameters
@@ -41,7 +41,7 @@ def plot_trace(post: DrawnPosterior, ax: Axes | None = None) -> Axes:
     >>> import gpn_bayes as gpn
     >>> data = gpn.simulate.linear(gpn.datasets.sachs_consensus(17), 100, random_seed=1)
     >>> post = gpn.sample(data, max_parents=2, draws=50, random_seed=1, progressbar=False)
-    >>> len(plot_trace(post).lines)
+    >>> len(post.plot_trace().lines)
     4
     """
     import arviz_plots
@@ -60,7 +60,7 @@ def plot_trace(post: DrawnPosterior, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_rank(post: DrawnPosterior, ax: Axes | None = None) -> Axes:
+def plot_rank(post: Draws, ax: Axes | None = None) -> Axes:
     """Draw how the ranks of the log score are spread in each chain (ArviZ's `plot_rank`).
 
     Every line is how many of a chain's draws are among the lowest k of all draws, less what chance expects: where
@@ -83,7 +83,7 @@ def plot_rank(post: DrawnPosterior, ax: Axes | None = None) -> Axes:
     >>> import gpn_bayes as gpn
     >>> data = gpn.simulate.linear(gpn.datasets.sachs_consensus(17), 100, random_seed=1)
     >>> post = gpn.sample(data, max_parents=2, draws=50, random_seed=1, progressbar=False)
-    >>> plot_rank(post).get_xlabel()
+    >>> post.plot_rank().get_xlabel()
     'rank among all draws, as a share'
     """
     import arviz_plots
@@ -113,9 +113,7 @@ def plot_rank(post: DrawnPosterior, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_running(
-    post: DrawnPosterior, edges: Sequence[tuple[Hashable, Hashable]] | None = None, ax: Axes | None = None
-) -> Axes:
+def plot_running(post: Draws, edges: Sequence[tuple[Hashable, Hashable]] | None = None, ax: Axes | None = None) -> Axes:
     """Draw edge probabilities as they settle, draw by draw: one line for every chain, one colour for every edge.
 
     Parameters
@@ -137,7 +135,7 @@ def plot_running(
     >>> import gpn_bayes as gpn
     >>> data = gpn.simulate.linear(gpn.datasets.sachs_consensus(17), 100, random_seed=1)
     >>> post = gpn.sample(data, max_parents=2, draws=50, random_seed=1, progressbar=False)
-    >>> len(plot_running(post, edges=[("raf", "mek")]).lines)
+    >>> len(post.plot_running(edges=[("raf", "mek")]).lines)
     4
     """
     chosen = _most_different(post) if edges is None else _pairs(post, edges)
@@ -160,7 +158,7 @@ def plot_running(
     return ax
 
 
-def _pairs(post: DrawnPosterior, edges: Any) -> list[tuple[int, int]]:
+def _pairs(post: Draws, edges: Any) -> list[tuple[int, int]]:
     """Return the places of edges that a user named."""
     rule = "edges must be pairs (parent, child) of two variables, one pair or more"
     if isinstance(edges, str) or not len(edges):
@@ -176,7 +174,7 @@ def _pairs(post: DrawnPosterior, edges: Any) -> list[tuple[int, int]]:
     return pairs
 
 
-def _most_different(post: DrawnPosterior) -> list[tuple[int, int]]:
+def _most_different(post: Draws) -> list[tuple[int, int]]:
     """Return the edges on which chains differ most, of those that not all draws agree on."""
     by_chain = graphs.edge_shares(post.parents, post.weights)
     gaps = by_chain.max(axis=0) - by_chain.min(axis=0)
@@ -187,7 +185,7 @@ def _most_different(post: DrawnPosterior) -> list[tuple[int, int]]:
     return sorted(places, key=lambda place: (-gaps[place], open_by[place]))[:_MOST_EDGES]
 
 
-def _log_scores(post: DrawnPosterior) -> "xr.DataTree":
+def _log_scores(post: Draws) -> "xr.DataTree":
     """Return the log scores as ArviZ takes them; without the edges, which are many."""
     import xarray as xr
 

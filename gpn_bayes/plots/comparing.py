@@ -10,8 +10,8 @@ from matplotlib.lines import Line2D
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count
 from gpn_bayes.plots import frames, lettering, palette
-from gpn_bayes.posterior.protocols import GraphCollection
-from gpn_bayes.posterior.score_setting import score_title
+from gpn_bayes.posterior.draws import Draws, GraphCollection
+from gpn_bayes.posterior.queries import edge_probabilities
 
 # Gaps between runs that are worth a name, and how many get one.
 _NAMED_GAP, _MOST_NAMED = 0.05, 5
@@ -40,11 +40,11 @@ def plot_runs(post: GraphCollection, other: GraphCollection, ax: Axes | None = N
     >>> import gpn_bayes as gpn
     >>> data = gpn.simulate.linear(gpn.datasets.sachs_consensus(17), 100, random_seed=1)
     >>> runs = [gpn.sample(data, max_parents=2, draws=50, random_seed=k, progressbar=False) for k in (1, 2)]
-    >>> plot_runs(*runs).get_xlabel()
+    >>> runs[0].plot_runs(runs[1]).get_xlabel()
     'edge probability, first run'
     """
     off = ~np.eye(len(post.names), dtype=bool)
-    first, second = post.edge_probabilities().to_numpy(), frames.same_variables(post, other)
+    first, second = edge_probabilities(post).to_numpy(), frames.same_variables(post, other)
     gaps = np.abs(first - second)
     widest = [np.unravel_index(k, gaps.shape) for k in np.argsort(-gaps, axis=None, kind="stable")[:_MOST_NAMED]]
     apart = [(int(i), int(j)) for i, j in widest if gaps[i, j] > _NAMED_GAP]
@@ -114,13 +114,13 @@ def plot_comparison(
     >>> data = gpn.simulate.linear(gpn.datasets.sachs_consensus(17), 100, random_seed=1)
     >>> bge = gpn.sample(data, score="bge", max_parents=2, draws=50, random_seed=1, progressbar=False)
     >>> bic = gpn.sample(data, score="bic", max_parents=2, draws=50, random_seed=1, progressbar=False)
-    >>> ax = plot_comparison(bge, bic, edges=10)
+    >>> ax = bge.plot_comparison(bic, edges=10)
     >>> len(ax.get_yticklabels())
     10
     """
     check_count("edges", edges, 1)
     titles = _titles(post, other) if labels is None else _checked(labels)
-    first, second = post.edge_probabilities().to_numpy(), frames.same_variables(post, other)
+    first, second = edge_probabilities(post).to_numpy(), frames.same_variables(post, other)
     known = None if truth is None else graphs.as_adjacency(truth, post.names, acyclic=False)
     shown, hidden = _ranked(first, second, edges)
     names = [frames.edge_label(post, i, j) for i, j in shown]
@@ -159,7 +159,10 @@ def _checked(labels: Any) -> list[str]:
 
 def _titles(post: GraphCollection, other: GraphCollection) -> list[str]:
     """Return short names of two posteriors: their scores, made distinct."""
-    first, second = (score_title(getattr(one, "settings", {}), type(one).__name__) for one in (post, other))
+    first, second = (
+        one.record.score_title(type(one).__name__) if isinstance(one, Draws) else type(one).__name__
+        for one in (post, other)
+    )
     return [first, second] if first != second else [f"{first}, first", f"{second}, second"]
 
 

@@ -1,15 +1,46 @@
-"""Effects of setting a variable: one as a distribution, a curve or a table, and all of them as a matrix."""
+"""An effect of setting a variable: as a distribution, a curve or a table."""
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap, to_hex
 
-from gpn_bayes.plots import frames, lettering, matrices, palette
-from gpn_bayes.posterior.protocols import DrawnEffect, DrawnPosterior
+from gpn_bayes.plots import frames, lettering, palette
 
 _BINS = 40
+
+
+class DrawnEffect(Protocol):
+    """What a picture needs of `gpn_bayes.posterior.Effect`, which has it as a method."""
+
+    cause: str
+    outcome: str
+    quantity: str
+    draws: Any
+    weights: np.ndarray
+    probability: float
+    units: str
+    mcse: Any
+    slope: Any
+    given_path: Any
+
+    @property
+    def mean(self) -> Any:
+        """The posterior mean."""
+
+    @property
+    def sd(self) -> Any:
+        """The posterior standard deviation."""
+
+    @property
+    def what(self) -> str:
+        """What the mean is, in words."""
+
+    def interval(self, probability: float = 0.9) -> Any:
+        """Return the central interval that holds the effect with a probability."""
+
+    def outcome_interval(self, probability: float = 0.9) -> Any:
+        """Return the central interval that holds a single outcome."""
 
 
 def plot_effect(effect: DrawnEffect, ax: Axes | None = None) -> Axes:
@@ -36,7 +67,7 @@ def plot_effect(effect: DrawnEffect, ax: Axes | None = None) -> Axes:
     >>> import gpn_bayes as gpn
     >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
     >>> post = gpn.sample(data, score="bge", draws=500, random_seed=1, progressbar=False)
-    >>> plot_effect(post.effect("erk", "akt")).get_xlabel()
+    >>> gpn.plots.plot_effect(post.effect("erk", "akt")).get_xlabel()
     'effect of erk on akt, for each unit of erk'
     """
     ax = frames.axes_of(ax, 5.2, 3.4)
@@ -145,45 +176,3 @@ def _draw_probability_curves(effect: DrawnEffect, ax: Axes) -> None:
 def _name_cause(effect: DrawnEffect, ax: Axes, place: np.ndarray, groups: np.ndarray) -> None:
     ax.set_xticks(place, [lettering.drawable(str(group)) for group in groups], **lettering.style(frames.FONT))
     ax.set_xlabel(f"{lettering.drawable(effect.cause)}, set", **lettering.style(frames.FONT))
-
-
-def plot_effects(post: DrawnPosterior, ax: Axes | None = None, **settings: Any) -> Axes:
-    """Draw the mean effects of all variables (rows) on all others (columns), in standard deviations of both.
-
-    Of a category, the largest change from its first level to another is shown, in standard deviations of the outcome.
-
-    Parameters
-    ----------
-    post : GraphPosterior
-        The draws.
-    ax : matplotlib Axes, optional
-        Where to draw; by default a new figure. Give your own ``layout="constrained"``.
-    **settings
-        Those of `GraphPosterior.effects`.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Examples
-    --------
-    >>> import gpn_bayes as gpn
-    >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
-    >>> post = gpn.sample(data, score="bge", draws=500, random_seed=1, progressbar=False)
-    >>> plot_effects(post).get_ylabel()
-    'cause'
-    """
-    names = list(post.names)
-    table = post.effects(**settings)
-    # The first of a pair is the largest, where a category has several levels.
-    wide = table.pivot_table(index="cause", columns="outcome", values="standardised", aggfunc="first", sort=False)
-    values = wide.reindex(index=names, columns=names).to_numpy(copy=True)
-    np.fill_diagonal(values, np.nan)
-    return matrices.draw_matrix(
-        post.names, values, ("cause", "outcome"), "mean effect, in standard deviations", _two_sided, ax
-    )
-
-
-def _two_sided(ax: Axes) -> LinearSegmentedColormap:
-    """Return colours from vermilion, for negative effects, by the background to blue."""
-    return LinearSegmentedColormap.from_list("effect", [palette.VERMILION, to_hex(ax.get_facecolor()), palette.BLUE])

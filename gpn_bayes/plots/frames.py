@@ -9,7 +9,8 @@ from matplotlib.legend import Legend
 
 from gpn_bayes._util.checks import shown
 from gpn_bayes.plots import lettering, palette
-from gpn_bayes.posterior.protocols import GraphCollection
+from gpn_bayes.posterior.draws import GraphCollection
+from gpn_bayes.posterior.queries import edge_probabilities
 
 FONT = 9.0
 LEGEND = 8.0
@@ -97,9 +98,9 @@ def width_beside(labels: list[str]) -> float:
 
 def same_variables(post: GraphCollection, other: GraphCollection) -> np.ndarray:
     """Return the edge probabilities of another posterior in the order of one; refuses other variables."""
-    if not hasattr(other, "edge_probabilities"):
+    if not isinstance(other, GraphCollection):
         raise ValueError(f"other must be a GraphPosterior or a BootstrapResult; received {type(other).__name__}")
     if set(post.names) != set(other.names):
         odd = sorted(set(post.names) ^ set(other.names))[0]
         raise ValueError(f"both must have the same variables; {odd!r} is in only one of the two")
-    return other.edge_probabilities().loc[list(post.names), list(post.names)].to_numpy()
+    return edge_probabilities(other).loc[list(post.names), list(post.names)].to_numpy()

@@ -15,7 +15,7 @@ from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_choice
 from gpn_bayes.plots import frames, lettering, palette
 from gpn_bayes.posterior.curves import fitted_curves
-from gpn_bayes.posterior.protocols import DrawnPosterior
+from gpn_bayes.posterior.draws import Draws
 
 _COLUMNS = 4
 # More dots than this take long to draw and hide the curve.
@@ -26,7 +26,7 @@ _DOTS = ("adjusted", "data", "none")
 
 
 def plot_curves(
-    post: DrawnPosterior,
+    post: Draws,
     node: Hashable,
     data: Any = None,
     score: Any = None,
@@ -67,7 +67,7 @@ def plot_curves(
     >>> x = np.random.default_rng(1).uniform(-3, 3, 80)
     >>> y = np.sin(x) + 0.2 * np.random.default_rng(2).normal(size=80)
     >>> post = gpn.sample(pd.DataFrame({"x": x, "y": y}), score="gp", draws=50, random_seed=1, progressbar=False)
-    >>> [panel.get_xlabel() for panel in plot_curves(post, "y")]
+    >>> [panel.get_xlabel() for panel in post.plot_curves("y")]
     ['x']
     """
     check_choice("dots", dots, _DOTS)

@@ -9,7 +9,7 @@ from scipy.optimize import isotonic_regression
 
 from gpn_bayes import graphs
 from gpn_bayes._util.types import DiGraph
-from gpn_bayes.posterior.protocols import GraphCollection
+from gpn_bayes.posterior.draws import GraphCollection
 
 Pair = tuple[int, int]
 
@@ -47,8 +47,7 @@ def averaged_order(post: GraphCollection) -> np.ndarray:
         The draws.
     """
     dags, _, inverse = post._distinct
-    weights = getattr(post, "weights", None)
-    shares = np.bincount(inverse, None if weights is None else weights.ravel())
+    shares = np.bincount(inverse, post._weights.ravel())
     n = len(post.names)
     paths = np.zeros((n, n))
     for begin in range(0, len(dags), _CHUNK):

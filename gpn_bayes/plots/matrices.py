@@ -11,7 +11,8 @@ from matplotlib.patches import Patch, Rectangle
 
 from gpn_bayes import graphs
 from gpn_bayes.plots import frames, lettering, palette
-from gpn_bayes.posterior.protocols import DrawnPosterior, GraphCollection
+from gpn_bayes.posterior.draws import Draws, GraphCollection
+from gpn_bayes.posterior.queries import edge_probabilities, parent_set_probabilities
 
 # Up to this many rows, numbers are written into the cells.
 _MOST_NUMBERED = 20
@@ -43,11 +44,11 @@ def plot_edges(post: GraphCollection, truth: Any = None, ax: Axes | None = None)
     >>> truth = gpn.datasets.sachs_consensus(17)
     >>> data = gpn.simulate.linear(truth, 100, random_seed=1)
     >>> post = gpn.sample(data, score="bge", max_parents=2, draws=50, random_seed=1, progressbar=False)
-    >>> ax = plot_edges(post, truth=truth)
+    >>> ax = post.plot_edges(truth=truth)
     >>> len([frame for frame in ax.patches if frame.get_gid() == "truth"])
     17
     """
-    values = post.edge_probabilities().to_numpy().copy()
+    values = edge_probabilities(post).to_numpy().copy()
     np.fill_diagonal(values, np.nan)
     known = None if truth is None else graphs.as_adjacency(truth, post.names, acyclic=False)
     room_above = 0.2 if known is not None else 0.0
@@ -101,7 +102,7 @@ def draw_matrix(
     return ax
 
 
-def plot_parent_counts(post: DrawnPosterior, ax: Axes | None = None) -> Axes:
+def plot_parent_counts(post: Draws, ax: Axes | None = None) -> Axes:
     """Draw the posterior of every variable's number of parents as a heat map.
 
     Parameters
@@ -120,11 +121,11 @@ def plot_parent_counts(post: DrawnPosterior, ax: Axes | None = None) -> Axes:
     >>> import gpn_bayes as gpn
     >>> data = gpn.simulate.linear(gpn.datasets.sachs_consensus(17), 100, random_seed=1)
     >>> post = gpn.sample(data, score="bge", max_parents=2, draws=50, random_seed=1, progressbar=False)
-    >>> [label.get_text() for label in plot_parent_counts(post).get_xticklabels()]
+    >>> [label.get_text() for label in post.plot_parent_counts().get_xticklabels()]
     ['0', '1', '2']
     """
     n = len(post.names)
-    tables = [post.parent_set_probabilities(name) for name in post.names]
+    tables = [parent_set_probabilities(post, name) for name in post.names]
     counts = [np.bincount(table["parents"].map(len), table["probability"]) for table in tables]
     most = max(map(len, counts))
     values = np.array([np.pad(own, (0, most - len(own))) for own in counts])

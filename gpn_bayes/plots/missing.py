@@ -5,14 +5,14 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap, to_hex, to_rgb
 
 from gpn_bayes.plots import frames, lettering, palette
-from gpn_bayes.plots.gap_patterns import gap_patterns
-from gpn_bayes.posterior.protocols import DrawnPosterior
+from gpn_bayes.posterior.draws import Draws
+from gpn_bayes.posterior.imputed_tables import gap_patterns
 
 _MOST_PATTERNS = 25
 _NAME_WIDTH = 24
 
 
-def plot_missing(post: DrawnPosterior, ax: Axes | None = None) -> Axes:
+def plot_missing(post: Draws, ax: Axes | None = None) -> Axes:
     """Draw what is missing where: rows of the table that lack the same columns are one row of the picture.
 
     The most frequent ones come first, with the number of their rows beside them; below each column is how many of its
@@ -35,7 +35,7 @@ def plot_missing(post: DrawnPosterior, ax: Axes | None = None) -> Axes:
     >>> data = gpn.simulate.linear([[0, 1, 0], [0, 0, 1], [0, 0, 0]], 60, random_seed=1)
     >>> data.iloc[:7, 1] = float("nan")
     >>> post = gpn.sample(data, missing="impute", draws=20, tune=10, random_seed=1, progressbar=False)
-    >>> [label.get_text() for label in plot_missing(post).get_yticklabels()]
+    >>> [label.get_text() for label in post.plot_missing().get_yticklabels()]
     ['53 rows', '7 rows']
     """
     gaps = getattr(post.data, "missing", None)

@@ -27,7 +27,8 @@ from gpn_bayes.plots.placing import (
     widened,
 )
 from gpn_bayes.posterior.directions import counted_sentences, grounds
-from gpn_bayes.posterior.protocols import GraphCollection
+from gpn_bayes.posterior.draws import GraphCollection
+from gpn_bayes.posterior.queries import edge_probabilities
 
 # In inches, at a scale of 1: around a name, the narrowest node, and from a line to the node it ends at.
 _PAD, _NARROWEST, _CLEAR = 0.08, 0.5, 0.025
@@ -72,12 +73,12 @@ def plot_network(post: GraphCollection, threshold: float = 0.1, ax: Axes | None 
     >>> import gpn_bayes as gpn
     >>> data = gpn.simulate.linear(gpn.datasets.sachs_consensus(17), 100, random_seed=1)
     >>> post = gpn.sample(data, score="bge", max_parents=2, draws=50, random_seed=1, progressbar=False)
-    >>> ax = plot_network(post, threshold=0.2)
+    >>> ax = post.plot_network(threshold=0.2)
     >>> len(ax.texts) >= 11
     True
     """
     check_share("threshold", threshold)
-    probabilities = post.edge_probabilities().to_numpy()
+    probabilities = edge_probabilities(post).to_numpy()
     drawn = links(probabilities, threshold)
     left_out = len(links(probabilities, 0.0)) - len(drawn)
     picture = _Picture(post, drawn, threshold)

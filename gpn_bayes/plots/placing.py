@@ -1,12 +1,13 @@
 """From nodes of given sizes to a drawing that fills a box: boxes in layers, lines around them, bands for tiers."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gpn_bayes.plots.layout import Layout, Pair, drawing_order, layered_layout
 from gpn_bayes.plots.links import Link
+from gpn_bayes.posterior.draws import Draws, GraphCollection
 
 # The pairs of the first of these probabilities that leaves two a node at most say where nodes stand, and have lines
 # around them; those of others go straight, behind nodes.
@@ -82,7 +83,7 @@ class Placed(NamedTuple):
         return min(box[0] / self.size[0], box[1] / self.size[1])
 
 
-def tiers_of(post: Any) -> np.ndarray | None:
+def tiers_of(post: GraphCollection) -> np.ndarray | None:
     """Return the tier of each variable as its prior numbered them; None without tiers, or if they weren't recorded.
 
     Examples
@@ -94,9 +95,8 @@ def tiers_of(post: Any) -> np.ndarray | None:
     [2.0, 1.0]
     >>> tiers_of(gpn.sample(data, **given))
     """
-    prior = getattr(post, "settings", {}).get("prior")
-    numbers = prior.get("tiers") if isinstance(prior, dict) else None
-    return None if numbers is None else np.array(numbers)
+    tiers = post.record.prior.tiers if isinstance(post, Draws) else None
+    return None if tiers is None else np.array(tiers)
 
 
 def tier_label(tier: float) -> str:

@@ -1,10 +1,23 @@
 """How well posteriors predict: one against another, variable by variable."""
 
+from typing import Protocol
+
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 
 from gpn_bayes.plots import frames, lettering, palette
-from gpn_bayes.posterior.protocols import PredictiveComparison
+
+
+class PredictiveComparison(Protocol):
+    """What a picture needs of `gpn_bayes.posterior.Comparison`, which has it as a method."""
+
+    table: pd.DataFrame
+    by_variable: pd.DataFrame
+
+    @property
+    def best(self) -> str:
+        """The posterior that predicts best."""
 
 
 def plot_elpd(comparison: PredictiveComparison, ax: Axes | None = None) -> Axes:

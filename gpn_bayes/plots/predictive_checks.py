@@ -1,6 +1,6 @@
 """The data beside what a posterior predicts: a row of panels for every variable."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from scipy import stats
 
 from gpn_bayes.plots import frames, lettering, palette
-from gpn_bayes.posterior.variable_check import VariableCheck
+from gpn_bayes.posterior.draws import Draws
+from gpn_bayes.posterior.predictive_checks import VariableCheck, predictive_checks
 
 _MOST_DOTS = 1000
 _MOST_BINS = 30
@@ -20,7 +21,7 @@ _GROUPS = 10
 _SIZE = (2.3, 1.75)
 
 
-def plot_ppc(checks: Sequence[VariableCheck]) -> np.ndarray:
+def plot_ppc(post: Draws, variables: Sequence[Hashable] | None = None, **settings: Any) -> np.ndarray:
     """Draw the data beside what the posterior predicts, a row of panels for every variable.
 
     From left to right: the variable's distribution, with a band that holds 90% of simulated tables; the rows against
@@ -32,8 +33,13 @@ def plot_ppc(checks: Sequence[VariableCheck]) -> np.ndarray:
 
     Parameters
     ----------
-    checks : sequence of VariableCheck
-        What `gpn_bayes.posterior.predictive_checks.predictive_checks` returned, one variable or more.
+    post : GraphPosterior
+        The draws.
+    variables : sequence of str or int, optional
+        Which variables; by default all, or the twelve whose ranks are the least uniform.
+    **settings
+        `draws`, `tables`, `random_seed` and `progressbar` of
+        `gpn_bayes.posterior.predictive_checks.predictive_checks`.
 
     Returns
     -------
@@ -42,13 +48,13 @@ def plot_ppc(checks: Sequence[VariableCheck]) -> np.ndarray:
     Examples
     --------
     >>> import gpn_bayes as gpn
-    >>> from gpn_bayes.posterior.predictive_checks import predictive_checks
     >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
     >>> post = gpn.sample(data, score="bge", draws=200, random_seed=1, progressbar=False)
-    >>> panels = plot_ppc(predictive_checks(post, ["akt", "mek"]))
+    >>> panels = post.plot_ppc(["akt", "mek"])
     >>> panels.shape, [panel.get_title() for panel in panels[0]]
     ((2, 5), ['akt', 'real rows', 'simulated rows', 'residuals', 'ranks (PIT)'])
     """
+    checks = predictive_checks(post, variables, **settings)
     numbers = any(check.residuals is not None for check in checks)
     draw = [_marginal, _real, _simulated, *([_residuals] if numbers else []), _ranks]
     size = (_SIZE[0] * len(draw), _SIZE[1] * len(checks) + 0.4)

@@ -12,14 +12,13 @@ from scipy.special import logsumexp
 from gpn_bayes._util.checks import check_count, shown
 from gpn_bayes._util.types import Floats
 from gpn_bayes.posterior import densities
-from gpn_bayes.posterior.chosen_draws import CURVE_DRAWS
+from gpn_bayes.posterior.draws import CURVE_DRAWS, Draws
 from gpn_bayes.posterior.equations import scorer_of
-from gpn_bayes.posterior.pictures import ComparisonPicture
-from gpn_bayes.posterior.protocols import DrawnPosterior
-from gpn_bayes.posterior.rows_left_out import RowsLeftOut, rows_left_out
+from gpn_bayes.posterior.leave_one_out import RowsLeftOut, rows_left_out
 
 if TYPE_CHECKING:
     from arviz_stats.utils import ELPDData
+    from matplotlib.axes import Axes
 
 _PURPOSE = "comparisons"
 # Draws times rows that are held at a time.
@@ -29,7 +28,7 @@ _CLEAR = 2.0
 
 
 @dataclass(eq=False, repr=False)
-class Comparison(ComparisonPicture):
+class Comparison:
     """How well posteriors over the same table predict each of its rows from all others.
 
     Attributes
@@ -74,6 +73,26 @@ class Comparison(ComparisonPicture):
         """The posterior that predicts best."""
         return str(self.table.index[0])
 
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the differences variable by variable; see `gpn_bayes.plots.plot_elpd`.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek"]]
+        >>> posts = {s: gpn.sample(data, score=s, draws=50, random_seed=1, progressbar=False) for s in ("bge", "bic")}
+        >>> gpn.compare(posts).plot().get_xlabel()
+        'difference of log predictive densities, rows left out (nats)'
+        """
+        from gpn_bayes.plots.predictive import plot_elpd
+
+        return plot_elpd(self, ax)
+
     def __str__(self) -> str:
         """Say in a few lines which posterior predicts best, and by how much."""
         lines = []
@@ -99,9 +118,7 @@ class Comparison(ComparisonPicture):
         return f"<p>{lines}</p>{''.join(tables)}"
 
 
-def compare(
-    posteriors: Mapping[str, DrawnPosterior], *, draws: int | None = None, progressbar: bool = True
-) -> Comparison:
+def compare(posteriors: Mapping[str, Draws], *, draws: int | None = None, progressbar: bool = True) -> Comparison:
     """Compare posteriors of the same table by how well each predicts a row from all others.
 
     Leave-one-out densities are averaged over DAGs, with parameters integrated out, in units of the table, so that
@@ -153,7 +170,7 @@ def compare(
     return Comparison(table, _by_variable(table, of_variables), _n_rows(found), found)
 
 
-def _named(posteriors: Any) -> dict[str, DrawnPosterior]:
+def _named(posteriors: Any) -> dict[str, Draws]:
     """Return posteriors by name; refuse all else."""
     rule = "posteriors must map names to what gpn.sample returned, as in {'gp': post_gp, 'bge': post_bge}"
     if not isinstance(posteriors, Mapping):
@@ -164,7 +181,7 @@ def _named(posteriors: Any) -> dict[str, DrawnPosterior]:
     return dict(posteriors)
 
 
-def _check_same_table(one: DrawnPosterior, two: DrawnPosterior, first: str, second: str) -> None:
+def _check_same_table(one: Draws, two: Draws, first: str, second: str) -> None:
     """Refuse posteriors whose densities aren't those of the same things."""
     alone = sorted(set(one.names) ^ set(two.names))
     if alone:
@@ -190,7 +207,7 @@ def _check_same_table(one: DrawnPosterior, two: DrawnPosterior, first: str, seco
 
 
 def _left_out(
-    post: DrawnPosterior, names: tuple[str, ...], draws: int | None, progressbar: bool
+    post: Draws, names: tuple[str, ...], draws: int | None, progressbar: bool
 ) -> tuple["ELPDData", "dict[str, _OfVariable]", float]:
     """Return what ArviZ finds of rows left out, the same of each variable given its parents, and the error of all."""
     if draws is None and not scorer_of(post, _PURPOSE).closed_form:

@@ -14,8 +14,8 @@ from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.checks import check_count, check_flag, check_share, shown
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Dataset, check_known, read_complete
-from gpn_bayes.posterior.protocols import DrawnPosterior
-from gpn_bayes.posterior.score_setting import score_of, score_setting, score_text
+from gpn_bayes.posterior.draws import Draws
+from gpn_bayes.posterior.queries import edge_probabilities, parent_set_probabilities
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.gp.components import components
@@ -35,7 +35,7 @@ _POINTS = ("node", "parent", "x", "y", "adjusted")
 _NEEDED = {"noise": "normal", "equations": "curved"}
 # Preparing the rows takes longer than a variable's curves: done once for a posterior, where they or the score are
 # given by hand.
-_scorers: WeakKeyDictionary[DrawnPosterior, Scorer] = WeakKeyDictionary()
+_scorers: WeakKeyDictionary[Draws, Scorer] = WeakKeyDictionary()
 
 
 class Curves(NamedTuple):
@@ -77,7 +77,7 @@ class _Fit(NamedTuple):
 
 
 def fitted_curves(
-    post: DrawnPosterior,
+    post: Draws,
     node: Hashable,
     data: Any = None,
     score: GP | None = None,
@@ -164,7 +164,7 @@ def fitted_curves(
     # Levels stand where the score has them.
     scaled |= {p: columns[p].inside[columns[p].occurring] for p in chosen if p in columns}
     fits = _fit_sets(scorer, target, weights, scaled, centred)
-    edges = post.edge_probabilities().to_numpy()[:, target]
+    edges = edge_probabilities(post).to_numpy()[:, target]
     y = table.values[rows, target]
     lines, dots = [], []
     for p in chosen:
@@ -187,7 +187,45 @@ def _levels_of(scorer: GPScorer, parent: int) -> np.ndarray:
     return np.array([scorer.levels[parent][code] for code in occurring], dtype=object)
 
 
-def has_curves(post: DrawnPosterior, node: int, data: Any = None) -> bool:
+def curves(post: Draws, node: Hashable, data: Any = None, score: Any = None, **settings: Any) -> pd.DataFrame:
+    """Return how a variable depends on each of its parents; see `gpn_bayes.posterior.curves.fitted_curves`.
+
+    Parameters
+    ----------
+    node : str or int
+        The variable.
+    data : DataFrame, ndarray, path or Dataset, optional
+        The table that the posterior is of; only a posterior that was loaded from a file needs it.
+    score : GP, optional
+        The Gaussian processes to fit; by default those that the posterior was drawn under.
+    **settings
+        `parents`, `threshold`, `probability`, `points` and `centred` of `gpn_bayes.posterior.curves.fitted_curves`.
+
+    Returns
+    -------
+    DataFrame
+        Columns `node`, `parent`, `edge_probability`, `x`, `mean`, `sd`, `lower` and `upper`, in the data's units.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> import gpn_bayes as gpn
+    >>> x = np.random.default_rng(1).uniform(-3, 3, 60)
+    >>> y = np.sin(x) + 0.2 * np.random.default_rng(2).normal(size=60)
+    >>> score = gpn.scores.GP(estimator="laplace")
+    >>> post = gpn.sample(pd.DataFrame({"x": x, "y": y}), score=score, draws=50, random_seed=1, progressbar=False)
+    >>> post.curves("y", points=5)[["parent", "x", "mean"]].round(1)
+      parent    x  mean
+    0      x -2.8  -0.4
+    1      x -1.4  -1.0
+    2      x  0.0   0.1
+    3      x  1.5   1.1
+    4      x  2.9   0.1
+    """
+    return fitted_curves(post, node, data, score, **settings).lines
+
+
+def has_curves(post: Draws, node: int, data: Any = None) -> bool:
     """Tell whether a variable of a posterior under Gaussian processes is a number with normal noise, which has curves.
 
     Parameters
@@ -220,32 +258,33 @@ def _joined(tables: list[pd.DataFrame], columns: tuple[str, ...]) -> pd.DataFram
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(columns))
 
 
-def _table_of(post: DrawnPosterior, data: Any) -> Dataset:
+def _table_of(post: Draws, data: Any) -> Dataset:
     """Return the rows behind a posterior."""
     if data is None and post.data is None:
         raise ValueError("curves need the rows, and this posterior was saved without them; give them as data=")
     table = read_complete(post.data if data is None else data).with_rows("curves need the rows")
-    check_known(table, post.names, post.settings.get("data_fingerprint"))
+    check_known(table, post.names, post.record.data_fingerprint)
     return table
 
 
-def _gp_of(post: DrawnPosterior, score: Any) -> GP:
+def _gp_of(post: Draws, score: Any) -> GP:
     """Return the score that a posterior was drawn under, unless another is given."""
     if score is not None:
         if not getattr(score, "has_curves", False):
             raise ValueError(f"score must be a gpn_bayes.scores.GP; received {shown(score)}")
         return cast(GP, score)
-    text = score_text(post.settings, unknown="an unknown score")
-    if not getattr(find(score_setting(post.settings)["name"]), "has_curves", False):
+    text = post.record.score_text("an unknown score")
+    if not getattr(find(post.record.score_name), "has_curves", False):
         raise ValueError(f"curves need Gaussian processes; the posterior is under {text}: give one as score=")
     if isinstance(post.scorer, DagScorer):
         return cast(GP, post.scorer.score)
     with suppress(ValueError):
-        return cast(GP, score_of(post.settings))
+        if post.record.score is not None:
+            return cast(GP, post.record.score.make())
     raise ValueError(f"curves need the score's settings, which this posterior doesn't have; give it as score= ({text})")
 
 
-def _scorer_of(post: DrawnPosterior, score: GP, table: Dataset) -> Scorer:
+def _scorer_of(post: Draws, score: GP, table: Dataset) -> Scorer:
     own = post.scorer
     if isinstance(own, DagScorer) and own.score is score and own.data is table:
         return own.scorer
@@ -267,9 +306,9 @@ def _rows_of(
     return cast(GPScorer, part), np.arange(table.n_rows)[rows]
 
 
-def _parents_of(post: DrawnPosterior, target: int, parents: Any, threshold: float) -> list[int]:
+def _parents_of(post: Draws, target: int, parents: Any, threshold: float) -> list[int]:
     """Return the parents to show."""
-    column = post.edge_probabilities().iloc[:, target].to_numpy()
+    column = edge_probabilities(post).iloc[:, target].to_numpy()
     if parents is None:
         return [int(p) for p in np.argsort(-column, kind="stable") if column[p] > 0 and column[p] >= threshold]
     if isinstance(parents, str):
@@ -277,16 +316,16 @@ def _parents_of(post: DrawnPosterior, target: int, parents: Any, threshold: floa
     chosen = [graphs.node_index(parent, post.names) for parent in parents]
     if len(set(chosen)) < len(chosen):
         raise ValueError(f"parents must name each variable once; received {list(parents)}")
-    drawn = {name for listed in post.parent_set_probabilities(target)["parents"] for name in listed}
+    drawn = {name for listed in parent_set_probabilities(post, target)["parents"] for name in listed}
     for p in chosen:
         if post.names[p] not in drawn:
             raise ValueError(f"a curve needs an edge that was drawn; {post.names[p]} -> {post.names[target]} wasn't")
     return chosen
 
 
-def _sets_of(post: DrawnPosterior, target: int, chosen: list[int]) -> dict[int, dict[tuple[int, ...], float]]:
+def _sets_of(post: Draws, target: int, chosen: list[int]) -> dict[int, dict[tuple[int, ...], float]]:
     """Return for each parent the sets that its curve is averaged over, with their probabilities."""
-    sets = post.parent_set_probabilities(target)
+    sets = parent_set_probabilities(post, target)
     places = {name: place for place, name in enumerate(post.names)}
     known = [tuple(sorted(places[name] for name in listed)) for listed in sets["parents"]]
     wanted = {}

@@ -6,8 +6,8 @@ import numpy as np
 
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Dataset
+from gpn_bayes.posterior.draws import Draws
 from gpn_bayes.posterior.equations import scorer_of
-from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.posterior.score_noise import DrawnSets, drawn_sets
 from gpn_bayes.scores.densities import left_out, log_densities
 
@@ -37,7 +37,7 @@ class RowDensities(NamedTuple):
         return total
 
 
-def of_new_rows(post: DrawnPosterior, values: np.ndarray, places: Ints, progressbar: bool) -> RowDensities:
+def of_new_rows(post: Draws, values: np.ndarray, places: Ints, progressbar: bool) -> RowDensities:
     """Return the densities of new rows given all rows of the data.
 
     Parameters
@@ -56,7 +56,7 @@ def of_new_rows(post: DrawnPosterior, values: np.ndarray, places: Ints, progress
     return RowDensities(by_set, sets.places.reshape(-1, len(post.names)))
 
 
-def of_rows_left_out(post: DrawnPosterior, places: Ints, progressbar: bool, below: bool = False) -> RowDensities:
+def of_rows_left_out(post: Draws, places: Ints, progressbar: bool, below: bool = False) -> RowDensities:
     """Return the density of every row of the data given all others.
 
     Parameters
@@ -82,7 +82,7 @@ def of_rows_left_out(post: DrawnPosterior, places: Ints, progressbar: bool, belo
     return RowDensities(by_set, sets.places.reshape(-1, len(post.names)), smaller)
 
 
-def rows_behind(post: DrawnPosterior, purpose: str) -> np.ndarray:
+def rows_behind(post: Draws, purpose: str) -> np.ndarray:
     """Return the rows that a posterior is of, as numbers or as codes of levels: (row, variable).
 
     Parameters
@@ -101,6 +101,6 @@ def rows_behind(post: DrawnPosterior, purpose: str) -> np.ndarray:
     return scorer.rows(data)
 
 
-def _sets(post: DrawnPosterior, places: Ints) -> DrawnSets:
+def _sets(post: Draws, places: Ints) -> DrawnSets:
     """Return the parent sets of some of a posterior's draws."""
     return drawn_sets(post.parents.reshape(1, -1, *post.parents.shape[2:])[:, places])

@@ -1,6 +1,6 @@
 """Whether sampling has converged, and what the answers rest on besides: in numbers and in plain words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -8,14 +8,14 @@ import numpy as np
 
 from gpn_bayes import graphs
 from gpn_bayes._util import cells
+from gpn_bayes._util.effective_size import effective_size
 from gpn_bayes._util.types import Floats
 from gpn_bayes.data.flagging import Flag
 from gpn_bayes.posterior.directions import direction_sentences
-from gpn_bayes.posterior.estimate import ess_of, r_hat_of
-from gpn_bayes.posterior.impossible_pairs import assumption, pairs_of
-from gpn_bayes.posterior.protocols import DrawnPosterior
-from gpn_bayes.posterior.score_setting import score_setting, score_title
-from gpn_bayes.posterior.traces import MIN_DRAWS, binary_r_hats, mean_errors
+from gpn_bayes.posterior.draws import Draws
+from gpn_bayes.posterior.estimate import MIN_DRAWS, binary_r_hats, ess_of, mean_errors, r_hat_of
+from gpn_bayes.posterior.impossible_pairs import assumption
+from gpn_bayes.posterior.run_record import INTERRUPTED, RunRecord, samples_exactly, samples_orders
 
 # Beyond these a run is called unreliable; the usual values for R-hat and ESS (Vehtari et al. 2021).
 R_HAT_POOR = 1.05
@@ -31,8 +31,6 @@ WEIGHT_ESS_LIMIT = 0.1
 NEGLECTED_LIMIT = 0.01
 PARETO_K_LIMIT = 0.7
 
-# What settings say of draws that were to be weighted to another score, but weren't.
-INTERRUPTED = "interrupted"
 REWEIGHTING_INTERRUPTED = (
     "Reweighting was interrupted: all answers are those of the proposal score that the DAGs were drawn under. "
     "Run it again, with the same cache and seed, to finish."
@@ -199,7 +197,7 @@ class Diagnostics:
         """The sampling in one word: "good", "caution", or "poor" where another run may answer quite differently."""
         if self.ok:
             return "good"
-        chained = self.sampler != "exact"
+        chained = not samples_exactly(self.sampler)
         wrong = (chained and self._disagree) or self.reweighted == INTERRUPTED
         return "poor" if wrong or self._weights_fail else "caution"
 
@@ -210,11 +208,11 @@ class Diagnostics:
             return "Sampling was interrupted."
         if self.verdict == "poor":
             return "Sampling has not converged."
-        if self.sampler == "exact" and self.reweighted == "no" and self.tables == 1:
+        if samples_exactly(self.sampler) and self.reweighted == "no" and self.tables == 1:
             return (
                 "Computed exactly, without sampling error." if self.ok else "Computed exactly, from imprecise scores."
             )
-        if self.sampler != "exact" and (self.chains == 1 or self.ess < ESS_LIMIT or self.converged is False):
+        if not samples_exactly(self.sampler) and (self.chains == 1 or self.ess < ESS_LIMIT or self.converged is False):
             return "Sampling may not have converged."
         return "Sampling has converged." if self.ok else "Sampling has converged, with reservations."
 
@@ -231,13 +229,11 @@ class Diagnostics:
     @property
     def gap_limit(self) -> float:
         """The smallest gap between chains at which they are said to disagree."""
-        effective = min(self.ess if np.isfinite(self.ess) else self.draws, self.weight_ess) / self.chains
-        return max(GAP_LIMIT, chance_gap(effective))
+        return gap_limit(self.ess, self.weight_ess, self.chains)
 
     @property
     def _disagree(self) -> bool:
-        # R-hat is NaN where the log score never changes: then the edges alone tell.
-        return self.chains > 1 and (self.r_hat > R_HAT_POOR or self.largest_gap > self.gap_limit)
+        return self.chains > 1 and not agree(self.largest_gap, self.gap_limit, self.r_hat)
 
     @property
     def _weights_fail(self) -> bool:
@@ -248,7 +244,7 @@ class Diagnostics:
     def warnings(self) -> list[str]:
         """Return what speaks against the sampling, each with what to do about it."""
         notes = []
-        if self.sampler != "exact":
+        if not samples_exactly(self.sampler):
             if self.chains == 1:
                 notes.append("One chain can't be compared with others; run at least two.")
             if self._disagree:
@@ -313,7 +309,11 @@ class Diagnostics:
         elif self.weight_share < WEIGHT_ESS_LIMIT:
             notes.append(
                 f"Few draws carry the weight ({self.weight_share:.0%} effective): "
-                + ("use sampler='partition', which needs no correction." if self.sampler == "order" else "draw more.")
+                + (
+                    "use sampler='partition', which needs no correction."
+                    if samples_orders(self.sampler)
+                    else "draw more."
+                )
             )
         if self.reweighted == INTERRUPTED:
             notes.append(REWEIGHTING_INTERRUPTED)
@@ -368,10 +368,10 @@ class Diagnostics:
     def summary(self) -> str:
         """The figures of the sampling, in one sentence."""
         noise = self._told_noise() + self._told_sets() + self._told_tables()
-        if self.sampler == "exact" and self.reweighted == "no" and self.tables == 1:
+        if samples_exactly(self.sampler) and self.reweighted == "no" and self.tables == 1:
             scored = " of scored parent sets" if self.conceivable_sets else ""
             return f"Edge probabilities sum over all networks{scored}; {self.draws} independent draws{noise}."
-        if self.sampler == "exact":
+        if samples_exactly(self.sampler):
             return f"{self.draws} independent draws{self._told_weights()}{noise}."
         if self.chains == 1:
             return f"1 chain of {self.draws} draws; {self._told_log_score()}{self._told_weights()}{noise}."
@@ -451,20 +451,28 @@ def data_heading(flags: Sequence[Flag], unexamined: str = "") -> str:
     return f"Checks of the data raised {count} flag{'s' if count > 1 else ''}{f' and {notes}' if mild else ''}."
 
 
-def completed_tables(settings: Mapping[str, Any]) -> int:
-    """Return on how many completed tables, each with as many chains, draws were made; 1 where on the same.
+def diagnose(post: Draws) -> Diagnostics:
+    """Return whether sampling has converged, what the answers assume, and what is odd in the data; print it.
+
+    Returns
+    -------
+    Diagnostics
+        `Diagnostics.ok` is True where nothing speaks against the sampling. That says nothing of the assumptions
+        and the data, which `Diagnostics.assumptions` and `Diagnostics.data_flags` are about.
 
     Examples
     --------
-    >>> completed_tables({}), completed_tables({"missing": {"imputed": 12, "tables": 5}})
-    (1, 5)
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+    >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+    >>> diagnostics = post.diagnostics()
+    >>> diagnostics.ok, diagnostics.heading, diagnostics.assumptions[3]
+    (True, 'Computed exactly, without sampling error.',
+     'Every variable is a linear function of its parents plus normal noise.')
+    >>> diagnostics.data_heading, [(flag.kind, flag.columns) for flag in diagnostics.data_flags]
+    ('Checks of the data raised 2 flags.', [('outliers', ('akt',)), ('heavy tails', ('raf', 'mek', 'erk'))])
     """
-    return int((settings.get("missing") or {}).get("tables", 1))
-
-
-def diagnose(post: DrawnPosterior) -> Diagnostics:
-    """Return the diagnostics of a posterior; chains on different completed tables aren't compared with each other."""
-    tables = completed_tables(post.settings)
+    tables = post.record.tables
     shares = np.split(graphs.edge_shares(post.parents, post.weights), tables)
     gap, edge = max(largest_gap(own, post.names) for own in shares)
     table_gap, table_gap_edge = 0.0, ""
@@ -475,9 +483,7 @@ def diagnose(post: DrawnPosterior) -> Diagnostics:
     log_scores = np.split(post.log_score, tables)
     edge_ess, edge_ess_edge = slowest_edge(post)
     chains, draws = post.log_score.shape
-    pareto_k = post.settings.get("pareto_k")
-    reweight = post.settings.get("reweight")
-    sets = (post.settings.get("candidates") or {}).get("sets") or {}
+    record, sets = post.record, post.record.candidates.sets
     return Diagnostics(
         chains=chains,
         draws=chains * draws,
@@ -485,57 +491,57 @@ def diagnose(post: DrawnPosterior) -> Diagnostics:
         ess=sum(map(ess_of, log_scores)),
         largest_gap=gap,
         largest_gap_edge=edge,
-        pareto_k=float("nan") if pareto_k is None else float(pareto_k),
-        weight_ess=weight_ess(post.weights),
-        sampler=post.settings.get("sampler", "unknown"),
-        order_bias=post.settings.get("order_bias") == "kept",
-        reweighted="no" if reweight is None else INTERRUPTED if reweight == INTERRUPTED else "yes",
+        pareto_k=float("nan") if record.pareto_k is None else float(record.pareto_k),
+        weight_ess=effective_size(post.weights),
+        sampler=record.sampler,
+        order_bias=record.has_order_bias,
+        reweighted="no" if record.reweight is None else INTERRUPTED if record.reweight == INTERRUPTED else "yes",
         score_error=0.0 if post.score_errors is None else _most_errors(post.score_errors),
-        poor_scores=int(post.settings.get("poor_scores", 0)),
-        converged=post.settings.get("converged"),
-        conceivable_sets=sets.get("conceivable", 0),
-        scored_sets=sets.get("scored", 0),
-        audited_sets=sets.get("audited", 0),
-        neglected_mass=sets.get("neglected_mass", 0.0),
-        neglected_mass_error=sets.get("error", 0.0),
-        assumptions=(*NETWORK_ASSUMPTIONS, *_score_assumptions(post.settings), *assumption(post.settings, post.names)),
+        poor_scores=record.poor_scores,
+        converged=record.converged,
+        conceivable_sets=sets.conceivable,
+        scored_sets=sets.scored,
+        audited_sets=sets.audited,
+        neglected_mass=sets.neglected_mass,
+        neglected_mass_error=sets.error,
+        assumptions=(*NETWORK_ASSUMPTIONS, *_score_assumptions(record), *assumption(record, post.names)),
         directions=direction_sentences(post),
-        impossible_pairs=tuple((post.names[i], post.names[j]) for i, j in pairs_of(post.settings)),
-        data_flags=tuple(Flag.read(record) for record in post.settings.get("data_flags") or ()),
-        unexamined=_unexamined(post.settings),
+        impossible_pairs=tuple((post.names[i], post.names[j]) for i, j in record.impossible_pairs),
+        data_flags=tuple(map(Flag.read, record.data_flags or ())),
+        unexamined=_unexamined(record),
         tables=tables,
         table_gap=table_gap,
         table_gap_edge=table_gap_edge,
         # Chains of slow scores that didn't agree were coupled without being asked to.
-        temperatures=len(post.settings.get("betas") or ()) or int(post.settings.get("temperatures", 1)),
-        imputed="imputed" in (post.settings.get("missing") or {}),
-        estimator=str(score_setting(post.settings)["parameters"].get("estimator", "")),
+        temperatures=len(record.betas) or record.temperatures,
+        imputed=record.is_imputed,
+        estimator=str(record.score_parameters.get("estimator", "")),
         edge_ess=edge_ess,
         edge_ess_edge=edge_ess_edge,
     )
 
 
-def _score_assumptions(settings: dict[str, Any]) -> list[str]:
+def _score_assumptions(record: RunRecord) -> tuple[str, ...]:
     """Return what the score assumes, in words; that it is unknown, of draws that weren't sampled."""
-    score = score_title(settings, unknown="that was used")
-    assumptions: list[str] = settings.get("assumptions", [f"What the score {score} assumes was not recorded."])
-    return assumptions
+    if record.assumptions is None:
+        return (f"What the score {record.score_title('that was used')} assumes was not recorded.",)
+    return record.assumptions
 
 
-def _unexamined(settings: dict[str, Any]) -> str:
+def _unexamined(record: RunRecord) -> str:
     """Return why the data weren't examined: draws that weren't sampled, or for want of rows; nothing if they were."""
-    if "data_flags" not in settings:
+    if not record.examined:
         return NOT_EXAMINED
-    if settings["data_flags"] is not None:
+    if record.data_flags is not None:
         return ""
-    return WITH_GAPS if "imputed" in (settings.get("missing") or {}) else WITHOUT_ROWS
+    return WITH_GAPS if record.is_imputed else WITHOUT_ROWS
 
 
 def _most_errors(errors: np.ndarray) -> float:
     return float(np.nan if np.isnan(errors).any() else np.quantile(errors, 0.95, method="inverted_cdf"))
 
 
-def edge_r_hats(post: DrawnPosterior, varies: np.ndarray) -> np.ndarray:
+def edge_r_hats(post: Draws, varies: np.ndarray) -> np.ndarray:
     """Return R-hat of every edge that varies, by its place in the flattened adjacency matrix; NaN for the others."""
     n = len(post.names)
     result = np.full((n, n), np.nan)
@@ -543,15 +549,15 @@ def edge_r_hats(post: DrawnPosterior, varies: np.ndarray) -> np.ndarray:
     for node in np.unique(child):
         chosen = parent[child == node]
         traces = np.moveaxis(graphs.parents_of(post.parents, node), -1, 0)[chosen]
-        within = [binary_r_hats(own) for own in np.split(traces, completed_tables(post.settings), axis=1)]
+        within = [binary_r_hats(own) for own in np.split(traces, post.record.tables, axis=1)]
         result[chosen, node] = np.fmax.reduce(within)
     return result.ravel()
 
 
-def slowest_edge(post: DrawnPosterior) -> tuple[float, str]:
+def slowest_edge(post: Draws) -> tuple[float, str]:
     """Return the fewest independent draws that the draws are worth for an edge, and the edge; NaN where none varies."""
     chains, draws = post.log_score.shape
-    tables = completed_tables(post.settings)
+    tables = post.record.tables
     shares = graphs.edge_shares(post.parents, np.ones((chains, draws))).mean(axis=0)
     low, high = EDGE_SHARES
     counted = (shares > low) & (shares < high)
@@ -573,11 +579,6 @@ def _independent_draws(traces: Any) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         worth: Floats = np.where(variance > 0, variance / mean_errors(traces) ** 2, 0.0)
     return worth
-
-
-def weight_ess(weights: np.ndarray) -> float:
-    """Return how many draws of equal weight would be worth as much as these weighted ones."""
-    return float(weights.sum() ** 2 / (weights**2).sum())
 
 
 def pareto_k_limit(draws: int) -> float:
@@ -634,6 +635,31 @@ def chance_gap(effective: float) -> float:
     return 4 * float(np.sqrt(0.5 / effective))
 
 
+def gap_limit(ess: float, worth: float, chains: int) -> float:
+    """Return the smallest gap at which chains are said to disagree: 0.05, or what chance alone explains.
+
+    Parameters
+    ----------
+    ess : float
+        The effective draws of the log score in all chains; NaN where it never changes.
+    worth : float
+        How many draws of equal weight all draws are worth.
+    chains : int
+        How many there are.
+
+    Examples
+    --------
+    >>> gap_limit(20_000.0, 20_000.0, 4), round(gap_limit(np.nan, 3_200.0, 4), 3)
+    (0.05, 0.1)
+    """
+    return max(GAP_LIMIT, chance_gap(float(np.fmin(ess, worth)) / chains))
+
+
+def agree(gap: float, limit: float, r_hat: float) -> bool:
+    """Tell whether chains agree: on every edge, up to a limit, and on the log score, unless it never changes."""
+    return gap <= limit and not r_hat > R_HAT_POOR
+
+
 def have_converged(parents: np.ndarray, log_scores: np.ndarray, planned: int | None = None) -> bool:
     """Tell whether chains agree on the log score and on every edge, and have drawn enough.
 
@@ -658,12 +684,13 @@ def have_converged(parents: np.ndarray, log_scores: np.ndarray, planned: int | N
     gap = chain_gap(parents)
     excused = max(GAP_LIMIT, chance_gap(draws if planned is None else planned))
     # Where the log score never changes it has neither R-hat nor effective draws: then the edges alone tell.
-    if np.ptp(log_scores) == 0:
-        return bool(gap <= (excused if draws >= EXCUSED_FROM else GAP_LIMIT))
-    ess = ess_of(log_scores)
+    changes = np.ptp(log_scores) > 0
+    ess = ess_of(log_scores) if changes else float("nan")
     # The log score may be worth more than its draws, where a high one follows a low one; edges needn't be.
-    agree = gap <= (excused if min(ess / chains, draws) >= EXCUSED_FROM else GAP_LIMIT)
-    return bool(agree and ess >= ESS_LIMIT and r_hat_of(log_scores) <= R_HAT_POOR)
+    limit = excused if np.fmin(ess / chains, draws) >= EXCUSED_FROM else GAP_LIMIT
+    r_hat = float(r_hat_of(log_scores))
+    enough = not changes or (ess >= ESS_LIMIT and not np.isnan(r_hat))
+    return bool(enough and agree(gap, limit, r_hat))
 
 
 def chain_gap(parents: np.ndarray) -> float:

@@ -14,6 +14,7 @@ import numpy as np
 
 from gpn_bayes import graphs
 from gpn_bayes._util.types import Bools, Floats, Words
+from gpn_bayes.posterior.run_record import PriorRecord, RunRecord
 from gpn_bayes.scores.assumptions import CATEGORIES, EQUIVALENCE, EQUIVALENCE_OF_EXPERIMENTS, LEAST_SQUARES
 from gpn_bayes.scores.mixed import EQUIVALENT, MIXED
 from gpn_bayes.scores.prior import GraphPrior
@@ -217,12 +218,12 @@ def _listed(pairs: Sequence[Pair], names: Sequence[str]) -> str:
 # What is known
 
 
-def known_directions(settings: Mapping[str, Any], n: int, targets: Sequence[Sequence[int]] = ()) -> dict[str, Bools]:
+def known_directions(record: RunRecord, n: int, targets: Sequence[Sequence[int]] = ()) -> dict[str, Bools]:
     """Return by its source which pairs can only be joined in one direction, whatever the data say.
 
     Parameters
     ----------
-    settings : mapping
+    record : RunRecord
         Of a posterior.
     n : int
         How many variables there are.
@@ -234,34 +235,31 @@ def known_directions(settings: Mapping[str, Any], n: int, targets: Sequence[Sequ
     dict
         Symmetric matrices by "tiers", "the score" and so on, of those that concern any pair.
     """
-    excluded = settings.get("excluded")
-    excluded = excluded if isinstance(excluded, dict) else {}
-    prior = settings.get("prior")
     known = {
-        "the score": _pairs(excluded.get("score"), n),
-        **known_from_prior(prior if isinstance(prior, dict) else {}, n),
-        "the candidates given": _pairs(excluded.get("candidates"), n),
+        "the score": _pairs(record.excluded.score, n),
+        **known_from_prior(record.prior, n),
+        "the candidates given": _pairs(record.excluded.candidates, n),
         "experiments": graphs.directed_by_experiments(targets, n),
     }
     return {source: pairs for source, pairs in known.items() if pairs.any()}
 
 
-def known_from_prior(parameters: Mapping[str, Any], n: int) -> dict[str, Bools]:
-    """Return the same of tiers, required and forbidden edges, given the `parameters` of a prior.
+def known_from_prior(prior: PriorRecord, n: int) -> dict[str, Bools]:
+    """Return the same of tiers, required and forbidden edges.
 
     Examples
     --------
-    >>> known = known_from_prior({"required": [[0, 1]], "forbidden": [[2, 1]], "tiers": [1.0, 1.0, 2.0]}, 3)
+    >>> known = known_from_prior(PriorRecord(required=((0, 1),), forbidden=((2, 1),), tiers=(1.0, 1.0, 2.0)), 3)
     >>> {source: np.argwhere(np.triu(pairs)).tolist() for source, pairs in known.items()}
     {'tiers': [[0, 2], [1, 2]], 'required edges': [[0, 1]]}
     """
-    tiers = parameters.get("tiers")
-    level = np.array(tiers, dtype=float) if isinstance(tiers, list) and len(tiers) == n else np.zeros(n)
+    tiers = prior.tiers
+    level = np.array(tiers, dtype=float) if tiers is not None and len(tiers) == n else np.zeros(n)
     by_tiers = level[:, None] != level[None, :]
     known = {
         "tiers": by_tiers,
-        "required edges": _pairs(parameters.get("required"), n),
-        "forbidden edges": _pairs(parameters.get("forbidden"), n) & ~by_tiers,
+        "required edges": _pairs(prior.required, n),
+        "forbidden edges": _pairs(prior.forbidden, n) & ~by_tiers,
     }
     return {source: pairs for source, pairs in known.items() if pairs.any()}
 
@@ -275,7 +273,8 @@ def known_to_learner(parameters: Mapping[str, Any], names: Sequence[str]) -> dic
     ['tiers']
     """
     given = {name: parameters[name] for name in ("required", "forbidden", "tiers") if name in parameters}
-    known = known_from_prior(GraphPrior(names, **given).parameters, len(names))
+    prior = RunRecord.read({"prior": GraphPrior(names, **given).parameters}).prior
+    known = known_from_prior(prior, len(names))
     if parameters.get("order") is not None:
         known["the order"] = ~np.eye(len(names), dtype=bool)
     return known
@@ -289,12 +288,12 @@ def any_known(known: Mapping[str, Bools], n: int) -> Bools:
     return together
 
 
-def _pairs(edges: Any, n: int) -> Bools:
-    """Return edges, as settings hold them, as a symmetric matrix without its diagonal."""
+def _pairs(edges: Iterable[Pair], n: int) -> Bools:
+    """Return edges as a symmetric matrix without its diagonal; those of no two variables are none."""
     pairs = np.zeros((n, n), dtype=bool)
-    for edge in edges if isinstance(edges, list) else ():
-        if isinstance(edge, list) and len(edge) == 2 and all(isinstance(k, int) and 0 <= k < n for k in edge):
-            pairs[tuple(edge)] = True
+    for edge in edges:
+        if all(0 <= k < n for k in edge):
+            pairs[edge] = True
     pairs |= pairs.T
     np.fill_diagonal(pairs, False)
     return pairs
@@ -338,9 +337,9 @@ class _Deciding:
     def __init__(self, post: Directed) -> None:
         self.shares, self.known = post._direction_shares, post._known_directions
         # A bootstrap has none: its graphs are a learner's.
-        self.settings: Mapping[str, Any] | None = getattr(post, "settings", None)
-        self.equivalent = self.settings is not None and is_equivalent(self.settings)
-        self.otherwise = [] if self.settings is None else _otherwise(self.settings)
+        self.record: RunRecord | None = getattr(post, "record", None)
+        self.equivalent = self.record is not None and _is_equivalent(self.record)
+        self.otherwise = [] if self.record is None else _otherwise(self.record)
         self.follows: set[Pair] = set()
         self.left: set[Pair] = set()
 
@@ -374,15 +373,15 @@ class _Deciding:
     def words(self, kind: str, pairs: Sequence[Pair]) -> tuple[str, str]:
         """Return the sentence about these pairs, and its short form."""
         if kind == INDEPENDENCES:
-            where = "the resamples" if self.settings is None else "the data"
+            where = "the resamples" if self.record is None else "the data"
             return f"conditional independences in {where} determine {{}}", "by conditional independences"
         if kind == FIXED:
             return self._fixed(pairs)
-        if self.settings is None:
+        if self.record is None:
             return "the resamples agree on {}, which conditional independences leave open", "by the learner's choice"
-        what = _beyond_independences(self.settings)
+        what = _beyond_independences(self.record)
         beside = [source for source in self.otherwise if source == "the prior"]
-        if isinstance((self.settings.get("interventions") or {}).get("contexts"), list):
+        if _in_contexts(self.record):
             beside.append("experiments")
         also = f", and on {' and on '.join(beside)}" if beside else ""
         return f"{{}} rests on {what}{also}", "by the shape of relations" if what == _SHAPE else "by the score"
@@ -405,9 +404,9 @@ class _Deciding:
 _SHAPE = "the shape of relations, and on the equations being of the kind that the score assumes"
 
 
-def _beyond_independences(settings: Mapping[str, Any]) -> str:
+def _beyond_independences(record: RunRecord) -> str:
     """Return by what a score tells DAGs of the same class apart."""
-    assumed = set(settings.get("assumptions") or ())
+    assumed = set(record.assumptions or ())
     if set(LEAST_SQUARES) <= assumed:
         return "the noise of all variables having the same variance in the units of the table"
     if set(CATEGORIES) <= assumed and MIXED[0] not in assumed:
@@ -415,28 +414,35 @@ def _beyond_independences(settings: Mapping[str, Any]) -> str:
     return _SHAPE
 
 
-def is_equivalent(settings: Mapping[str, Any]) -> bool:
-    """Return whether the score of a posterior is the same for all DAGs of an equivalence class.
+def is_equivalent(assumptions: Iterable[str]) -> bool:
+    """Return whether a score that assumes this is the same for all DAGs of an equivalence class.
 
     Examples
     --------
-    >>> is_equivalent({"assumptions": ["Rows are independent.", *EQUIVALENCE]}), is_equivalent({"assumptions": []})
+    >>> is_equivalent(["Rows are independent.", *EQUIVALENCE]), is_equivalent([])
     (True, False)
     """
-    assumed = settings.get("assumptions", ())
-    return not {*EQUIVALENCE, *EQUIVALENCE_OF_EXPERIMENTS, EQUIVALENT}.isdisjoint(assumed)
+    return not {*EQUIVALENCE, *EQUIVALENCE_OF_EXPERIMENTS, EQUIVALENT}.isdisjoint(assumptions)
 
 
-def _otherwise(settings: Mapping[str, Any]) -> list[str]:
+def _is_equivalent(record: RunRecord) -> bool:
+    return is_equivalent(record.assumptions or ())
+
+
+def _in_contexts(record: RunRecord) -> bool:
+    """Tell whether experiments of unknown targets say something of directions."""
+    return record.interventions is not None and record.interventions.unknown
+
+
+def _otherwise(record: RunRecord) -> list[str]:
     """Return what may favour some DAGs of an equivalence class beside the score and what is known for certain."""
-    prior, candidates = settings.get("prior") or {}, settings.get("candidates") or {}
     sources = []
-    if prior.get("log_odds") is not None or prior.get("kind") == "fair":
+    if record.prior.log_odds is not None or record.prior.kind == "fair":
         sources.append("the prior")
-    if settings.get("max_parents") is not None or candidates.get("method", "all others") != "all others":
+    if record.max_parents is not None or record.candidates.method != "all others":
         sources.append("limits on parent sets")
-    if settings.get("order_bias") == "kept":
+    if record.has_order_bias:
         sources.append("the bias of order MCMC")
-    if isinstance((settings.get("interventions") or {}).get("contexts"), list):
+    if _in_contexts(record):
         sources.append("experiments")
     return sources

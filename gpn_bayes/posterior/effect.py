@@ -10,17 +10,17 @@ import pandas as pd
 
 from gpn_bayes._util.checks import check_share
 from gpn_bayes._util.types import Floats
-from gpn_bayes.posterior.pictures import EffectPicture
 
 if TYPE_CHECKING:
     import xarray as xr
+    from matplotlib.axes import Axes
 
 # Levels whose numbers are printed in a line.
 _SHOWN_LEVELS = 5
 
 
 @dataclass(eq=False, repr=False)
-class Effect(EffectPicture):
+class Effect:
     """The posterior of the effect of one variable on another, averaged over DAGs and their parameters.
 
     In DAGs without a directed path from the cause to the outcome there is no effect: a point mass at zero, which
@@ -181,6 +181,26 @@ class Effect(EffectPicture):
     @staticmethod
     def _plain(value: "xr.DataArray") -> Any:
         return float(value) if value.ndim == 0 else value
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the effect; see `gpn_bayes.plots.plot_effect`.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Examples
+        --------
+        >>> import gpn_bayes as gpn
+        >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+        >>> post = gpn.sample(data, score="bge", draws=500, random_seed=1, progressbar=False)
+        >>> post.effect("erk", "akt").plot().get_ylabel()
+        'probability'
+        """
+        from gpn_bayes.plots.effects import plot_effect
+
+        return plot_effect(self, ax)
 
     @property
     def what(self) -> str:

@@ -1,7 +1,9 @@
 """Effects of setting a variable, averaged over drawn DAGs and drawn parameters."""
 
+import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,15 +14,15 @@ from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count, check_share, finite_number
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Bools, Floats, Ints
-from gpn_bayes.posterior.chosen_draws import CURVE_DRAWS, Chosen, choose
+from gpn_bayes.posterior.draws import CURVE_DRAWS, Chosen, Draws, choose
 from gpn_bayes.posterior.effect import Effect, weighted_quantiles
 from gpn_bayes.posterior.equations import DrawnEquations, Setting
-from gpn_bayes.posterior.impossible_pairs import note_on_effect
-from gpn_bayes.posterior.protocols import DrawnPosterior
+from gpn_bayes.posterior.impossible_pairs import assumption
 
 if TYPE_CHECKING:
     import xarray as xr
 
+_PACKAGE = (str(Path(__file__).parents[1]),)
 # Repetitions of the noise behind a curve, in each DAG: a power of two, for the low-discrepancy points that they are.
 _REPETITIONS = 256
 # Entries of the largest stack of matrices that is inverted at a time.
@@ -32,7 +34,7 @@ _POINTS_OF_PAIRS, _REPETITIONS_OF_PAIRS = 9, 64
 
 
 def effect(
-    post: DrawnPosterior,
+    post: Draws,
     cause: Hashable,
     outcome: Hashable,
     *,
@@ -43,7 +45,46 @@ def effect(
     random_seed: int = 0,
     progressbar: bool = True,
 ) -> Effect:
-    """Return the effect of setting one variable on another; see `gpn_bayes.GraphPosterior.effect`."""
+    """Return the effect of setting one variable on another, averaged over DAGs and their parameters.
+
+    Linear scores (BGe, Gaussian BIC): the total effect, the change of the outcome for each unit of the cause.
+    Gaussian processes: the curve of the expected outcome over values of the cause, and its average slope. Scores of
+    categories: the probabilities of the outcome's levels for each level of the cause. Tables of both (CG, BIC): of
+    a number on a number the total effect, averaged over categories; of a category on a number the mean of the
+    outcome at each level of the cause; on a category probabilities of its levels.
+
+    Parameters
+    ----------
+    cause, outcome : str or int
+        The variable that is set, and the one that is looked at.
+    to, versus : float or level, optional
+        Two values of the cause, in units of the table: the answer is then the change of the outcome from `versus`
+        to `to`.
+    points : int, default 25
+        Of a curve: at how many values of the cause, from its smallest to its largest.
+    draws : int, optional
+        Over how many DAGs to average; all by default, and 500 for curves and for tables of numbers and categories.
+    random_seed : int, default 0
+        Where the parameters come from.
+    progressbar : bool, default True
+        Whether curves show their progress.
+
+    Returns
+    -------
+    Effect
+        `Effect.mean`, `Effect.sd`, `Effect.interval`, `Effect.draws`, and `Effect.probability` of any effect.
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+    >>> post = gpn.sample(data, score="bge", draws=500, random_seed=1, progressbar=False)
+    >>> effect = post.effect("erk", "akt")
+    >>> round(effect.probability, 1), round(effect.mean, 1)
+    (0.5, 0.4)
+    >>> round(post.effect("erk", "akt", to=6.0, versus=4.0).mean / effect.mean, 6)
+    2.0
+    """
     i, j = graphs.node_pair(cause, outcome, post.names)
     if (to is None) != (versus is None):
         raise ValueError("a contrast needs both values, to= and versus=; received one of them")
@@ -73,7 +114,7 @@ class PairEffects:
     ('slope', True)
     """
 
-    def __init__(self, post: DrawnPosterior, draws: int | None, random_seed: int) -> None:
+    def __init__(self, post: Draws, draws: int | None, random_seed: int) -> None:
         self._post = post
         self._seed = random_seed
         self._chosen, self._equations = _drawn(post, draws, random_seed)
@@ -130,7 +171,7 @@ class PairEffects:
 class _Question(NamedTuple):
     """What is asked, and the draws that answer it."""
 
-    post: DrawnPosterior
+    post: Draws
     cause: int
     outcome: int
     to: Any
@@ -178,7 +219,7 @@ class _Question(NamedTuple):
             weights=weights,
             probability=float(np.average(self._paths, weights=weights.ravel())),
             mcse=Effect._plain(shaped),
-            note=note_on_effect(self.post.settings, self.post.names, self.cause, self.outcome),
+            note=self.post._note_on_effect(self.cause, self.outcome),
             **more,
         )
 
@@ -191,7 +232,7 @@ def _named(values: Floats, chosen: Chosen, over: dict[str, Any]) -> "xr.DataArra
     )
 
 
-def _drawn(post: DrawnPosterior, draws: int | None, random_seed: int) -> tuple[Chosen, DrawnEquations]:
+def _drawn(post: Draws, draws: int | None, random_seed: int) -> tuple[Chosen, DrawnEquations]:
     """Return the draws to average over, and their equations: all of them where that takes no time."""
     chosen = choose(post, draws)
     equations = DrawnEquations(post, chosen.places, random_seed)
@@ -441,14 +482,44 @@ def _intervened(equations: DrawnEquations, k: int, cause: int, outcome: int, lev
 
 
 def effects(
-    post: DrawnPosterior,
+    post: Draws,
     *,
     probability: float = 0.9,
     draws: int | None = None,
     random_seed: int = 0,
     progressbar: bool = True,
 ) -> pd.DataFrame:
-    """Return the effects of all variables on all others; see `gpn_bayes.GraphPosterior.effects`."""
+    """Return the effects of all variables on all others, the largest first, in standard deviations of both.
+
+    Of linear scores the total effects, of Gaussian processes the average slopes. Of a category on a number, the
+    change of the mean from the cause's first level to each other; effects on categories are left out.
+
+    Parameters
+    ----------
+    probability : float, default 0.9
+        That an effect lies between `lower` and `upper`.
+    draws, random_seed, progressbar
+        As for `effect`.
+
+    Returns
+    -------
+    DataFrame
+        Columns `cause`, `outcome`, `mean`, `sd`, `lower`, `upper`, `probability` (of an effect of the mean's sign),
+        `path_probability` (of any effect), `mcse` (of the mean), and `mean_given_path`, `lower_given_path` and
+        `upper_given_path`, the same without the point mass at zero, in units of the table; and `standardised`,
+        the mean in standard deviations of both, or of the outcome where the cause is a category. Tables with
+        categories also have `to` and `versus`, the levels compared.
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+    >>> post = gpn.sample(data, score="bge", draws=500, random_seed=1, progressbar=False)
+    >>> post.effects()[["cause", "outcome", "mean", "path_probability"]].round(1).head(2)
+      cause outcome  mean  path_probability
+    0   erk     akt   0.4               0.5
+    1   akt     erk   0.5               0.5
+    """
     check_share("probability", probability, ends=False)
     chosen, equations = _drawn(post, draws, random_seed)
     if equations.discrete:
@@ -476,6 +547,8 @@ def effects(
     table = table.join(pd.concat(parts, ignore_index=True))
     spread = np.where(equations.categories, 1.0, post.data.spreads())
     table["standardised"] = table["mean"] * spread[pairs.cause] / post.data.spreads()[pairs.outcome]
+    for text in assumption(post.record, post.names):
+        warnings.warn(text, UserWarning, skip_file_prefixes=_PACKAGE)
     return table.sort_values("standardised", key=abs, ascending=False, kind="stable", ignore_index=True)
 
 
@@ -498,7 +571,7 @@ class _Pairs(NamedTuple):
     values: Floats
 
 
-def _described(post: DrawnPosterior, chosen: Chosen, values: Floats, paths: Bools, probability: float) -> pd.DataFrame:
+def _described(post: Draws, chosen: Chosen, values: Floats, paths: Bools, probability: float) -> pd.DataFrame:
     """Return what draws of some effects, of shape (draw, pair), say."""
     weights = chosen.weights.ravel()
     share = weights / weights.sum()
@@ -526,7 +599,7 @@ def _described(post: DrawnPosterior, chosen: Chosen, values: Floats, paths: Bool
     )
 
 
-def _all_pairs(post: DrawnPosterior, equations: DrawnEquations, random_seed: int, progressbar: bool) -> _Pairs:
+def _all_pairs(post: Draws, equations: DrawnEquations, random_seed: int, progressbar: bool) -> _Pairs:
     """Return the effects of all variables on all numbers, by simulation."""
     n = len(equations.names)
     equations.prepare(lambda _: range(n), progressbar and not equations.straight)
@@ -555,7 +628,7 @@ def _all_pairs(post: DrawnPosterior, equations: DrawnEquations, random_seed: int
     return _Pairs(cause, outcome, level, values * equations.scale[outcome])
 
 
-def _settings_of(post: DrawnPosterior, equations: DrawnEquations, cause: int) -> tuple[Floats, Floats]:
+def _settings_of(post: Draws, equations: DrawnEquations, cause: int) -> tuple[Floats, Floats]:
     """Return values to set a cause to, and what to multiply expected outcomes there by, (value, effect).
 
     Of a number the effect is a slope, averaged over its rows; of a category, the changes from its first level.

@@ -14,7 +14,7 @@ from gpn_bayes._util.checks import check_count
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Adjacency, Bools, Floats, Ints
 from gpn_bayes.data import Dataset, SufficientStatistics
-from gpn_bayes.posterior.protocols import DrawnPosterior
+from gpn_bayes.posterior.draws import Draws
 from gpn_bayes.posterior.score_noise import DrawnSets, drawn_sets
 from gpn_bayes.posterior.score_setting import score_setting
 from gpn_bayes.scores.base import Scorer
@@ -38,7 +38,7 @@ class Changing(NamedTuple):
 Interventions = Mapping[int, Setting | Changing]
 
 
-def scorer_of(post: DrawnPosterior, purpose: str) -> Scorer:
+def scorer_of(post: Draws, purpose: str) -> Scorer:
     """Return the scorer behind a posterior, bound to its data.
 
     Parameters
@@ -60,7 +60,12 @@ def scorer_of(post: DrawnPosterior, purpose: str) -> Scorer:
     return post.scorer.scorer
 
 
-def given_data(post: DrawnPosterior, data: Dataset | SufficientStatistics | None) -> DrawnPosterior:
+def table_scorer(post: Draws) -> Scorer:
+    """Return the scorer behind a posterior, for the tables of an exported network."""
+    return scorer_of(post, "tables")
+
+
+def given_data(post: Draws, data: Dataset | SufficientStatistics | None) -> Draws:
     """Return a posterior that was saved without its data together with them; any other as it is.
 
     Parameters
@@ -109,7 +114,7 @@ class DrawnEquations:
         The zero and the unit of each number in the equations, in units of the table; categories are given by codes.
     """
 
-    def __init__(self, post: DrawnPosterior, places: Ints, random_seed: int) -> None:
+    def __init__(self, post: Draws, places: Ints, random_seed: int) -> None:
         check_count("random_seed", random_seed, 0)
         self.scorer = scorer_of(post, "effects")
         self._seed = random_seed

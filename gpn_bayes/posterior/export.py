@@ -2,16 +2,18 @@
 
 import json
 import os
+from collections.abc import Hashable
 
 import numpy as np
 import xarray as xr
 
+from gpn_bayes import graphs
+from gpn_bayes._util.effective_size import effective_size
 from gpn_bayes._util.files import new_file, write_whole
 from gpn_bayes.posterior import leave_one_out, stored_data
-from gpn_bayes.posterior.diagnostics import weight_ess
+from gpn_bayes.posterior.draws import Draws, resampled_draws
 from gpn_bayes.posterior.exact import ExactAnswers
 from gpn_bayes.posterior.leave_one_out import Wanted
-from gpn_bayes.posterior.protocols import DrawnPosterior
 
 # What a file says that it holds.
 FORMAT = "gpn_bayes posterior 1"
@@ -23,18 +25,76 @@ _PACKED = {"zlib": True, "complevel": 4}
 
 
 def to_arviz(
-    post: DrawnPosterior,
+    post: Draws,
     varying_only: bool = False,
     resample: bool = True,
     random_seed: int = 0,
-    wanted: Wanted | None = None,
+    *,
+    log_likelihood: bool = False,
+    posterior_predictive: bool = False,
+    variable: Hashable | None = None,
+    progressbar: bool = True,
 ) -> xr.DataTree:
-    """Return the draws as an ArviZ DataTree, each of weight one; see `GraphPosterior.to_arviz`."""
+    """Return the draws as an ArviZ DataTree: ``edge`` in ``posterior``, ``lp`` in ``sample_stats``.
+
+    ``edge`` is int8 over (chain, draw, parent, child). ArviZ knows no weights, so weighted draws are resampled to
+    draws of equal weight, each chain by itself (systematic resampling); a draw of large weight then appears
+    several times in a row. The attributes of the group ``posterior`` keep the effective size of the weights,
+    ``weight_ess``, and the number of ``distinct_draws``. Errors that ArviZ reports are those of the draws alone:
+    `summary` also counts the errors of the scores, which are in the group ``score_errors``.
+
+    Parameters
+    ----------
+    varying_only : bool, default False
+        Export only edges that change within some chain, along one dimension named like "a -> b". ArviZ divides by
+        zero on the others, post-loops among them, when it computes R-hat for its summaries and plots.
+    resample : bool, default True
+        With False, weighted draws are exported as they were drawn, with their weights in a group ``log_weights``.
+        ArviZ ignores that group: means over such draws are not posterior means.
+    random_seed : int, default 0
+        For the resampling, and for the tables of `posterior_predictive`.
+    log_likelihood : bool, default False
+        Add a group ``log_likelihood``: ``rows``, over (chain, draw, row), is log p(row | all other rows, DAG),
+        parameters integrated out and variables standardised as they were with the row, in units of the table. With
+        these, ``arviz.loo`` estimates how well the posterior, averaged over DAGs, predicts a row from all others.
+        Parameters being integrated out, weights are bounded and come in ties, one for each class of DAGs: where
+        ArviZ finds no tail to fit, its Pareto k is NaN, and where a tail is made of few ties, k can be large
+        though nothing is wrong.
+    posterior_predictive : bool, default False
+        Add a group ``posterior_predictive``: each variable, over (chain, draw, row), in a new table from every DAG
+        with one draw of its parameters; categories as codes of their levels. ``observed_data`` has the old table.
+    variable : str or int, optional
+        Let these groups be about one variable given its parents in the same row, under its own name: then
+        ``arviz.loo`` says how well it is predicted from its parents, and ``arviz.loo_pit`` and ``plot_loo_pit``
+        whether these predictions are calibrated.
+    progressbar : bool, default True
+        Whether to show progress where these take long, under Gaussian processes.
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+    >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+    >>> tree = post.to_arviz()
+    >>> float(tree["posterior"]["edge"].sel(parent="raf", child="mek").mean())
+    0.4975
+
+    How well are rows predicted from all others, per row on average?
+
+    >>> import arviz as az
+    >>> few = gpn.sample(data[["raf", "mek"]], score="bge", draws=100, random_seed=1, progressbar=False)
+    >>> float(round(az.loo(few.to_arviz(log_likelihood=True)).elpd / len(data), 2))
+    -2.27
+    """
+    wanted = None
+    if log_likelihood or posterior_predictive:
+        node = None if variable is None else graphs.node_index(variable, post.names)
+        wanted = Wanted(log_likelihood, posterior_predictive, node, random_seed, progressbar)
     kept = resampled_draws(post.weights, random_seed) if post.log_weights is not None and resample else None
     tree = _tree(post, varying_only, kept)
     if kept is not None:
         distinct = sum(len(np.unique(own)) for own in kept)
-        tree["posterior"].attrs |= {"weight_ess": weight_ess(post.weights), "distinct_draws": distinct}
+        tree["posterior"].attrs |= {"weight_ess": effective_size(post.weights), "distinct_draws": distinct}
     if wanted is not None:
         chains, draws = post.log_score.shape
         places = np.arange(chains)[:, None] * draws + (np.arange(draws) if kept is None else kept)
@@ -44,35 +104,7 @@ def to_arviz(
     return tree
 
 
-def resampled_draws(weights: np.ndarray, random_seed: int = 0) -> np.ndarray:
-    """Return which draws of each chain to keep, in their order, so that the weights are 1: systematic resampling.
-
-    A draw of weight w, in a chain of mean weight m, is kept floor(w / m) or one more times (Kitagawa 1996).
-
-    Parameters
-    ----------
-    weights : ndarray of shape (chain, draw)
-        The weights.
-    random_seed : int, default 0
-        Where the one random number of each chain comes from.
-
-    Returns
-    -------
-    ndarray of int, shape (chain, draw)
-
-    Examples
-    --------
-    >>> resampled_draws(np.array([[1.0, 0.0, 2.0, 1.0]])).tolist()
-    [[0, 2, 2, 3]]
-    """
-    chains, draws = weights.shape
-    offsets = np.random.default_rng(random_seed).random((chains, 1))
-    ends = np.cumsum(weights, axis=1)
-    places = (np.arange(draws) + offsets) / draws * ends[:, -1:]
-    return np.array([np.searchsorted(own, at, side="right") for own, at in zip(ends, places, strict=True)])
-
-
-def _tree(post: DrawnPosterior, varying_only: bool = False, kept: np.ndarray | None = None) -> xr.DataTree:
+def _tree(post: Draws, varying_only: bool = False, kept: np.ndarray | None = None) -> xr.DataTree:
     """Return all draws with their weights; or, of each chain, those that were kept, of equal weight."""
     import arviz_base
 
@@ -108,8 +140,30 @@ def _varying_edges(adjacency: np.ndarray, names: tuple[str, ...]) -> tuple[np.nd
     return adjacency[..., varies[:, 0], varies[:, 1]], {"edge_name": labels}, ["edge_name"]
 
 
-def save(post: DrawnPosterior, path: str | os.PathLike[str], overwrite: bool = False, data: bool = True) -> None:
-    """Write a posterior to a netCDF file, all or nothing; see `GraphPosterior.save`."""
+def save(post: Draws, path: str | os.PathLike[str], overwrite: bool = False, data: bool = True) -> None:
+    """Write the posterior to a netCDF file, to be read by `gpn_bayes.load`.
+
+    Parameters
+    ----------
+    path : path
+        Where to write, such as ``"posterior.nc"``.
+    overwrite : bool, default False
+        Whether an existing file may be replaced.
+    data : bool, default True
+        Whether the file holds the table too, so that curves, reports and scores need nothing else after loading.
+        Use False where rows must not leave your hands.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+    >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     post.save(f"{folder}/posterior.nc")
+    ...     gpn.load(f"{folder}/posterior.nc")
+    <GraphPosterior: 4 variables, 4 x 100 DAGs, exact sampler, score BGe(alpha_mu=1.0, alpha_w=None, t0=None)>
+    """
     target = new_file(path, overwrite, _ENDINGS)
     tree = _tree(post)
     tree["posterior"].attrs |= {"format": FORMAT}

@@ -4,13 +4,12 @@ Under `cg` and `bic` no number causes a category. With tiers, a category may the
 tier in either direction, whatever the data say: an effect is not adjusted for such a number, however it confounds.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from gpn_bayes._util.types import Bools
-from gpn_bayes.posterior.score_setting import score_setting
+from gpn_bayes.posterior.run_record import RunRecord
 
 _LISTED = 8
 # Scores of tables of numbers and categories that have linear equations for numbers alone.
@@ -43,23 +42,22 @@ def impossible_pairs(impossible: Bools | None, forbidden: Bools) -> list[list[in
     return pairs
 
 
-def pairs_of(settings: Mapping[str, Any], about: Collection[int] = ()) -> list[tuple[int, int]]:
-    """Return the pairs that can't be joined, as the settings of a posterior have them.
+def pairs_of(record: RunRecord, about: Collection[int] = ()) -> list[tuple[int, int]]:
+    """Return the pairs that can't be joined, as the record of a run has them.
 
     Parameters
     ----------
-    settings : mapping
-        Of the posterior.
+    record : RunRecord
+        That of the posterior.
     about : collection of int
         Variables that are asked about: the pairs with one of them come first.
 
     Examples
     --------
-    >>> pairs_of({"impossible_pairs": [[0, 1], [2, 3]]}, about=[3])
+    >>> pairs_of(RunRecord.read({"impossible_pairs": [[0, 1], [2, 3]]}), about=[3])
     [(2, 3), (0, 1)]
     """
-    pairs = [(int(i), int(j)) for i, j in settings.get("impossible_pairs") or []]
-    return sorted(pairs, key=lambda pair: not set(pair) & set(about))
+    return sorted(record.impossible_pairs, key=lambda pair: not set(pair) & set(about))
 
 
 def listed_pairs(pairs: Sequence[tuple[int, int]], names: Sequence[str]) -> str:
@@ -75,84 +73,82 @@ def listed_pairs(pairs: Sequence[tuple[int, int]], names: Sequence[str]) -> str:
     return f"{shown}{f' and {more} more' if more > 0 else ''}"
 
 
-def reason(settings: Mapping[str, Any]) -> str:
+def reason(record: RunRecord) -> str:
     """Return in words why pairs can't be joined.
 
     Examples
     --------
-    >>> settings = {"score": {"name": "cg", "parameters": {}}, "impossible_pairs": [[0, 1]]}
+    >>> settings = {"score": {"name": "cg"}, "impossible_pairs": [[0, 1]]}
     >>> settings["prior"] = {"tiers": [0, 1], "forbidden": [[1, 0]]}
-    >>> reason(settings)
+    >>> reason(RunRecord.read(settings))
     "under the score 'cg' no number causes a category, and tiers rule out the other direction"
     """
-    name = score_setting(settings)["name"]
-    prior = settings.get("prior") or {}
-    tiers = prior.get("tiers")
+    name, tiers = record.score_name, record.prior.tiers
     # Tiers forbid one direction of every pair that they part.
-    by_tiers = {tiers is not None and tiers[i] != tiers[j] for i, j in pairs_of(settings)}
+    by_tiers = {tiers is not None and tiers[i] != tiers[j] for i, j in pairs_of(record)}
     constraints = " and ".join(["tiers"] * (True in by_tiers) + ["forbidden edges"] * (False in by_tiers))
     rule = "no number causes a category" if name in _OF_MIXED else "one direction has no score"
     return f"under the score {name!r} {rule}, and {constraints} rule out the other direction"
 
 
-def remedy(settings: Mapping[str, Any]) -> str:
+def remedy(record: RunRecord) -> str:
     """Return the score that can join such pairs; empty for scores of users."""
-    return "score='gp' can join them" if score_setting(settings)["name"] in _OF_MIXED else ""
+    return "score='gp' can join them" if record.score_name in _OF_MIXED else ""
 
 
-def assumption(settings: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+def assumption(record: RunRecord, names: Sequence[str]) -> list[str]:
     """Return what is taken for granted of such pairs, in a sentence; none where there are no such pairs.
 
     Examples
     --------
-    >>> settings = {"score": {"name": "cg", "parameters": {}}, "impossible_pairs": [[0, 1]]}
+    >>> settings = {"score": {"name": "cg"}, "impossible_pairs": [[0, 1]]}
     >>> settings["prior"] = {"tiers": [0, 1], "forbidden": [[1, 0]]}
-    >>> assumption(settings, ["age", "treat"])
+    >>> assumption(RunRecord.read(settings), ["age", "treat"])
     ["1 pair has no edge in either direction, whatever the data say: age - treat (under the score 'cg' no number causes
     a category, and tiers rule out the other direction; score='gp' can join them)."]
     """
-    text = _told(settings, names)
+    text = _told(record, names)
     return [f"{text}."] if text else []
 
 
-def note_on_pair(settings: Mapping[str, Any], i: int, j: int) -> str:
+def note_on_pair(record: RunRecord, i: int, j: int) -> str:
     """Return what to say beside the probability of an edge; nothing where the pair can be joined.
 
     Examples
     --------
-    >>> settings = {"score": {"name": "cg", "parameters": {}}, "impossible_pairs": [[0, 1]]}
+    >>> settings = {"score": {"name": "cg"}, "impossible_pairs": [[0, 1]]}
     >>> settings["prior"] = {"tiers": [0, 1], "forbidden": [[1, 0]]}
-    >>> note_on_pair(settings, 1, 0)
+    >>> note_on_pair(RunRecord.read(settings), 1, 0)
     "whatever the data say: under the score 'cg' no number causes a category, and tiers rule out the other direction;
     score='gp' can join them"
     """
-    concerned = {i, j} in map(set, pairs_of(settings))
-    return f"whatever the data say: {_because(settings)}" if concerned else ""
+    concerned = {i, j} in map(set, pairs_of(record))
+    return f"whatever the data say: {_because(record)}" if concerned else ""
 
 
-def note_on_effect(settings: Mapping[str, Any], names: Sequence[str], cause: int, outcome: int) -> str:
+def note_on_effect(record: RunRecord, names: Sequence[str], cause: int, outcome: int) -> str:
     """Return what to say beside an effect, or a set to adjust for; nothing where all pairs can be joined.
 
     Examples
     --------
-    >>> settings = {"score": {"name": "cg", "parameters": {}}, "impossible_pairs": [[0, 1]]}
+    >>> settings = {"score": {"name": "cg"}, "impossible_pairs": [[0, 1]]}
     >>> settings["prior"] = {"tiers": [0, 1], "forbidden": [[1, 0]]}
-    >>> note_on_effect(settings, ["age", "treat", "wage"], 1, 2)
+    >>> note_on_effect(RunRecord.read(settings), ["age", "treat", "wage"], 1, 2)
     "taking for granted that 1 pair has no edge in either direction, whatever the data say: age - treat (under
     the score 'cg' no number causes a category, and tiers rule out the other direction; score='gp' can join them)"
     """
-    text = _told(settings, names, (cause, outcome))
+    text = _told(record, names, (cause, outcome))
     return f"taking for granted that {text}" if text else ""
 
 
-def _told(settings: Mapping[str, Any], names: Sequence[str], about: Collection[int] = ()) -> str:
-    pairs = pairs_of(settings, about)
+def _told(record: RunRecord, names: Sequence[str], about: Collection[int] = ()) -> str:
+    pairs = pairs_of(record, about)
     if not pairs:
         return ""
     counted = "1 pair has" if len(pairs) == 1 else f"{len(pairs)} pairs have"
     listed = listed_pairs(pairs, names)
-    return f"{counted} no edge in either direction, whatever the data say: {listed} ({_because(settings)})"
+    return f"{counted} no edge in either direction, whatever the data say: {listed} ({_because(record)})"
 
 
-def _because(settings: Mapping[str, Any]) -> str:
-    return "; ".join(filter(None, [reason(settings), remedy(settings)]))
+def _because(record: RunRecord) -> str:
+    return "; ".join(filter(None, [reason(record), remedy(record)]))

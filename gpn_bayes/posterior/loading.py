@@ -18,7 +18,7 @@ from gpn_bayes.posterior.export import COMPLETED, FORMAT
 from gpn_bayes.posterior.file_reading import StoredGroup
 from gpn_bayes.posterior.graph_posterior import GraphPosterior
 from gpn_bayes.posterior.imputed_tables import can_complete
-from gpn_bayes.posterior.score_setting import score_of
+from gpn_bayes.posterior.run_record import RunRecord
 from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.prior import GraphPrior
 
@@ -142,6 +142,8 @@ def _check(post: GraphPosterior) -> None:
             raise ValueError("completed tables aren't one number for every missing value")
         if not can_complete(post.data, post.completed):
             raise ValueError("completed tables hold levels that there are not")
+    if any(not 0 <= node < len(post.names) for pair in post.record.impossible_pairs for node in pair):
+        raise ValueError("pairs that can't be joined aren't pairs of its variables")
     if post.exact is not None:
         _check_exact(post.exact, len(post.names))
 
@@ -197,7 +199,12 @@ def _read_scorer(
 ) -> DagScorer | None:
     """Return the scores behind a posterior; None where the file doesn't say all of them."""
     try:
-        return DagScorer(score_of(settings), GraphPrior.from_parameters(names, settings["prior"]), data)
+        known = RunRecord.read(settings).score
+        return (
+            None
+            if known is None
+            else DagScorer(known.make(), GraphPrior.from_parameters(names, settings["prior"]), data)
+        )
     except (ValueError, KeyError, TypeError):
         return None
 

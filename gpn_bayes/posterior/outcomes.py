@@ -10,8 +10,8 @@ import pandas as pd
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count, shown
 from gpn_bayes._util.types import Floats, Ints
+from gpn_bayes.posterior.draws import Draws
 from gpn_bayes.posterior.equations import Changing, DrawnEquations, Interventions, Setting, levels_at
-from gpn_bayes.posterior.protocols import DrawnPosterior
 from gpn_bayes.scores.base import Scorer
 
 SHIFT = "shift"
@@ -20,14 +20,36 @@ _LEVELS_RULE = "a category can only be set to one of its levels; received {1} fo
 
 
 def do(
-    post: DrawnPosterior,
+    post: Draws,
     interventions: Mapping[Hashable, Any],
     *,
     draws: int = 1000,
     random_seed: int = 0,
     progressbar: bool = True,
 ) -> pd.DataFrame:
-    """Return draws of all variables under interventions; see `gpn_bayes.GraphPosterior.do`."""
+    """Return draws of all variables under interventions: each row from another DAG and its parameters.
+
+    Parameters
+    ----------
+    interventions : mapping
+        What is done to variables, by name: a number or level that one is set to, whatever its parents are;
+        ``("shift", amount)`` or a function of its values for a change of what its equation gives; None for nothing.
+    draws : int, default 1000
+        How many rows.
+    random_seed : int, default 0
+        For all randomness.
+    progressbar : bool, default True
+        Whether Gaussian processes, whose functions take long to draw, show their progress.
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+    >>> post = gpn.sample(data, score="bge", draws=500, random_seed=1, progressbar=False)
+    >>> rows = post.do({"erk": 6.0, "raf": ("shift", 1.0)}, draws=200)
+    >>> rows.shape, rows["erk"].unique().tolist()
+    ((200, 4), [6.0])
+    """
     given, equations = _asked(post, interventions, draws, random_seed)
     rng = np.random.default_rng([random_seed, draws])
     if equations.discrete:
@@ -39,7 +61,7 @@ def do(
     return _in_units(rows, equations)
 
 
-def replicated(post: DrawnPosterior, places: Ints, rows: int, random_seed: int, progressbar: bool) -> Floats:
+def replicated(post: Draws, places: Ints, rows: int, random_seed: int, progressbar: bool) -> Floats:
     """Return a new table for each of some DAGs, with one draw of its parameters: (draw, row, variable).
 
     Categories are given by their codes.
@@ -72,7 +94,7 @@ def replicated(post: DrawnPosterior, places: Ints, rows: int, random_seed: int, 
 
 
 def replicated_variable(
-    post: DrawnPosterior, places: Ints, rows: np.ndarray, variable: int, random_seed: int, progressbar: bool
+    post: Draws, places: Ints, rows: np.ndarray, variable: int, random_seed: int, progressbar: bool
 ) -> Floats:
     """Return new values of one variable given its parents in each row, for each of some DAGs: (draw, row).
 
@@ -115,7 +137,7 @@ class DrawnVariable(NamedTuple):
 
 
 def drawn_variable(
-    post: DrawnPosterior,
+    post: Draws,
     places: Ints,
     rows: Floats,
     variable: int,
@@ -144,7 +166,7 @@ def _standardised_columns(equations: DrawnEquations, rows: Floats) -> dict[int, 
 
 
 def counterfactual(
-    post: DrawnPosterior,
+    post: Draws,
     row: Any,
     interventions: Mapping[Hashable, Any],
     *,
@@ -152,7 +174,34 @@ def counterfactual(
     random_seed: int = 0,
     progressbar: bool = True,
 ) -> pd.DataFrame:
-    """Return what a row would have been; see `gpn_bayes.GraphPosterior.counterfactual`."""
+    """Return what a row would have been under interventions: its own noise, kept, run through changed equations.
+
+    This takes more for granted than `do`: that the noise of each equation belongs to the row and stays what it was
+    whatever is done, which no experiment can show for a single row. A row doesn't tell the noise of a category: one
+    that depends on what is changed has to be set too.
+
+    Parameters
+    ----------
+    row : mapping, Series or sequence
+        A value for every variable, in units of the table.
+    interventions : mapping
+        As for `do`.
+    draws : int, default 1000
+        How many DAGs, each with its parameters, to answer by: one row each.
+    random_seed : int, default 0
+        For all randomness.
+    progressbar : bool, default True
+        As for `do`.
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+    >>> post = gpn.sample(data, score="bge", draws=500, random_seed=1, progressbar=False)
+    >>> unchanged = post.counterfactual(data.iloc[0], {"raf": data["raf"].iloc[0]}, draws=50)
+    >>> bool(np.allclose(unchanged, data.iloc[[0]]))
+    True
+    """
     given, equations = _asked(post, interventions, draws, random_seed)
     if equations.discrete:
         raise ValueError("counterfactuals need numbers, whose noise a row tells; received categories")
@@ -187,7 +236,7 @@ def _check_identified(done: Interventions, equations: DrawnEquations) -> None:
 
 
 def _asked(
-    post: DrawnPosterior, interventions: Mapping[Hashable, Any], draws: int, random_seed: int
+    post: Draws, interventions: Mapping[Hashable, Any], draws: int, random_seed: int
 ) -> tuple[dict[int, Any], DrawnEquations]:
     """Return the interventions by variable, and the equations of the requested number of DAGs."""
     check_count("draws", draws, 1)
@@ -303,7 +352,7 @@ def with_levels(table: pd.DataFrame, scorer: Scorer) -> pd.DataFrame:
 
 
 def _categories(
-    post: DrawnPosterior, equations: DrawnEquations, given: Mapping[int, Any], rng: np.random.Generator
+    post: Draws, equations: DrawnEquations, given: Mapping[int, Any], rng: np.random.Generator
 ) -> pd.DataFrame:
     """Return draws of categories, level by level down each DAG."""
     levels = equations.scorer.levels

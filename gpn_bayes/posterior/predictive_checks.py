@@ -1,6 +1,7 @@
 """A posterior's predictions beside the data: tables drawn anew, what parents leave unexplained, and ranks of rows."""
 
 from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -8,11 +9,11 @@ from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count, shown
 from gpn_bayes._util.types import Floats
 from gpn_bayes.posterior import densities
+from gpn_bayes.posterior.draws import Draws
 from gpn_bayes.posterior.equations import scorer_of
+from gpn_bayes.posterior.leave_one_out import RowsLeftOut, rows_left_out
 from gpn_bayes.posterior.outcomes import drawn_variable, replicated, resampled
-from gpn_bayes.posterior.protocols import DrawnPosterior
-from gpn_bayes.posterior.rows_left_out import RowsLeftOut, rows_left_out
-from gpn_bayes.posterior.variable_check import VariableCheck
+from gpn_bayes.posterior.queries import edge_probabilities
 
 # Over how many DAGs to average by default, where densities are quick and where they take long.
 _QUICK_DRAWS, _SLOW_DRAWS = 1000, 100
@@ -25,8 +26,50 @@ _RANKS = 7
 _PURPOSE = "predictive checks"
 
 
+class VariableCheck(NamedTuple):
+    """One variable of the data beside what a posterior predicts of it.
+
+    Attributes
+    ----------
+    name : str
+        The variable.
+    levels : tuple
+        Its levels, where it is a category: all values are then codes of these.
+    observed : ndarray of shape (row,)
+        The data.
+    simulated : ndarray of shape (table, row)
+        Tables drawn anew, each from a single DAG with a single draw of its parameters.
+    pit : ndarray of shape (row,)
+        The probability integral transform: that of a smaller value than the row's, given its parents and all other
+        rows, averaged over DAGs. Uniform if the model is right. Categories: drawn between the probability of an earlier
+        level and that of this one or an earlier.
+    parent : str or None
+        The most probable parent, if it is at least 0.1 probable.
+    parent_levels : tuple
+        Its levels.
+    probability : float
+        Of that edge.
+    parent_observed, parent_simulated : ndarray
+        The parent's values, as the variable's.
+    residuals : ndarray of shape (row,), or None
+        What all parents leave unexplained, averaged over DAGs; None for categories.
+    """
+
+    name: str
+    levels: tuple[Any, ...]
+    observed: Floats
+    simulated: Floats
+    pit: Floats
+    parent: str | None
+    parent_levels: tuple[Any, ...]
+    probability: float
+    parent_observed: Floats
+    parent_simulated: Floats
+    residuals: Floats | None
+
+
 def predictive_checks(
-    post: DrawnPosterior,
+    post: Draws,
     variables: Sequence[Hashable] | None = None,
     *,
     draws: int | None = None,
@@ -72,7 +115,7 @@ def predictive_checks(
     some = draws if draws is not None else _QUICK_DRAWS if scorer.closed_form else _SLOW_DRAWS
     left_out = rows_left_out(post, some, progressbar, below=True)
     drawn = replicated(post, resampled(post.weights, tables, random_seed), len(rows), random_seed, progressbar)
-    edges = post.edge_probabilities().to_numpy()
+    edges = edge_probabilities(post).to_numpy()
     levels, categories = scorer.levels or ((),) * len(post.names), scorer.categories
     found = []
     for node in nodes:

@@ -6,12 +6,15 @@ from typing import Any
 import numpy as np
 
 from gpn_bayes import graphs
-from gpn_bayes.data import UnknownTargets, check_known, read_data
+from gpn_bayes.data import check_known, read_data
+from gpn_bayes.posterior.comparing import Comparison
 from gpn_bayes.posterior.directions import grounds
+from gpn_bayes.posterior.draws import Draws, ResampledGraphs
 from gpn_bayes.posterior.estimate import Moments
 from gpn_bayes.posterior.impossible_pairs import assumption
-from gpn_bayes.posterior.protocols import DrawnPosterior, PredictiveComparison, ResampledGraphs
+from gpn_bayes.posterior.queries import edge_probabilities, summary
 from gpn_bayes.posterior.score_noise import drawn_sets
+from gpn_bayes.posterior.target_answers import target_probabilities
 from gpn_bayes.report import origin, trust, wording
 from gpn_bayes.report.drawing import drawing_of
 from gpn_bayes.report.functions import functions_of
@@ -26,11 +29,11 @@ _LISTED_SETS = 4
 
 
 def content_of(
-    post: DrawnPosterior,
+    post: Draws,
     data: Any = None,
     curves: int = 24,
     command: str | None = None,
-    comparison: PredictiveComparison | None = None,
+    comparison: Comparison | None = None,
 ) -> dict[str, Any]:
     """Return everything that a report shows.
 
@@ -64,10 +67,10 @@ def content_of(
     (['v1', 'v2'], 4, 'good')
     """
     if data is not None:
-        imputed = "imputed" in (post.settings.get("missing") or {})
+        imputed = post.record.is_imputed
         data = read_data(data, missing="impute" if imputed else "error")
-        check_known(data, post.names, post.settings.get("data_fingerprint"))
-    probabilities = post.edge_probabilities().to_numpy()
+        check_known(data, post.names, post.record.data_fingerprint)
+    probabilities = edge_probabilities(post).to_numpy()
     paths = post._moments(graphs.ancestors)
     return {
         "names": list(post.names),
@@ -82,7 +85,7 @@ def content_of(
         "gaps": gaps_of(post),
         "title": wording.title(post.names),
         "subtitle": wording.subtitle(post, data),
-        "answers": wording.answers(probabilities, post.names, post.settings, decide=partial(grounds, post))
+        "answers": wording.answers(probabilities, post.names, post.record, decide=partial(grounds, post))
         + _impossible(post)
         + _changes(post),
         "questions": wording.questions(probabilities, post.names),
@@ -91,32 +94,32 @@ def content_of(
     }
 
 
-def _impossible(post: DrawnPosterior) -> list[dict[str, Any]]:
+def _impossible(post: Draws) -> list[dict[str, Any]]:
     """Return that some pairs can't be joined, as answers that look like answers of the data."""
-    return [{"text": text, "links": [], "more": 0} for text in assumption(post.settings, post.names)]
+    return [{"text": text, "links": [], "more": 0} for text in assumption(post.record, post.names)]
 
 
-def _changes(post: DrawnPosterior) -> list[dict[str, Any]]:
+def _changes(post: Draws) -> list[dict[str, Any]]:
     """Return what experiments of unknown targets changed; nothing where the data to tell it weren't saved."""
-    done = post.settings.get("interventions") or {}
-    if done.get("kind") != UnknownTargets.kind or post.data is None:
+    done = post.record.interventions
+    if done is None or not done.unknown or post.data is None:
         return []
-    return wording.changes(post.target_probabilities())
+    return wording.changes(target_probabilities(post))
 
 
-def _edges(post: DrawnPosterior) -> dict[str, Any]:
+def _edges(post: Draws) -> dict[str, Any]:
     """Return the columns of the summary as flat matrices."""
     n = len(post.names)
-    summary = post.summary()
+    edges = summary(post)
     places = {name: place for place, name in enumerate(post.names)}
-    flat = summary["parent"].map(places).to_numpy() * n + summary["child"].map(places).to_numpy()
+    flat = edges["parent"].map(places).to_numpy() * n + edges["child"].map(places).to_numpy()
     columns = {}
     for name in ("probability", "mcse", "ess", "r_hat"):
         columns[name] = np.full(n * n, np.nan)
-        columns[name][flat] = summary[name].to_numpy(dtype=float)
-    statuses = sorted(set(summary["status"]))
+        columns[name][flat] = edges[name].to_numpy(dtype=float)
+    statuses = sorted(set(edges["status"]))
     codes = np.full(n * n, -1)
-    codes[flat] = [statuses.index(status) for status in summary["status"]]
+    codes[flat] = [statuses.index(status) for status in edges["status"]]
     return {
         "probability": numbers(columns["probability"], PROBABILITY_DECIMALS),
         "mcse": errors(columns["mcse"]),
@@ -127,7 +130,7 @@ def _edges(post: DrawnPosterior) -> dict[str, Any]:
     }
 
 
-def joined(post: DrawnPosterior | ResampledGraphs) -> dict[str, Any]:
+def joined(post: Draws | ResampledGraphs) -> dict[str, Any]:
     """Return the probabilities of edges either way, of pairs in the order of `numpy.triu_indices`."""
     return with_errors(post._joined_moments(*np.triu_indices(len(post.names), 1)))
 
@@ -137,7 +140,7 @@ def with_errors(found: Moments) -> dict[str, Any]:
     return {"probability": numbers(found.value, PROBABILITY_DECIMALS), "mcse": errors(found.mcse)}
 
 
-def _parent_sets(post: DrawnPosterior) -> list[list[Any]]:
+def _parent_sets(post: Draws) -> list[list[Any]]:
     """Return each node's most probable parent sets, as pairs of the parents' numbers and a probability."""
     if post.exact is not None:
         tables = zip(post.exact.candidates, post.exact.parent_sets, strict=True)

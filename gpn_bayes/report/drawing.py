@@ -23,7 +23,8 @@ from gpn_bayes.plots.placing import (
     widened,
 )
 from gpn_bayes.posterior.directions import short_grounds
-from gpn_bayes.posterior.protocols import GraphCollection
+from gpn_bayes.posterior.draws import GraphCollection
+from gpn_bayes.posterior.queries import edge_probabilities
 from gpn_bayes.report.compact import compact_places
 
 # Pairs below this probability are never drawn.
@@ -45,7 +46,7 @@ _SLIM_LETTERS, _BROAD_LETTERS = frozenset("iljtfrI .,:;'|!()[]{}-/\\"), frozense
 
 def drawing_of(post: GraphCollection) -> dict[str, Any]:
     """Return the network of a posterior or bootstrap as it is drawn, causes above effects; see `drawing`."""
-    probabilities = post.edge_probabilities().to_numpy()
+    probabilities = edge_probabilities(post).to_numpy()
     clear = [(link.parent, link.child) for link in links(probabilities, SHOWN_FROM) if link.direction == "clear"]
     return drawing(post.names, probabilities, averaged_order(post), tiers_of(post), short_grounds(post, clear))
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from gpn_bayes.posterior.curves import fitted_curves, has_curves
-from gpn_bayes.posterior.protocols import DrawnPosterior
-from gpn_bayes.posterior.score_setting import score_setting, score_title
+from gpn_bayes.posterior.draws import Draws
+from gpn_bayes.posterior.queries import edge_probabilities
 
 # Parents from this probability on have a curve.
 CURVES_FROM = 0.1
@@ -15,7 +15,7 @@ _POINTS = 60
 _DOTS = 300
 
 
-def functions_of(post: DrawnPosterior, data: Any, most: int) -> dict[str, Any]:
+def functions_of(post: Draws, data: Any, most: int) -> dict[str, Any]:
     """Return the curves of the variables with the most probable parents, or why there are none.
 
     Parameters
@@ -47,7 +47,7 @@ def functions_of(post: DrawnPosterior, data: Any, most: int) -> dict[str, Any]:
     }
     if content["missing"]:
         return content
-    largest = post.edge_probabilities().to_numpy().max(axis=0)
+    largest = edge_probabilities(post).to_numpy().max(axis=0)
     ranked = [int(node) for node in np.argsort(-largest, kind="stable") if largest[node] >= CURVES_FROM]
     content["left"] = ranked[most:]
     for node in ranked[:most]:
@@ -57,11 +57,11 @@ def functions_of(post: DrawnPosterior, data: Any, most: int) -> dict[str, Any]:
     return content
 
 
-def _missing(post: DrawnPosterior, data: Any) -> str:
-    score = score_title(post.settings, unknown="an unknown score")
+def _missing(post: Draws, data: Any) -> str:
+    score = post.record.score_title("an unknown score")
     if score != "GP":
         return f"Curves come with the Gaussian-process score (gp); this network was scored by {score}."
-    if score_setting(post.settings)["parameters"].get("noise", "normal") != "normal":
+    if post.record.score_parameters.get("noise", "normal") != "normal":
         return "Curves come with normal noise; this network was scored with Student t noise."
     if data is None and post.data is None:
         return "Curves need the rows, and this posterior was saved without them: give them to report as data."
@@ -70,7 +70,7 @@ def _missing(post: DrawnPosterior, data: Any) -> str:
     return ""
 
 
-def _add_curves(found: dict[str, Any], post: DrawnPosterior, node: int, data: Any) -> None:
+def _add_curves(found: dict[str, Any], post: Draws, node: int, data: Any) -> None:
     """Compute the curves of one variable, and note the rows they need."""
     lines, points, categories = fitted_curves(post, node, data, threshold=CURVES_FROM, points=_POINTS)
     found["levels"][str(node)] = [post.names.index(name) for name in categories]

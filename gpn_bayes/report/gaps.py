@@ -3,13 +3,13 @@
 from html import escape
 from typing import Any
 
-from gpn_bayes.plots.gap_patterns import gap_patterns
-from gpn_bayes.posterior.protocols import DrawnPosterior
+from gpn_bayes.posterior.draws import Draws
+from gpn_bayes.posterior.imputed_tables import gap_patterns
 
 _MOST_PATTERNS = 20
 
 
-def gaps_of(post: DrawnPosterior) -> dict[str, Any] | None:
+def gaps_of(post: Draws) -> dict[str, Any] | None:
     """Return what the section shows; None where nothing was imputed.
 
     Returns
@@ -18,19 +18,19 @@ def gaps_of(post: DrawnPosterior) -> dict[str, Any] | None:
         `sentences`; and, unless the posterior was saved without its table, `names` and `counts` of the columns with
         missing values, and `patterns`, the number of rows and what they lack, of groups of rows that lack the same.
     """
-    done = post.settings.get("missing") or {}
-    if "imputed" not in done:
+    done = post.record.missing
+    if not post.record.is_imputed:
         return None
-    concerned = f"{done['rows_concerned']:,} of {done['rows']:,} rows and {done['columns_concerned']} columns"
+    concerned = f"{done.rows_concerned:,} of {done.rows:,} rows and {done.columns_concerned} columns"
     how = (
-        f"{done['tables']} completed tables were drawn from networks of a linear score, each with a run of its own; "
+        f"{done.tables} completed tables were drawn from networks of a linear score, each with a run of its own; "
         "all errors include how far answers differ between completed tables."
-        if "tables" in done
+        if done.tables
         else "They were drawn along with the networks, from their equations, and all answers are averages over them."
     )
     content: dict[str, Any] = {
         "sentences": [
-            f"{done['imputed']:,} values are missing, in {concerned}. {how}",
+            f"{done.imputed:,} values are missing, in {concerned}. {how}",
             "This assumes that they are missing at random: whether a value is missing may depend on what was observed, "
             "but not on the value itself.",
         ],

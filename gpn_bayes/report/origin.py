@@ -1,25 +1,26 @@
 """What reproduces a posterior: settings, versions, and the call that made it."""
 
 import platform
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
 import gpn_bayes
 from gpn_bayes.data import UnknownTargets
-from gpn_bayes.posterior.protocols import DrawnPosterior
-from gpn_bayes.posterior.score_setting import score_of, score_text
+from gpn_bayes.posterior.draws import Draws
+from gpn_bayes.posterior.run_record import ExperimentsRecord, PriorRecord, RunRecord
 from gpn_bayes.samplers import BUILT_IN
 
 _PACKAGES = ("numpy", "scipy", "numba", "pymc", "arviz")
-# Settings with defaults that are left out of the call.
-_DEFAULTS = {"until": None, "random_seed": None}
+# Settings that are left out of the call where they are as by default.
+_LEFT_OUT = ("until", "random_seed")
 # What settings hold for other parts of a report.
 _SHOWN_ELSEWHERE = ("assumptions", "data_flags", "either_kind", "excluded", "impossible_pairs", "kinds")
 # How a setting was typed, by how it is kept.
 ORDER_BIAS = {"kept": "keep", "corrected": "correct"}
 
 
-def origin_of(post: DrawnPosterior) -> dict[str, Any]:
+def origin_of(post: Draws) -> dict[str, Any]:
     """Return what reproduces a posterior.
 
     Returns
@@ -28,17 +29,16 @@ def origin_of(post: DrawnPosterior) -> dict[str, Any]:
         `settings` and `versions`, lists of (name, text); `call`, Python code, None where the settings don't tell all of
         it; `seeded`, whether that draws the very same networks; and `unseeded`, what to say if not.
     """
-    settings = post.settings
     listed = [
-        (name.replace("_", " "), _text(name, value, post.names))
-        for name, value in settings.items()
+        (name.replace("_", " "), _text(name, value, post))
+        for name, value in post.settings.items()
         if name not in _SHOWN_ELSEWHERE
     ]
     return {
         "settings": listed,
         "versions": versions(),
-        "call": _call(settings, post.names),
-        "seeded": settings.get("random_seed") is not None,
+        "call": _call(post.record, post.names),
+        "seeded": post.record.random_seed is not None,
         "unseeded": "Drawn without a seed: another run draws other networks.",
     }
 
@@ -49,18 +49,19 @@ def versions() -> list[tuple[str, str]]:
     return [*reporter, *((name, version(name)) for name in _PACKAGES)]
 
 
-def _text(name: str, value: Any, names: tuple[str, ...]) -> str:
+def _text(name: str, value: Any, post: Draws) -> str:
     """Return a setting in words."""
     if name == "score":
-        return score_text({"score": value})
-    if name == "prior" and isinstance(value, dict):
-        return _prior_text(value, names)
+        return post.record.score_text()
+    if name == "prior":
+        return _prior_text(post.record.prior, post.names)
     if name == "interventions" and isinstance(value, dict):
         return _experiments_text(value)
-    if name == "missing" and isinstance(value, dict):
-        if "imputed" in value:
-            return f"{value['imputed']} values in {value['rows_concerned']} of {value['rows']} rows imputed"
-        return f"{value['dropped']} of {value['rows']} rows dropped"
+    if name == "missing":
+        gaps = post.record.missing
+        if post.record.is_imputed:
+            return f"{gaps.imputed} values in {gaps.rows_concerned} of {gaps.rows} rows imputed"
+        return f"{gaps.dropped} of {gaps.rows} rows dropped"
     if isinstance(value, dict):
         return ", ".join(f"{key} {plain_text(own)}" for key, own in value.items()) or "none"
     return plain_text(value)
@@ -96,85 +97,82 @@ def plain_text(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _prior_text(prior: dict[str, Any], names: tuple[str, ...]) -> str:
-    parts = [str(prior.get("kind", "unknown"))]
-    parts += ["with edge probabilities of its own"] if prior.get("log_odds") is not None else []
-    parts += [f"edge penalty {prior['edge_penalty']:.4g}"] if prior.get("edge_penalty") else []
-    parts += [f"tiers {' < '.join(', '.join(group) for group in _groups(prior, names))}"] if prior.get("tiers") else []
-    for name in ("required", "forbidden"):
-        edges = [f"{names[i]} → {names[j]}" for i, j in _edges(prior, name)]
+def _prior_text(prior: PriorRecord, names: tuple[str, ...]) -> str:
+    parts = [prior.kind]
+    parts += ["with edge probabilities of its own"] if prior.log_odds is not None else []
+    parts += [f"edge penalty {prior.edge_penalty:.4g}"] if prior.edge_penalty else []
+    parts += [f"tiers {' < '.join(', '.join(group) for group in _groups(prior, names))}"] if prior.tiers else []
+    for name, own in (("required", prior.required), ("forbidden", prior.forbidden)):
+        edges = [f"{names[i]} → {names[j]}" for i, j in _edges(prior, own)]
         parts += [f"{name} {', '.join(edges)}"] if edges else []
     return "; ".join(parts)
 
 
-def _edges(prior: dict[str, Any], name: str) -> list[tuple[int, int]]:
-    """Return the edges of a prior, without those from a variable to itself and those that tiers forbid."""
-    tiers = prior.get("tiers")
-    return [(i, j) for i, j in prior.get(name) or [] if i != j and not (tiers and tiers[i] > tiers[j])]
+def _edges(prior: PriorRecord, edges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return edges of a prior, without those from a variable to itself and those that tiers forbid."""
+    tiers = prior.tiers
+    return [(i, j) for i, j in edges if i != j and not (tiers and tiers[i] > tiers[j])]
 
 
-def _groups(prior: dict[str, Any], names: tuple[str, ...]) -> list[list[str]]:
+def _groups(prior: PriorRecord, names: tuple[str, ...]) -> list[list[str]]:
     """Return the variables of each tier, the earliest first."""
-    tiers = prior["tiers"]
+    tiers = prior.tiers or ()
     return [[name for name, own in zip(names, tiers, strict=True) if own == tier] for tier in sorted(set(tiers))]
 
 
-def _call(settings: dict[str, Any], names: tuple[str, ...]) -> str | None:
+def _call(record: RunRecord, names: tuple[str, ...]) -> str | None:
     """Return the call of `gpn_bayes.sample` that draws the same, given the same table."""
-    prior, candidates = settings.get("prior") or {}, settings.get("candidates") or {}
-    score = _score(settings)
-    named_prior = prior.get("kind") in ("uniform", "fair") and prior.get("log_odds") is None
-    named_prior &= not prior.get("edge_penalty")
-    all_others = candidates.get("method") == "all others" and not settings.get("plus_one")
-    cut_short = settings.get("interrupted") or settings.get("reweight") == "interrupted"
-    if score is None or not named_prior or not all_others or cut_short:
+    prior, score = record.prior, _score(record)
+    named_prior = prior.kind in ("uniform", "fair") and prior.log_odds is None and not prior.edge_penalty
+    all_others = record.candidates.method == "all others" and not record.plus_one
+    if score is None or not named_prior or not all_others or record.was_cut_short:
         return None
-    sampler = _sampler(settings)
+    sampler = _sampler(record, score)
     if sampler is None:
         return None
-    named = {name: [(names[i], names[j]) for i, j in _edges(prior, name)] for name in ("required", "forbidden")}
-    given = {"draws": settings["draws"], "tune": settings["tune"], "chains": settings["chains"]}
-    given |= {name: settings[name] for name, default in _DEFAULTS.items() if settings.get(name) != default}
-    given |= {} if prior["kind"] == "uniform" else {"prior": prior["kind"]}
-    given |= {"tiers": _groups(prior, names)} if prior.get("tiers") else {}
-    given |= {name: edges for name, edges in named.items() if edges}
-    missing = settings.get("missing")
-    given |= {"missing": "impute" if "imputed" in missing else "drop"} if missing else {}
-    given |= {"imputations": missing["tables"]} if missing and "tables" in missing else {}
+    edges = {"required": prior.required, "forbidden": prior.forbidden}
+    named = {name: [(names[i], names[j]) for i, j in _edges(prior, own)] for name, own in edges.items()}
+    given: dict[str, Any] = {"draws": record.draws, "tune": record.tune, "chains": record.chains}
+    given |= {name: getattr(record, name) for name in _LEFT_OUT if getattr(record, name) != getattr(RunRecord, name)}
+    given |= {} if prior.kind == "uniform" else {"prior": prior.kind}
+    given |= {"tiers": _groups(prior, names)} if prior.tiers else {}
+    given |= {name: own for name, own in named.items() if own}
+    given |= {"missing": "impute"} if record.is_imputed else {"missing": "drop"} if record.missing.dropped else {}
+    given |= {"imputations": record.missing.tables} if record.missing.tables else {}
     lines = [f"score=gpn.scores.{score}", f"sampler=gpn.samplers.{sampler}"]
-    if (most := settings.get("max_parents")) is not None:
-        lines.append(f"space=gpn.Space(max_parents={most})")
+    if record.max_parents is not None:
+        lines.append(f"space=gpn.Space(max_parents={record.max_parents})")
     lines += [f"{name}={value!r}" for name, value in given.items()]
-    lines += _experiments(settings.get("interventions")) + ["weights=weights"] * ("row_weights" in settings)
+    lines += _experiments(record.interventions) + ["weights=weights"] * (record.row_weights is not None)
     joined = ",\n    ".join(lines)
     return f"import gpn_bayes as gpn\n\npost = gpn.sample(\n    df,\n    {joined},\n)"
 
 
-def _experiments(done: dict[str, Any] | None) -> list[str]:
+def _experiments(done: ExperimentsRecord | None) -> list[str]:
     """Return the arguments that tell what experiments did to each row; the labels of rows aren't among the settings."""
     if done is None:
         return []
-    if done["kind"] == UnknownTargets.kind:
-        prior = [f"{name}={done[name]!r}" for name in ("target_probability", "target_penalty") if name in done]
-        return ["contexts=contexts", *prior]
-    return ["targets=targets", f"intervention={done['kind']!r}"]
+    if done.unknown:
+        prior = {"target_probability": done.target_probability, "target_penalty": done.target_penalty}
+        return ["contexts=contexts", *(f"{name}={value!r}" for name, value in prior.items() if value is not None)]
+    return ["targets=targets", f"intervention={done.kind!r}"]
 
 
-def _sampler(settings: dict[str, Any]) -> str | None:
+def _sampler(record: RunRecord, score: str) -> str | None:
     """Return the call that makes the sampler; None where it isn't one of the package, or has moves of its own."""
-    kind = BUILT_IN.get(settings["sampler"])
-    if kind is None or "shares_of_moves" in settings:
+    kind = BUILT_IN.get(record.sampler)
+    if kind is None or record.shares_of_moves is not None:
         return None
-    given: dict[str, Any] = {} if kind.independent else {"thin": settings.get("planned_thin", settings["thin"])}
-    given |= {} if settings.get("temperatures", 1) == 1 else {"temperatures": settings["temperatures"]}
-    given |= {"bias": ORDER_BIAS[settings["order_bias"]]} if settings.get("order_bias") else {}
-    given |= {} if settings.get("reweight") or not (_score(settings) or "").startswith("GP(") else {"reweight": None}
+    given: dict[str, Any] = {} if kind.independent else {"thin": record.planned_thin or record.thin}
+    given |= {} if record.temperatures == 1 else {"temperatures": record.temperatures}
+    given |= {"bias": ORDER_BIAS[record.order_bias]} if record.order_bias else {}
+    given |= {} if record.reweight or not score.startswith("GP(") else {"reweight": None}
     return f"{kind.__name__}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
 
-def _score(settings: dict[str, Any]) -> str | None:
+def _score(record: RunRecord) -> str | None:
     """Return the call that makes the score; None where its name and parameters don't tell all of it."""
     try:
-        return repr(score_of(settings))
+        return None if record.score is None else repr(record.score.make())
     except ValueError:
         return None

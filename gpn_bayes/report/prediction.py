@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from gpn_bayes.posterior.protocols import PredictiveComparison
+from gpn_bayes.posterior.comparing import Comparison
 
 # Differences of more standard errors are called clear.
 _CLEAR = 3.0
 
 
-def prediction_of(comparison: PredictiveComparison) -> dict[str, Any]:
+def prediction_of(comparison: Comparison) -> dict[str, Any]:
     """Return what the section shows: sentences, and how far each posterior is below the best, variable by variable.
 
     Parameters

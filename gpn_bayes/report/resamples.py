@@ -11,7 +11,8 @@ from gpn_bayes import graphs
 from gpn_bayes._util.files import new_file, write_whole
 from gpn_bayes.posterior.diagnostics import NOT_EXAMINED
 from gpn_bayes.posterior.directions import grounds
-from gpn_bayes.posterior.protocols import ResampledGraphs
+from gpn_bayes.posterior.draws import ResampledGraphs
+from gpn_bayes.posterior.queries import edge_probabilities
 from gpn_bayes.report import wording
 from gpn_bayes.report.content import drawn_parent_sets, joined, with_errors
 from gpn_bayes.report.data_checks import checked_data
@@ -68,7 +69,7 @@ def write_bootstrap_report(result: ResampledGraphs, path: str | PathLike[str], o
 
 def bootstrap_content(result: ResampledGraphs) -> dict[str, Any]:
     """Return everything that the report of a bootstrap shows; see `gpn_bayes.report.content.content_of`."""
-    frequencies = result.edge_probabilities().to_numpy()
+    frequencies = edge_probabilities(result).to_numpy()
     rows = None if result.data is None else result.data.n_rows
     known = [
         None if rows is None else wording.counted(rows, "row"),

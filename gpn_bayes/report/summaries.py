@@ -1,7 +1,6 @@
 """What a notebook shows of a posterior, a bootstrap or an estimate: the network and its strongest edges."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,9 +11,8 @@ from gpn_bayes._util.types import Floats
 from gpn_bayes.plots.placing import tiers_of
 from gpn_bayes.posterior.diagnostics import diagnose
 from gpn_bayes.posterior.directions import counted_sentences, grounds
+from gpn_bayes.posterior.draws import Draws, GraphCollection, ResampledGraphs
 from gpn_bayes.posterior.impossible_pairs import assumption
-from gpn_bayes.posterior.protocols import DrawnPosterior, GraphCollection, ResampledGraphs
-from gpn_bayes.posterior.score_setting import kinds_of
 from gpn_bayes.report import wording
 from gpn_bayes.report.picture import SHOWN_FROM, picture_of
 
@@ -24,7 +22,7 @@ _QUICK = 200_000
 NOT_PROBABILITIES = "How often the learner found an edge among resamples: not how probable the edge is."
 
 
-def posterior_cell(post: DrawnPosterior) -> str:
+def posterior_cell(post: Draws) -> str:
     """Return what a notebook shows of a posterior, as HTML.
 
     Examples
@@ -38,9 +36,9 @@ def posterior_cell(post: DrawnPosterior) -> str:
     probabilities, errors = _edges(post)
     return cells.cell(
         cells.heading(wording.title(post.names), wording.subtitle(post)),
-        *(cells.note(text) for text in kinds_of(post.settings)),
+        *(cells.note(text) for text in post.record.kinds_in_words),
         *diagnose(post)._verdicts(),
-        *(cells.note(text) for text in assumption(post.settings, post.names)),
+        *(cells.note(text) for text in assumption(post.record, post.names)),
         _network(post, probabilities, errors, tiers_of(post)),
         cells.note("All of it: post.explore() here, or post.report('report.html') as a file."),
     )
@@ -121,14 +119,14 @@ def halved(names: Sequence[str], edges: pd.DataFrame) -> Floats:
     return matrix
 
 
-def _edges(post: Any) -> tuple[Floats, Floats | None]:
+def _edges(post: GraphCollection) -> tuple[Floats, Floats | None]:
     """Return the probabilities of all edges, and their errors where these take no time."""
     n = len(post.names)
     if post.parents.size <= _QUICK or "_edge_moments" in vars(post):
         return post._edge_moments.value.reshape(n, n), post._edge_moments.mcse.reshape(n, n)
-    if getattr(post, "exact", None) is not None:
+    if isinstance(post, Draws) and post.exact is not None:
         return post.exact.edges, None
-    weights = getattr(post, "weights", np.ones(post.parents.shape[:2]))
+    weights = post._weights
     of_chains = weights.sum(axis=1) / weights.sum()
     return np.einsum("c,cij->ij", of_chains, graphs.edge_shares(post.parents, weights)), None
 

@@ -14,7 +14,8 @@ from gpn_bayes.posterior.diagnostics import (
     diagnose,
     pareto_k_limit,
 )
-from gpn_bayes.posterior.protocols import DrawnPosterior
+from gpn_bayes.posterior.draws import Draws
+from gpn_bayes.posterior.run_record import samples_exactly
 from gpn_bayes.report.wording import counted
 from gpn_bayes.sampling.flags import in_both
 
@@ -22,7 +23,7 @@ from gpn_bayes.sampling.flags import in_both
 _TRACE_POINTS = 200
 
 
-def trust_of(post: DrawnPosterior) -> dict[str, Any]:
+def trust_of(post: Draws) -> dict[str, Any]:
     """Return what the numbers of a posterior rest on.
 
     Returns
@@ -42,12 +43,12 @@ def trust_of(post: DrawnPosterior) -> dict[str, Any]:
         # Whoever reads a report may have neither written the script nor typed the command.
         "warnings": [in_both(text) for text in diagnostics.warnings()],
         "figures": [*_chain_figures(diagnostics), *_weight_figures(diagnostics), *_score_figures(diagnostics)],
-        "trace": None if diagnostics.sampler == "exact" else _trace(post.log_score),
+        "trace": None if post.record.is_exact else _trace(post.log_score),
         "assumptions": [_arrow(text) for text in diagnostics.assumptions],
         "data_verdict": DATA_LIGHTS[diagnostics.data_verdict],
         "data_heading": diagnostics.data_heading,
-        "kinds": post.settings.get("kinds", ""),
-        "either_kind": in_both(post.settings.get("either_kind", "")),
+        "kinds": post.record.kinds,
+        "either_kind": in_both(post.record.either_kind),
         "flags": [in_both(flag.message) for flag in diagnostics.data_flags],
     }
 
@@ -59,7 +60,7 @@ def _figure(name: str, value: str, wanted: str, fine: bool | None, meaning: str)
 def _chain_figures(found: Diagnostics) -> list[dict[str, Any]]:
     """Return the figures of chains; independent draws have none but their number."""
     drawn = _figure("Networks drawn", f"{found.draws:,}", "", None, f"in {counted(found.chains, 'chain')}")
-    if found.sampler == "exact":
+    if samples_exactly(found.sampler):
         return [drawn | {"meaning": "drawn independently of each other"}]
     several = found.chains > 1
     r_hat = _figure(

@@ -6,9 +6,11 @@ import numpy as np
 
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.types import Floats
+from gpn_bayes.posterior.draws import Draws
+from gpn_bayes.posterior.effect import Effect
 from gpn_bayes.posterior.effects import PairEffects
 from gpn_bayes.posterior.equations import given_data
-from gpn_bayes.posterior.protocols import DrawnEffect, DrawnPosterior
+from gpn_bayes.posterior.queries import edge_probabilities
 from gpn_bayes.report.rounding import decimals_of, numbers
 
 # Pairs from this probability of a directed path on are worth an effect.
@@ -24,7 +26,7 @@ _MOST_CELLS = 6_000
 _DECIMALS = 4
 
 
-def effects_ahead(post: DrawnPosterior, data: Any, paths: Floats, most: int) -> dict[str, Any]:
+def effects_ahead(post: Draws, data: Any, paths: Floats, most: int) -> dict[str, Any]:
     """Return the effects of the pairs with the most probable directed paths, or why there are none.
 
     Parameters
@@ -70,17 +72,17 @@ def effects_ahead(post: DrawnPosterior, data: Any, paths: Floats, most: int) -> 
     return content | {"left": len(ranked) - len(content["pairs"])}
 
 
-def _ranked(post: DrawnPosterior, paths: Floats) -> list[tuple[int, int]]:
+def _ranked(post: Draws, paths: Floats) -> list[tuple[int, int]]:
     """Return the pairs worth an effect, by falling probability of a path, then of an edge."""
     n = len(post.names)
-    edges = post.edge_probabilities().to_numpy().ravel()
+    edges = edge_probabilities(post).to_numpy().ravel()
     flat = np.where(np.eye(n, dtype=bool), 0.0, paths).ravel()
     order = np.lexsort((-edges, -flat))
     i, j = np.divmod(order[flat[order] >= EFFECTS_FROM], n)
     return list(zip(i.tolist(), j.tolist(), strict=True))
 
 
-def _draws(post: DrawnPosterior, quantity: str) -> int | None:
+def _draws(post: Draws, quantity: str) -> int | None:
     """Return over how many networks to average; None for all."""
     if quantity == "slope":
         affordable = max(_FEWEST_DRAWS, _INVERSION_COST // len(post.names) ** 3)
@@ -88,7 +90,7 @@ def _draws(post: DrawnPosterior, quantity: str) -> int | None:
     return _TABLE_DRAWS if quantity == "table" else _CURVE_DRAWS
 
 
-def _computed(post: DrawnPosterior, quantity: str, pairs: list[tuple[int, int]]) -> dict[str, Any]:
+def _computed(post: Draws, quantity: str, pairs: list[tuple[int, int]]) -> dict[str, Any]:
     """Return the effects of some pairs; those that can't be computed are left out."""
     source = PairEffects(post, _draws(post, quantity), 0)
     spread = post.data.spreads()
@@ -127,7 +129,7 @@ def _computed(post: DrawnPosterior, quantity: str, pairs: list[tuple[int, int]])
     }
 
 
-def _slope(effect: DrawnEffect) -> dict[str, Any]:
+def _slope(effect: Effect) -> dict[str, Any]:
     lower, upper = effect.interval(0.9)
     values, weights = effect.draws.to_numpy().ravel(), effect.weights.ravel() / effect.weights.sum()
     some = values != 0
@@ -143,13 +145,13 @@ def _slope(effect: DrawnEffect) -> dict[str, Any]:
     }
 
 
-def _curve(effect: DrawnEffect) -> dict[str, Any]:
+def _curve(effect: Effect) -> dict[str, Any]:
     at = effect.mean["cause"].to_numpy()[[0, -1]]
     slope = [effect.slope.mean, *effect.slope.interval(0.9)]
     return {"x": numbers(at, decimals_of(at)), **_bands(effect), "slope": numbers(slope, decimals_of(0.0, slope))}
 
 
-def _bands(effect: DrawnEffect) -> dict[str, Any]:
+def _bands(effect: Effect) -> dict[str, Any]:
     """Return the mean, its interval and that of single outcomes, at values or levels of the cause."""
     bands = (*effect.interval(0.9), *effect.outcome_interval(0.9))
     decimals = decimals_of(*bands)
@@ -157,6 +159,6 @@ def _bands(effect: DrawnEffect) -> dict[str, Any]:
     return {name: numbers(values, decimals) for name, values in named}
 
 
-def _table(effect: DrawnEffect) -> dict[str, Any]:
+def _table(effect: Effect) -> dict[str, Any]:
     named = zip(("mean", "lower", "upper"), (effect.mean, *effect.interval(0.9)), strict=True)
     return {name: numbers(values, _DECIMALS) for name, values in named}

@@ -8,8 +8,8 @@ import pandas as pd
 
 from gpn_bayes.plots.links import Link, links
 from gpn_bayes.posterior.directions import JOINED, Ground
-from gpn_bayes.posterior.protocols import DrawnPosterior
-from gpn_bayes.posterior.score_setting import score_title
+from gpn_bayes.posterior.draws import Draws
+from gpn_bayes.posterior.run_record import RunRecord
 
 # A pair that isn't joined is called open down to this probability.
 OPEN = 0.1
@@ -68,15 +68,14 @@ def title(names: Sequence[str]) -> str:
     return f"Network of {counted(len(names), 'variable')}"
 
 
-def subtitle(post: DrawnPosterior, data: Any = None) -> str:
+def subtitle(post: Draws, data: Any = None) -> str:
     """Return in one line what was computed."""
-    settings = post.settings
     chains, draws = post.log_score.shape
     rows = getattr(post.data if data is None else data, "n_rows", None)
     known = [
         None if rows is None else counted(rows, "row"),
-        f"{score_title(settings)} score",
-        f"{settings.get('sampler', 'unknown')} sampler",
+        f"{post.record.score_title()} score",
+        f"{post.record.sampler} sampler",
         f"{chains} × {draws:,} networks drawn",
     ]
     return " · ".join(text for text in known if text)
@@ -110,7 +109,7 @@ def changes(probabilities: pd.DataFrame) -> list[dict[str, Any]]:
 def answers(
     probabilities: np.ndarray,
     names: Sequence[str],
-    settings: dict[str, Any] | None = None,
+    record: RunRecord | None = None,
     phrases: Phrases | None = None,
     decide: Callable[[list[tuple[int, int]]], Sequence[Ground]] | None = None,
 ) -> list[dict[str, Any]]:
@@ -122,8 +121,8 @@ def answers(
         Edge probabilities, rows parents.
     names : sequence of str
         The variables.
-    settings : dict, optional
-        Those of the run: where its prior or its candidates favour edges, neither they nor the data determine what is
+    record : RunRecord, optional
+        That of the run: where its prior or its candidates favour edges, neither they nor the data determine what is
         open.
     phrases : Phrases, optional
         How to speak of the probabilities; by default as of those of draws.
@@ -146,7 +145,9 @@ def answers(
     sure = [link for link in ranked if link.probability >= JOINED]
     pairs = len(names) * (len(names) - 1) // 2
     if phrases is None:
-        phrases = _of_draws("Data and prior knowledge" if _favours_edges(settings or {}) else "The data")
+        phrases = _of_draws(
+            "Data and prior knowledge" if (record is not None and _favours_edges(record)) else "The data"
+        )
     sentences = [_overview(len(sure), len(ranked) - len(sure), pairs, phrases.share)]
     sentences += _decided(sure, probabilities, names, decide) + _directions(sure, probabilities, names, phrases)
     undecided = [link for link in ranked if link.probability < JOINED]
@@ -205,11 +206,10 @@ def _overview(sure: int, undecided: int, pairs: int, share: str) -> dict[str, An
     return {"text": f"{text}.", "links": [], "more": 0}
 
 
-def _favours_edges(settings: dict[str, Any]) -> bool:
+def _favours_edges(record: RunRecord) -> bool:
     """Tell whether a run treated some edges otherwise than others, before it saw the data."""
-    prior, candidates = settings.get("prior") or {}, settings.get("candidates") or {}
-    imposed = any(i != j for name in ("required", "forbidden") for i, j in prior.get(name) or [])
-    return imposed or prior.get("log_odds") is not None or candidates.get("method") == "given"
+    imposed = any(i != j for i, j in (*record.prior.required, *record.prior.forbidden))
+    return imposed or record.prior.log_odds is not None or record.candidates.method == "given"
 
 
 def _decided(

@@ -7,19 +7,20 @@ from typing import Any
 
 from gpn_bayes._util.checks import check_count
 from gpn_bayes._util.files import new_file, write_whole
-from gpn_bayes.posterior.protocols import DrawnPosterior, PredictiveComparison
+from gpn_bayes.posterior.comparing import Comparison
+from gpn_bayes.posterior.draws import Draws
 from gpn_bayes.report.content import content_of
 from gpn_bayes.report.page import PAGES, page_of
 
 
 def write_report(
-    post: DrawnPosterior,
+    post: Draws,
     path: str | PathLike[str],
     data: Any = None,
     curves: int = 24,
     overwrite: bool = False,
+    comparison: Comparison | None = None,
     command: str | None = None,
-    comparison: PredictiveComparison | None = None,
 ) -> Path:
     """Write the report of a posterior: one HTML file that works offline.
 
@@ -43,10 +44,10 @@ def write_report(
         effects. Effects of linear scores are always there.
     overwrite : bool, default False
         Whether an existing file may be replaced.
-    command : str, optional
-        The command that drew the networks, to be shown among what reproduces them.
     comparison : Comparison, optional
         What `gpn_bayes.compare` found of it and others: how well each predicts, shown variable by variable.
+    command : str, optional
+        The command that drew the networks, to be shown among what reproduces them.
 
     Returns
     -------
@@ -65,7 +66,7 @@ def write_report(
     >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
     >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = write_report(post, f"{folder}/report.html")
+    ...     path = post.report(f"{folder}/report.html")
     ...     path.name, "raf" in path.read_text(encoding="utf-8")
     ('report.html', True)
     """
@@ -107,7 +108,7 @@ class Explorer:
         )
 
 
-def explore(post: DrawnPosterior, height: int = 760, data: Any = None, curves: int = 24) -> Explorer:
+def explore(post: Draws, height: int = 760, data: Any = None, curves: int = 24) -> Explorer:
     """Return the report of a posterior as a notebook shows it; see `gpn_bayes.GraphPosterior.explore`.
 
     Parameters
@@ -124,7 +125,7 @@ def explore(post: DrawnPosterior, height: int = 760, data: Any = None, curves: i
     >>> import gpn_bayes as gpn
     >>> data = gpn.simulate.linear([[0, 1], [0, 0]], 50, random_seed=1)
     >>> post = gpn.sample(data, score="bge", draws=20, random_seed=1, progressbar=False)
-    >>> "Network of 2 variables" in explore(post).page
+    >>> "Network of 2 variables" in post.explore().page
     True
     """
     check_count("height", height, 100)

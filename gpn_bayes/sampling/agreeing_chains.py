@@ -1,9 +1,7 @@
 """Chains that don't agree are run again, coupled to copies of themselves, where that costs little beside the scores."""
 
-import numpy as np
-
 from gpn_bayes.mcmc.tables import ScoreTables
-from gpn_bayes.posterior.diagnostics import GAP_LIMIT, chain_gap, chance_gap
+from gpn_bayes.posterior.diagnostics import chain_gap, gap_limit
 from gpn_bayes.posterior.estimate import ess_of
 from gpn_bayes.sampling.checkpoint import CheckpointStore
 from gpn_bayes.sampling.prepared_run import PreparedRun
@@ -43,6 +41,4 @@ def run_agreeing_chains(
 
 def _limit(drawn: Draws) -> float:
     """Return the largest gap that says nothing."""
-    chains, draws = drawn.log_scores.shape
-    ess = ess_of(drawn.log_scores)
-    return max(GAP_LIMIT, chance_gap(min(ess / chains, draws) if np.isfinite(ess) else draws))
+    return gap_limit(ess_of(drawn.log_scores), drawn.log_scores.size, len(drawn.log_scores))

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from gpn_bayes.posterior import GraphPosterior
-from gpn_bayes.posterior.diagnostics import INTERRUPTED
 from gpn_bayes.posterior.imputed_tables import completed_values
+from gpn_bayes.posterior.run_record import INTERRUPTED
 from gpn_bayes.sampling.imputation import Imputation, warm_up_options
 from gpn_bayes.sampling.prepared_run import PreparedRun, prepare
 from gpn_bayes.scores.completing import MISSING_AT_RANDOM, complete_dataset

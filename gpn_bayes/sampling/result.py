@@ -12,10 +12,10 @@ from gpn_bayes.data.weights import SURVEY, are_frequencies
 from gpn_bayes.mcmc.exact_posterior import ExactPosterior
 from gpn_bayes.mcmc.tables import ScoreTables
 from gpn_bayes.posterior import GraphPosterior
-from gpn_bayes.posterior.diagnostics import INTERRUPTED
 from gpn_bayes.posterior.directions import any_known, is_equivalent, known_directions
 from gpn_bayes.posterior.exact import ExactAnswers
 from gpn_bayes.posterior.imputed_tables import completed_values
+from gpn_bayes.posterior.run_record import INTERRUPTED, RunRecord
 from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.sampling.prepared_run import PreparedRun
 from gpn_bayes.sampling.reweighting import Reweighted, errors_of, poor_scores
@@ -173,10 +173,11 @@ def _excluded(run: PreparedRun) -> dict[str, list[list[int]]]:
 def _open_directions(run: PreparedRun, adjacency: np.ndarray) -> list[str]:
     """Return in words which directions of a network no data can tell, for scores that don't tell them."""
     scorer = run.scorer
-    if not is_equivalent({"assumptions": scorer.assumptions}):
+    if not is_equivalent(scorer.assumptions):
         return []
     targets = scorer.target_sets(adjacency) if isinstance(scorer, GroupedScorer) else []
-    known = known_directions({"prior": run.prior.parameters, "excluded": _excluded(run)}, len(adjacency), targets)
+    record = RunRecord.read({"prior": run.prior.parameters, "excluded": _excluded(run)})
+    known = known_directions(record, len(adjacency), targets)
     pattern = graphs.mpdag(adjacency, any_known(known, len(adjacency)))
     undirected = np.argwhere(np.triu(pattern & pattern.T)).tolist()
     if not undirected:

@@ -11,6 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from gpn_bayes import scores
+from gpn_bayes._util.effective_size import effective_size
 from gpn_bayes._util.progress import Stages
 from gpn_bayes.candidates.methods import SpaceContext
 from gpn_bayes.candidates.space import Space
@@ -20,12 +21,11 @@ from gpn_bayes.posterior import GraphPosterior
 from gpn_bayes.posterior.diagnostics import (
     EXCUSED_FROM,
     GAP_LIMIT,
-    INTERRUPTED,
     REWEIGHTING_INTERRUPTED,
     Diagnostics,
-    weight_ess,
     weight_warnings,
 )
+from gpn_bayes.posterior.run_record import INTERRUPTED
 from gpn_bayes.samplers import Sampler
 from gpn_bayes.sampling.agreeing_chains import run_agreeing_chains
 from gpn_bayes.sampling.checkpoint import CheckpointStore
@@ -275,7 +275,7 @@ def draw(
 def _effective_share(weighted: Reweighted) -> float:
     """Return what share of the draws the weights leave."""
     weights = np.exp(weighted.log_weights)
-    return weight_ess(weights) / weights.size
+    return effective_size(weights) / weights.size
 
 
 def run_warnings(post: GraphPosterior, draws: int) -> list[str]:
@@ -301,7 +301,7 @@ def run_warnings(post: GraphPosterior, draws: int) -> list[str]:
     elif post.settings["reweight"] is not None:
         pareto_k = post.settings["pareto_k"]
         pareto_k = np.nan if pareto_k is None else pareto_k
-        texts += weight_warnings(pareto_k, weight_ess(post.weights), post.log_score.size, post.settings["sampler"])
+        texts += weight_warnings(pareto_k, effective_size(post.weights), post.log_score.size, post.settings["sampler"])
     return texts
 
 

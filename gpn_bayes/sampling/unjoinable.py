@@ -7,6 +7,7 @@ from gpn_bayes.candidates.costs import gp_seconds
 from gpn_bayes.data.kinds import NUMBER
 from gpn_bayes.data.problems import argument
 from gpn_bayes.posterior.impossible_pairs import impossible_pairs, listed_pairs, reason, remedy
+from gpn_bayes.posterior.run_record import RunRecord
 from gpn_bayes.sampling.prepared_run import PreparedRun
 
 _PACKAGE = (str(Path(__file__).parents[1]),)
@@ -25,13 +26,13 @@ def warn_of_impossible_pairs(run: PreparedRun) -> None:
     pairs = [(i, j) for i, j in run.impossible_pairs]
     if not pairs:
         return
-    settings = {**run.settings, "impossible_pairs": pairs}
+    record = RunRecord.read({**run.settings, "impossible_pairs": pairs})
     several = len(pairs) > 1
     counted = f"{len(pairs)} pairs of variables" if several else "1 pair of variables"
     ways = " or ".join(_ways_out(run, pairs))
     warnings.warn(
         f"{counted} can't be joined in either direction: {listed_pairs(pairs, run.scorer.names)}: "
-        f"{reason(settings)}; all answers take for granted that {'they have' if several else 'it has'} no edge"
+        f"{reason(record)}; all answers take for granted that {'they have' if several else 'it has'} no edge"
         + (f"; {ways} can join {'them' if several else 'it'}" if ways else ""),
         UserWarning,
         skip_file_prefixes=_PACKAGE,
@@ -40,7 +41,7 @@ def warn_of_impossible_pairs(run: PreparedRun) -> None:
 
 def _ways_out(run: PreparedRun, pairs: list[tuple[int, int]]) -> list[str]:
     """Return what would allow an edge: another score, with the time it takes, or categories of 0 and 1 as numbers."""
-    if not remedy(run.settings):
+    if not remedy(RunRecord.read(run.settings)):
         return []
     data, categories = run.data, run.scorer.categories
     levels = [len(own) for own in run.scorer.levels if own]
