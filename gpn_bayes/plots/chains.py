@@ -40,7 +40,7 @@ def plot_trace(post: DrawnPosterior, ax: Axes | None = None) -> Axes:
     --------
     >>> import gpn_bayes as gpn
     >>> data = gpn.simulate.linear(gpn.datasets.sachs_consensus(17), 100, random_seed=1)
-    >>> post = gpn.sample(data, max_parents=2, draws=50, random_seed=1, progressbar=False)
+    >>> post = gpn.sample(data, space=gpn.Space(max_parents=2), draws=50, random_seed=1, progressbar=False)
     >>> len(plot_trace(post).lines)
     4
     """
@@ -82,7 +82,7 @@ def plot_rank(post: DrawnPosterior, ax: Axes | None = None) -> Axes:
     --------
     >>> import gpn_bayes as gpn
     >>> data = gpn.simulate.linear(gpn.datasets.sachs_consensus(17), 100, random_seed=1)
-    >>> post = gpn.sample(data, max_parents=2, draws=50, random_seed=1, progressbar=False)
+    >>> post = gpn.sample(data, space=gpn.Space(max_parents=2), draws=50, random_seed=1, progressbar=False)
     >>> plot_rank(post).get_xlabel()
     'rank among all draws, as a share'
     """
@@ -136,7 +136,7 @@ def plot_running(
     --------
     >>> import gpn_bayes as gpn
     >>> data = gpn.simulate.linear(gpn.datasets.sachs_consensus(17), 100, random_seed=1)
-    >>> post = gpn.sample(data, max_parents=2, draws=50, random_seed=1, progressbar=False)
+    >>> post = gpn.sample(data, space=gpn.Space(max_parents=2), draws=50, random_seed=1, progressbar=False)
     >>> len(plot_running(post, edges=[("raf", "mek")]).lines)
     4
     """
