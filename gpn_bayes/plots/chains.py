@@ -40,7 +40,7 @@ def plot_trace(post: Draws, ax: Axes | None = None) -> Axes:
     --------
     >>> import gpn_bayes as gpn
     >>> data = gpn.simulate.linear(gpn.datasets.sachs_consensus(17), 100, random_seed=1)
-    >>> post = gpn.sample(data, max_parents=2, draws=50, random_seed=1, progressbar=False)
+    >>> post = gpn.sample(data, space=gpn.Space(max_parents=2), draws=50, random_seed=1, progressbar=False)
     >>> len(post.plot_trace().lines)
     4
     """
@@ -82,7 +82,7 @@ def plot_rank(post: Draws, ax: Axes | None = None) -> Axes:
     --------
     >>> import gpn_bayes as gpn
     >>> data = gpn.simulate.linear(gpn.datasets.sachs_consensus(17), 100, random_seed=1)
-    >>> post = gpn.sample(data, max_parents=2, draws=50, random_seed=1, progressbar=False)
+    >>> post = gpn.sample(data, space=gpn.Space(max_parents=2), draws=50, random_seed=1, progressbar=False)
     >>> post.plot_rank().get_xlabel()
     'rank among all draws, as a share'
     """
@@ -134,7 +134,7 @@ def plot_running(post: Draws, edges: Sequence[tuple[Hashable, Hashable]] | None 
     --------
     >>> import gpn_bayes as gpn
     >>> data = gpn.simulate.linear(gpn.datasets.sachs_consensus(17), 100, random_seed=1)
-    >>> post = gpn.sample(data, max_parents=2, draws=50, random_seed=1, progressbar=False)
+    >>> post = gpn.sample(data, space=gpn.Space(max_parents=2), draws=50, random_seed=1, progressbar=False)
     >>> len(post.plot_running(edges=[("raf", "mek")]).lines)
     4
     """

@@ -39,7 +39,8 @@ def plot_runs(post: GraphCollection, other: GraphCollection, ax: Axes | None = N
     --------
     >>> import gpn_bayes as gpn
     >>> data = gpn.simulate.linear(gpn.datasets.sachs_consensus(17), 100, random_seed=1)
-    >>> runs = [gpn.sample(data, max_parents=2, draws=50, random_seed=k, progressbar=False) for k in (1, 2)]
+    >>> quick = {"space": gpn.Space(max_parents=2), "draws": 50, "progressbar": False}
+    >>> runs = [gpn.sample(data, random_seed=k, **quick) for k in (1, 2)]
     >>> runs[0].plot_runs(runs[1]).get_xlabel()
     'edge probability, first run'
     """
@@ -112,8 +113,8 @@ def plot_comparison(
     --------
     >>> import gpn_bayes as gpn
     >>> data = gpn.simulate.linear(gpn.datasets.sachs_consensus(17), 100, random_seed=1)
-    >>> bge = gpn.sample(data, score="bge", max_parents=2, draws=50, random_seed=1, progressbar=False)
-    >>> bic = gpn.sample(data, score="bic", max_parents=2, draws=50, random_seed=1, progressbar=False)
+    >>> bge = gpn.sample(data, score="bge", space=gpn.Space(max_parents=2), draws=50, random_seed=1, progressbar=False)
+    >>> bic = gpn.sample(data, score="bic", space=gpn.Space(max_parents=2), draws=50, random_seed=1, progressbar=False)
     >>> ax = bge.plot_comparison(bic, edges=10)
     >>> len(ax.get_yticklabels())
     10

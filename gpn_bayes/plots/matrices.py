@@ -43,7 +43,7 @@ def plot_edges(post: GraphCollection, truth: Any = None, ax: Axes | None = None)
     >>> import gpn_bayes as gpn
     >>> truth = gpn.datasets.sachs_consensus(17)
     >>> data = gpn.simulate.linear(truth, 100, random_seed=1)
-    >>> post = gpn.sample(data, score="bge", max_parents=2, draws=50, random_seed=1, progressbar=False)
+    >>> post = gpn.sample(data, score="bge", space=gpn.Space(max_parents=2), draws=50, random_seed=1, progressbar=False)
     >>> ax = post.plot_edges(truth=truth)
     >>> len([frame for frame in ax.patches if frame.get_gid() == "truth"])
     17
@@ -120,7 +120,7 @@ def plot_parent_counts(post: Draws, ax: Axes | None = None) -> Axes:
     --------
     >>> import gpn_bayes as gpn
     >>> data = gpn.simulate.linear(gpn.datasets.sachs_consensus(17), 100, random_seed=1)
-    >>> post = gpn.sample(data, score="bge", max_parents=2, draws=50, random_seed=1, progressbar=False)
+    >>> post = gpn.sample(data, score="bge", space=gpn.Space(max_parents=2), draws=50, random_seed=1, progressbar=False)
     >>> [label.get_text() for label in post.plot_parent_counts().get_xticklabels()]
     ['0', '1', '2']
     """

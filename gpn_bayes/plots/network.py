@@ -72,7 +72,7 @@ def plot_network(post: GraphCollection, threshold: float = 0.1, ax: Axes | None 
     --------
     >>> import gpn_bayes as gpn
     >>> data = gpn.simulate.linear(gpn.datasets.sachs_consensus(17), 100, random_seed=1)
-    >>> post = gpn.sample(data, score="bge", max_parents=2, draws=50, random_seed=1, progressbar=False)
+    >>> post = gpn.sample(data, score="bge", space=gpn.Space(max_parents=2), draws=50, random_seed=1, progressbar=False)
     >>> ax = post.plot_network(threshold=0.2)
     >>> len(ax.texts) >= 11
     True

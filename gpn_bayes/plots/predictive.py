@@ -41,8 +41,9 @@ def plot_elpd(comparison: PredictiveComparison, ax: Axes | None = None) -> Axes:
     --------
     >>> import gpn_bayes as gpn
     >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
+    >>> quick = {"draws": 200, "random_seed": 1, "progressbar": False}
     >>> posts = {
-    ...     str(k): gpn.sample(data, score="bge", max_parents=k, draws=200, random_seed=1, progressbar=False)
+    ...     str(k): gpn.sample(data, score="bge", space=gpn.Space(max_parents=k), **quick)
     ...     for k in (1, 2)
     ... }
     >>> [label.get_text() for label in plot_elpd(gpn.compare(posts)).get_yticklabels()]

@@ -147,7 +147,9 @@ def compare(posteriors: Mapping[str, Draws], *, draws: int | None = None, progre
     >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
     >>> posts = {
     ...     "all": gpn.sample(data, score="bge", draws=200, random_seed=1, progressbar=False),
-    ...     "one parent": gpn.sample(data, score="bge", max_parents=1, draws=200, random_seed=1, progressbar=False),
+    ...     "one parent": gpn.sample(
+    ...         data, score="bge", space=gpn.Space(max_parents=1), draws=200, random_seed=1, progressbar=False
+    ...     ),
     ... }
     >>> found = gpn.compare(posts)
     >>> bool(found.table.loc["all", "mcse"] < 0.1)

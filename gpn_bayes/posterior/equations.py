@@ -16,7 +16,6 @@ from gpn_bayes._util.types import Adjacency, Bools, Floats, Ints
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.posterior.draws import Draws
 from gpn_bayes.posterior.score_noise import DrawnSets, drawn_sets
-from gpn_bayes.posterior.score_setting import score_setting
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.equations import DrawnEquation, DrawnLevels, DrawnTable, Equation, LinearEquation
@@ -49,10 +48,10 @@ def scorer_of(post: Draws, purpose: str) -> Scorer:
         What needs it, to begin a message with.
     """
     if not isinstance(post.scorer, DagScorer):
-        name = score_setting(post.settings)["name"]
-        if "score" in post.settings and find(name) is None:
+        recorded = post.record.score
+        if recorded is not None and find(recorded.name) is None:
             raise ValueError(
-                f"{purpose} need the score, and {name!r} isn't known: import the module that defines it before loading"
+                f"{purpose} need the score, and {recorded.name!r} isn't known: import the module that defines it before loading"
             )
         raise ValueError(f"{purpose} need the score, and this posterior doesn't have it; sample again")
     if post.scorer.data is None:

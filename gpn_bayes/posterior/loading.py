@@ -200,11 +200,9 @@ def _read_scorer(
     """Return the scores behind a posterior; None where the file doesn't say all of them."""
     try:
         known = RunRecord.read(settings).score
-        return (
-            None
-            if known is None
-            else DagScorer(known.make(), GraphPrior.from_parameters(names, settings["prior"]), data)
-        )
+        if known is None:
+            return None
+        return DagScorer(known.make(), GraphPrior.from_parameters(names, settings["prior"]), data)
     except (ValueError, KeyError, TypeError):
         return None
 
