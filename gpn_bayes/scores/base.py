@@ -309,7 +309,7 @@ class Scorer(ABC):
 
     >>> from gpn_bayes.scores import Score, ScoreBatch, Scorer
     >>> class Sparse(Score):
-    ...     name, parameters = "sparse", {}
+    ...     name, parameters = "few parents", {}
     ...     def _bind(self, data):
     ...         return SparseScorer(self, data.names, data.fingerprint)
     >>> class SparseScorer(Scorer):
