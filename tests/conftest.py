@@ -1,5 +1,8 @@
 """Fixtures that many tests share, and the order of their files."""
 
+import sys
+from collections.abc import Iterator
+
 import pytest
 
 # Files that take longest begin first, so that no worker is left alone with one at the end.
@@ -29,6 +32,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the files that take longest first; the tests of a file stay in their order."""
     rank = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.path.stem, len(LONGEST)))
+
+
+@pytest.fixture(autouse=True)
+def scores_of_this_file(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Hide the scores that other files of tests define, which messages would list."""
+    registry = sys.modules.get("gpn_bayes.scores.registry")
+    known = {} if registry is None else registry._registered
+    others = {
+        name: kind
+        for name, kind in known.items()
+        if kind.__module__.startswith("tests.test_") and kind.__module__ != request.module.__name__
+    }
+    for name in others:
+        del known[name]
+    yield
+    known.update(others)
 
 
 @pytest.fixture

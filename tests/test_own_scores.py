@@ -16,6 +16,7 @@ from gpn_bayes.posterior.equations import DrawnEquations
 from gpn_bayes.scores import BGe, DrawnLine, Equation, Parameters, Score, ScoreBatch, Scorer, registry
 from gpn_bayes.scores.densities import left_out
 from gpn_bayes.scores.residuals import residual_flags
+from tests.command_line import call
 from tests.test_mixed_scores import mixed_table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -228,10 +229,10 @@ def test_directions_follow_from_the_shape_of_the_noise(post, table):
 def test_effects_predictions_and_saving_follow_from_one_method(post, table, tmp_path):
     effect = post.effect("x", "z", progressbar=False)
     assert effect.quantity == "slope" and effect.interval(0.99)[0] < 0.5 < effect.interval(0.99)[1]
-    done = post.do({"y": 3.0}, draws=2000, progressbar=False)
-    assert (done["y"] == 3.0).all() and done["z"].mean() == pytest.approx(1.5, abs=0.5)
+    done = post.do({"y": 3.0}, draws=500, progressbar=False)
+    assert (done["y"] == 3.0).all() and done["z"].mean() == pytest.approx(1.5, abs=0.3)
     # Laplace noise has excess kurtosis 3.
-    kurtosis = stats.kurtosis(post.sample_predictive(4000, progressbar=False)["x"])
+    kurtosis = stats.kurtosis(post.sample_predictive(4000, tables=1, progressbar=False)["x"])
     assert 1.5 < kurtosis < 6
     row = table.iloc[0]
     counterfactual = post.counterfactual(row, {"x": float(row["x"])}, draws=50, progressbar=False)
@@ -261,7 +262,7 @@ def test_a_file_never_makes_a_score_that_is_not_defined(post, tmp_path, monkeypa
 
 
 def test_residuals_are_checked_against_the_noise_that_a_score_has(laplace, table):
-    """Laplace noise is heavy-tailed for a normal score and as it should be for this one; Cauchy noise is neither."""
+    """Laplace noise has heavy tails under normal noise, as it should be under Laplace noise; Cauchy noise is not."""
     rng = np.random.default_rng(2)
     x = rng.laplace(size=400)
     own = pd.DataFrame({"x": x, "y": x + rng.laplace(size=400), "z": x + rng.standard_cauchy(size=400)})
@@ -273,23 +274,11 @@ def test_residuals_are_checked_against_the_noise_that_a_score_has(laplace, table
     assert heavy == {"bge": {"x", "y", "z"}, "own": {"z"}}
 
 
-def test_a_laplace_posterior_takes_the_program_that_defines_it(laplace, table, tmp_path, capsys):
-    from gpn_bayes.cli import main
-
+def test_the_command_line_takes_a_score_that_is_defined(laplace, table, tmp_path, capsys):
     table.to_csv(tmp_path / "data.csv", index=False)
-    main(
-        [
-            "run",
-            str(tmp_path / "data.csv"),
-            "--score",
-            "laplace noise",
-            "--draws",
-            "100",
-            "--out",
-            str(tmp_path / "out"),
-        ]
-    )
-    assert "laplace" in capsys.readouterr().out.lower()
+    given = ("--score", "laplace noise", "--draws", 100, "--quiet", "--out", tmp_path / "out")
+    code, shown, _ = call(capsys, "run", tmp_path / "data.csv", *given)
+    assert code == 0 and "score LaplaceNoise, exact sampler" in shown
     assert repr(gpn.load(tmp_path / "out" / "posterior.nc").scorer.score) == "LaplaceNoise()"
 
 
@@ -325,7 +314,7 @@ def test_averages_over_draws_are_the_closed_forms(line_and_rows):
     drawn = Drawn(line)
     errors = errors_of_averages(drawn, y, x)
     gaps = np.abs(drawn.log_predictive(y, x) - line.log_predictive(y, x)) / errors
-    assert gaps.max() < 4.5 and errors.max() < 0.05
+    assert gaps.max() < 4.5 and errors.max() < 0.1
     exact, found = line.leave_one_out(y, x), drawn.leave_one_out(y, x)
     assert found.k_hats.max() < 0.7
     # The inverse of a density varies about as much as the density; weights of the row itself add to it.

@@ -19,7 +19,7 @@ import xarray as xr
 import gpn_bayes as gpn
 from gpn_bayes.posterior import load
 from gpn_bayes.posterior.draws import resampled_draws
-from gpn_bayes.scores import GP, Score, ScoreBatch, Scorer
+from gpn_bayes.scores import GP, Score, ScoreBatch, Scorer, registry
 from tests.draws import DAGS, NAMES, drawn_posterior, exact_posterior, make, quick, sticky_picks
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -269,9 +269,11 @@ def test_statistics_survive_the_file(tmp_path):
     assert back.log_score_gap([("x", "y")]) == pytest.approx(post.log_score_gap([("x", "y")]), abs=1e-9)
 
 
-def test_a_score_of_ones_own_is_pickled_but_not_filed(tmp_path):
+def test_a_score_of_ones_own_is_filed_by_its_name_alone(tmp_path, monkeypatch):
     post = quick(table_for("bge"), score=Sparse())
     post.save(tmp_path / "run.nc")
+    assert load(tmp_path / "run.nc").log_score_gap([]) == post.log_score_gap([])
+    monkeypatch.delitem(registry._registered, "sparse")
     back = load(tmp_path / "run.nc")
     assert back.scorer is None and back.data is not None
     with pytest.raises(ValueError, match="^this posterior has no score to compare a DAG by; sample again$"):

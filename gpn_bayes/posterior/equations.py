@@ -51,7 +51,8 @@ def scorer_of(post: Draws, purpose: str) -> Scorer:
         recorded = post.record.score
         if recorded is not None and find(recorded.name) is None:
             raise ValueError(
-                f"{purpose} need the score, and {recorded.name!r} isn't known: import the module that defines it before loading"
+                f"{purpose} need the score, and {recorded.name!r} isn't known: import the module that "
+                "defines it before loading"
             )
         raise ValueError(f"{purpose} need the score, and this posterior doesn't have it; sample again")
     if post.scorer.data is None:

@@ -191,6 +191,7 @@ class Score(ABC):
 
         Examples
         --------
+        >>> from gpn_bayes import Dataset
         >>> from gpn_bayes.scores import BGe
         >>> data = Dataset.read(np.array([[1.0, 2.0], [2.0, np.nan], [4.0, 3.0]]), missing="impute")
         >>> BGe().complete(data).missing.sum()
@@ -304,7 +305,7 @@ class Scorer(ABC):
 
     >>> from gpn_bayes.scores import Score, ScoreBatch, Scorer
     >>> class Sparse(Score):
-    ...     name, parameters = "sparse", {}
+    ...     name, parameters = "few parents", {}
     ...     def _bind(self, data):
     ...         return SparseScorer(self, data.names, data.fingerprint)
     >>> class SparseScorer(Scorer):
@@ -524,7 +525,22 @@ class Scorer(ABC):
         return residuals
 
     def observed_part(self, node: int, parents: tuple[int, ...]) -> "tuple[Scorer, Ints | slice]":
-        """Return the scorer of the rows in which a node wasn't changed, and these rows: here of all."""
+        """Return the scorer of the rows in which a node wasn't changed, and these rows: here of all.
+
+        Parameters
+        ----------
+        node : int
+            The variable's index.
+        parents : tuple of int
+            Those of its parents.
+
+        Examples
+        --------
+        >>> from gpn_bayes.scores import BGe
+        >>> scorer = BGe().bind(np.eye(4)[:, :2])
+        >>> scorer.observed_part(1, (0,)) == (scorer, slice(None))
+        True
+        """
         return self, slice(None)
 
     def pymc_node(self, node: int, parents: tuple[int, ...], table: Dataset, functions: str) -> None:

@@ -42,6 +42,10 @@ class BGe(Score):
     >>> scorer = BGe().bind(np.hstack([x, x + 0.1 * np.random.default_rng(2).normal(size=(50, 1))]))
     >>> scorer.local("v2", ["v1"]) > scorer.local("v2")
     True
+    >>> from gpn_bayes import Dataset
+    >>> table = Dataset.read(np.array([[1.0, 2.0], [2.0, np.nan], [4.0, 3.0], [3.0, 1.0]]), missing="impute")
+    >>> BGe().complete(table).missing.sum()
+    np.int64(1)
     """
 
     name = "bge"

@@ -86,6 +86,10 @@ class CG(Score):
     >>> scorer = CG().bind(pd.DataFrame({"drug": drug, "weight": weight, "loss": loss}))
     >>> scorer.local("loss", ["drug", "weight"]) > scorer.local("loss", ["drug"]) > scorer.local("loss")
     True
+    >>> from gpn_bayes import Dataset
+    >>> table = pd.DataFrame({"rain": ["no", "yes", None, "no"], "wet": ["no", "yes", "yes", "no"]})
+    >>> CG().complete(Dataset.read(table, missing="impute")).variables.table
+    1.0
     """
 
     name = "cg"

@@ -257,6 +257,10 @@ class BDeu(Score):
     >>> scorer = BDeu().bind(pd.DataFrame({"rain": rain, "wet": rain[:-3] + ["yes"] * 3}))
     >>> scorer.local("wet", ["rain"]) > scorer.local("wet")
     True
+    >>> from gpn_bayes import Dataset
+    >>> table = pd.DataFrame({"rain": ["no", "yes", None, "no"], "wet": ["no", "yes", "yes", "no"]})
+    >>> BDeu().complete(Dataset.read(table, missing="impute")).variables.table
+    1.0
     """
 
     name = "bdeu"
@@ -348,6 +352,10 @@ class K2(Score):
     >>> exact, approximate = (K2(form=form).bind(table).local("wet", ["rain"]) for form in ("exact", "stirling"))
     >>> print(f"{exact:.2f} {approximate:.2f}")
     -11.73 -11.78
+    >>> from gpn_bayes import Dataset
+    >>> table = pd.DataFrame({"rain": ["no", "yes", None, "no"], "wet": ["no", "yes", "yes", "no"]})
+    >>> K2().complete(Dataset.read(table, missing="impute")).variables.table
+    -1.0
     """
 
     name = "k2"

@@ -95,6 +95,8 @@ class DrawnEquation(ABC):
     array([-4.18,  0.81])
     >>> drawn.normal_from_noise(drawn.noise_from_normal(np.array([-3.0, 1.0]))).round(6)
     array([-3.,  1.])
+    >>> drawn.expected(0, np.array([[2.0, 5.0]])), drawn.noise(0, np.array([[2.0, 5.0]]))
+    (array([2., 5.]), np.float64(1.0))
     """
 
     sigma: Floats
@@ -191,8 +193,14 @@ class Equation(ABC):
     ...     def draw(self, count, rng):
     ...         mean = 2.0 + rng.normal(size=count) / np.sqrt(50)
     ...         return DrawnLine(mean, np.empty((count, 0)), np.ones(count))
+    >>> Level().draw(3, np.random.default_rng(1)).sigma
+    array([1., 1., 1.])
     >>> Level().log_predictive(np.array([2.0]), np.empty((0, 1))).round(2)
     array([-0.93])
+    >>> Level().leave_one_out(np.array([2.0, 4.0]), np.empty((0, 2))).below.round(1)
+    array([0.5, 1. ])
+    >>> Level().residuals(np.array([2.0, 4.0]), np.empty((0, 2))).round(1) + 0.0
+    array([0., 2.])
     """
 
     is_linear = False
@@ -295,6 +303,16 @@ class DrawnLine(DrawnEquation):
         The intercepts.
     coefficients : ndarray of shape (draws, parents)
         The coefficients.
+
+    Examples
+    --------
+    >>> drawn = DrawnLine(np.array([1.0]), np.array([[2.0]]), np.array([0.5]))
+    >>> drawn.expected(0, np.array([[3.0]])), drawn.noise(0, np.array([[3.0]]))
+    (array([7.]), np.float64(0.5))
+    >>> drawn.densities(np.array([7.0]), np.array([[3.0]])).below
+    array([[0.5]])
+    >>> drawn.noise_from_normal(np.array([1.0])), drawn.normal_from_noise(np.array([1.0]))
+    (array([1.]), array([1.]))
     """
 
     def __init__(self, intercept: Floats, coefficients: Floats, sigma: Floats, unit_noise: Noise | None = None) -> None:

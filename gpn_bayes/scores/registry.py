@@ -19,6 +19,7 @@ _BUILT_IN = {
 }
 # No likelihood, and dependent on units: only learners use it.
 _ONLY_FOR_LEARNERS = ("lasso",)
+# Those that users defined.
 _registered: dict[str, type[Any]] = {}
 
 
@@ -42,7 +43,8 @@ def register(kind: type[Any]) -> None:
     other = _BUILT_IN.get(name) if known is None else (known.__module__, known.__qualname__)
     if other is not None and other != own:
         raise ValueError(f"every score must have a name of its own; {name!r} is that of {'.'.join(other)}")
-    _registered[name] = kind
+    if name not in _BUILT_IN:
+        _registered[name] = kind
 
 
 def find(name: Any) -> type[Any] | None:
@@ -53,9 +55,13 @@ def find(name: Any) -> type[Any] | None:
     >>> find("bge").__name__, find("my own")
     ('BGe', None)
     """
-    if isinstance(name, str) and name not in _registered and name in _BUILT_IN:
-        import_module(_BUILT_IN[name][0])
-    return _registered.get(name) if isinstance(name, str) else None
+    if not isinstance(name, str):
+        return None
+    if name in _BUILT_IN:
+        module, own = _BUILT_IN[name]
+        kind: type[Any] = getattr(import_module(module), own)
+        return kind
+    return _registered.get(name)
 
 
 def title(name: str) -> str:
@@ -66,9 +72,9 @@ def title(name: str) -> str:
     >>> title("bge"), title("my own")
     ('BGe', 'my own')
     """
-    if name in _registered:
-        return _registered[name].__name__
-    return _BUILT_IN[name][1] if name in _BUILT_IN else name
+    if name in _BUILT_IN:
+        return _BUILT_IN[name][1]
+    return _registered[name].__name__ if name in _registered else name
 
 
 def names() -> tuple[str, ...]:
@@ -79,5 +85,4 @@ def names() -> tuple[str, ...]:
     >>> names()[:6]
     ('bge', 'gp', 'bic', 'bdeu', 'k2', 'cg')
     """
-    others = (name for name in _registered if name not in _BUILT_IN)
-    return (*(name for name in _BUILT_IN if name not in _ONLY_FOR_LEARNERS), *others)
+    return (*(name for name in _BUILT_IN if name not in _ONLY_FOR_LEARNERS), *_registered)

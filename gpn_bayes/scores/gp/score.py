@@ -134,6 +134,10 @@ class GP(Score):
     >>> scorer = GP(estimator="laplace").bind(np.column_stack([x, y]))
     >>> scorer.local("v2", ["v1"]) > scorer.local("v2") + 10
     True
+    >>> from gpn_bayes import Dataset
+    >>> table = Dataset.read(np.array([[1.0, 2.0], [2.0, np.nan], [4.0, 3.0], [3.0, 1.0]]), missing="impute")
+    >>> GP().complete(table).missing.sum()
+    np.int64(1)
     """
 
     name = "gp"
