@@ -1,6 +1,8 @@
-"""Fixtures that many tests share, and the order of their files."""
+"""Fixtures that many tests share, the order of their files, and what watches over them."""
 
 import pytest
+
+from tests import watching
 
 # Files that take longest begin first, so that no worker is left alone with one at the end.
 LONGEST = (
@@ -25,8 +27,29 @@ LONGEST = (
 )
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what CI asks for."""
+    parser.addoption(
+        "--share-factor",
+        type=float,
+        metavar="FACTOR",
+        help=f"fail if a file of the first part takes more than so many times {watching.SHARE:.0f} s of processor time",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Watch where tests run, and add up where they are reported."""
+    watching.hear_ctrl_c()
+    config.pluginmanager.register(watching.Limits())
+    config.pluginmanager.register(watching.Stopwatch())
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(watching.Shares(config.getoption("share_factor")))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the files that take longest first; the tests of a file stay in their order."""
+    for item in items:
+        watching.reason_for_later(item)  # an error where a reason is missing
     rank = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.path.stem, len(LONGEST)))
 
