@@ -4,8 +4,12 @@ import pytest
 
 from tests import watching
 
-# Files that take longest begin first, so that no worker is left alone with one at the end.
-LONGEST = (
+# These files begin. In the first part, two that compile much, and nothing that the other needs: else two workers would
+# compile the same at the same time. In the second part, those that take longest: else a worker would be left alone with
+# one at the end.
+FIRST = (
+    "test_rehearsal",
+    "test_gp_likelihood",
     "test_printed_commands",
     "test_fuzzing",
     "test_cluster",
@@ -17,12 +21,10 @@ LONGEST = (
     "test_federated_processes",
     "test_cache_processes",
     "test_plots_of_runs",
-    "test_plots",
-    "test_report_network",
     "test_report_browser",
     "test_ordering_search",
     "test_gp",
-    "test_cli",
+    "test_wrong_models",
     "test_posterior_files",
 )
 
@@ -47,11 +49,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the files that take longest first; the tests of a file stay in their order."""
+    """Put some files first; the tests of a file stay in their order."""
     for item in items:
         watching.reason_for_later(item)  # an error where a reason is missing
-    rank = {name: place for place, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: rank.get(item.path.stem, len(LONGEST)))
+    rank = {name: place for place, name in enumerate(FIRST)}
+    items.sort(key=lambda item: rank.get(item.path.stem, len(FIRST)))
 
 
 @pytest.fixture

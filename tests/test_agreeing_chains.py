@@ -9,6 +9,8 @@ from gpn_bayes.sampling import agreeing_chains
 from gpn_bayes.sampling.run_chains import Draws
 from gpn_bayes.scores import Score, ScoreBatch, Scorer
 
+pytestmark = pytest.mark.more("statistics that take long")
+
 DATA = np.random.default_rng(1).normal(size=(20, 5))
 SETTINGS = {"sampler": "partition", "draws": 1000, "tune": 500, "thin": 50, "max_parents": 4, "progressbar": False}
 

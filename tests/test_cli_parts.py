@@ -20,6 +20,8 @@ from gpn_bayes.cli.inputs import read_pairs, read_prior, read_tiers
 from gpn_bayes.posterior import GraphPosterior
 from gpn_bayes.posterior.questions import Question, read_question
 
+pytestmark = pytest.mark.more("reads files that are messy in every way")
+
 NAMES = ["TNF-α", "IL 6", "erk", "akt", "mek", "p-38"]
 
 

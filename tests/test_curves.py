@@ -19,6 +19,8 @@ from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.gp.components import components
 from gpn_bayes.scores.gp.laplace import log_masses
 
+pytestmark = pytest.mark.more("compiles and integrates Gaussian processes of every kind")
+
 NAMES = ("x", "z", "y")
 ROWS = 60
 GRID = np.linspace(-2, 2, 15)

@@ -21,6 +21,8 @@ from gpn_bayes.scores import CG, K2, BDeu, BGe, ScoreCache
 from gpn_bayes.scores.completing import completion_of
 from gpn_bayes.scores.discrete import distinct_rows
 
+pytestmark = pytest.mark.more("repeats whole runs for every score and setting")
+
 REFERENCE = Path(__file__).parent / "reference" / "mixed"
 QUIET = {"missing": "impute", "progressbar": False}
 

@@ -20,6 +20,8 @@ from gpn_bayes._util.extras import MissingPackage
 from gpn_bayes.data import data_flags
 from tests.command_line import call
 
+pytestmark = pytest.mark.more("reads files that are messy in every way")
+
 ROWS = 14
 NAMES = ["Größe", "β-BMI", "share %", "sex (f/m)"]
 

@@ -10,6 +10,8 @@ import pytest
 import gpn_bayes as gpn
 from tests.command_line import call
 
+pytestmark = pytest.mark.more("reads files that are messy in every way")
+
 FILES = Path(__file__).parent / "reference" / "version_0_1_0"
 DATA = pd.read_csv(FILES / "table.csv")
 

@@ -17,6 +17,8 @@ from gpn_bayes.posterior import Comparison, GraphPosterior
 from tests.draws import NAMES, make, sticky_picks
 from tests.pictures import chain_of, drawn, everything, legend_of, texts
 
+pytestmark = pytest.mark.more("draws figures of every kind of run")
+
 mpl.use("Agg")
 
 
