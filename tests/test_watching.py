@@ -17,7 +17,7 @@ from tests.test_house import packages
 pytest_plugins = "pytester"
 
 # Rooms that users, and tests, reach by a public name without importing anything of theirs.
-REACHED_BY = {"pymc_network": "gpn_bayes.network_models", "to_pgmpy": "gpn_bayes.exports"}
+REACHED_BY = {"pymc_network": "gpn_bayes.network_models", "export": "gpn_bayes.exports"}
 
 
 class TestFile(NamedTuple):
