@@ -22,6 +22,8 @@ from tests.command_line import call
 from tests.draws import NULL, REFERENCE
 from tests.reports import made_posterior, read_numbers
 
+pytestmark = pytest.mark.more("repeats whole runs for every score and setting")
+
 # Draws of which all can be said that has something to do about it.
 WORST = (
     Diagnostics(1, 8000, np.nan, 100.0, 0.0, "a -> b", 0.9, 50.0, "order", True, "no", 0.3, 5),

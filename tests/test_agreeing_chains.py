@@ -9,6 +9,8 @@ from gpn_bayes.sampling import agreeing_chains
 from gpn_bayes.sampling.run_chains import Draws
 from gpn_bayes.scores import Score, ScoreBatch, Scorer
 
+pytestmark = pytest.mark.more("statistics that take long")
+
 DATA = np.random.default_rng(1).normal(size=(20, 5))
 PARTITION = gpn.samplers.Partition(thin=50)
 SETTINGS = {

@@ -11,6 +11,8 @@ from gpn_bayes.secure import link as links
 from gpn_bayes.secure.set_intersection import hash_to_point, intersect
 from tests.parties import Noted, Spoiled, run_pair
 
+pytestmark = pytest.mark.more("repeats whole protocols for every fault of a party")
+
 ORDER = 2**252 + 27742317777372353535851937790883648493
 IDENTITY = (1).to_bytes(32, "little")
 

@@ -14,6 +14,8 @@ from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.bootstrapping import BootstrapResult
 from gpn_bayes.posterior.graph_posterior import GraphQuestions
 
+pytestmark = pytest.mark.more("repeats whole searches for every learner and setting")
+
 DATA = simulate.linear(nx.DiGraph([("a", "b"), ("b", "c"), ("d", "c")]), 80, random_seed=1)
 QUIET = {"progressbar": False, "random_seed": 1}
 

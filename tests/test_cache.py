@@ -335,6 +335,7 @@ def test_get_is_kept_in_the_file_and_memory_survives_closing(path):
     assert [row[:2] for row in rows(path)] == [("erk", '["akt, total", "pkc\u03b1"]')]
 
 
+@pytest.mark.more("starts processes")
 def test_the_file_reads_well_in_a_shell_while_it_is_written(path):
     shell = shutil.which("sqlite3")
     with ScoreCache(FakeScorer(), path) as cache:

@@ -22,6 +22,8 @@ import pytest
 
 from gpn_bayes.scores.cache import ScoreCache
 
+pytestmark = pytest.mark.more("starts processes and kills them")
+
 NAMES = tuple(f"x{i}" for i in range(9))
 REQUESTS = [
     (node, parents)

@@ -19,6 +19,8 @@ from tests.benchmarks.calibration.variants import Variant, WrongConstant
 from tests.benchmarks.calibration.what_held import WhatHeld
 from tests.benchmarks.prior_networks import curved_equation, linear_equation, uniform_dag
 
+pytestmark = pytest.mark.more("statistics that take long")
+
 CHAIN = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]], dtype=np.int8)
 SMALL = Variant(lambda: Linear(3), 20, 40)
 

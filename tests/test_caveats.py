@@ -18,6 +18,8 @@ from gpn_bayes.scores import GP
 from tests.draws import quick
 from tests.reports import made_posterior, read_numbers
 
+pytestmark = pytest.mark.more("statistics that take long")
+
 CHAIN = nx.DiGraph([("a", "b"), ("b", "c")])
 
 

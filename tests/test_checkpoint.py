@@ -204,6 +204,7 @@ def walk(path, announce=False):
         return store.load("walk", 0).draws["x"]
 
 
+@pytest.mark.more("starts processes and kills them")
 def test_a_killed_chain_resumes_to_the_very_same_draws(path, tmp_path):
     expected = walk(tmp_path / "uninterrupted.sqlite")
     assert expected.shape == (BLOCKS * BLOCK_DRAWS, 2)

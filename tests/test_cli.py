@@ -56,6 +56,7 @@ def results(table: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 # Running
 
 
+@pytest.mark.more("repeats whole runs from the command line")
 @pytest.mark.parametrize("score", ["bdeu", "k2", "bic"])
 def test_run_on_text_takes_a_score_of_categories(score, tmp_path, capsys):
     path = Path(__file__).parent / "reference" / "discrete" / "asia_1000.csv"
@@ -96,6 +97,7 @@ def test_a_finished_run_is_shown_again_and_not_done_again(results, table, capsys
     assert {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in out.iterdir()} == before
 
 
+@pytest.mark.more("repeats whole runs from the command line")
 @pytest.mark.parametrize("kind", ["partition", "exact"])
 @pytest.mark.parametrize("name", ["edges.csv", "report.html"])
 def test_lost_files_are_written_again_from_the_draws(results, kind, name, table, capsys):
@@ -123,6 +125,7 @@ def test_the_summary_fits_eighty_columns(results, table, capsys, monkeypatch):
     assert "report.html, posterior.nc, edges.csv" in shown
 
 
+@pytest.mark.more("repeats whole runs from the command line")
 def test_constraints_reach_the_sampler(table, tmp_path, capsys):
     (tmp_path / "no.csv").write_text("effect,cause,why\nmek,erk,order\n", encoding="utf-8")
     (tmp_path / "tiers.csv").write_text(
@@ -146,6 +149,7 @@ def test_constraints_reach_the_sampler(table, tmp_path, capsys):
     assert settings["max_parents"] == 2 and settings["prior"]["kind"] == "fair"
 
 
+@pytest.mark.more("repeats whole runs from the command line")
 def test_candidates_of_those_not_named_stay_as_they_are(table, tmp_path, capsys):
     (tmp_path / "pairs.csv").write_text("parent,child\nmek,erk\nIL 6,erk\n,akt\n", encoding="utf-8")
     out = tmp_path / "out"
@@ -162,6 +166,7 @@ def test_candidates_of_those_not_named_stay_as_they_are(table, tmp_path, capsys)
     assert "not_named 4, not_named_method all others" in (out / "report.html").read_text("utf-8")
 
 
+@pytest.mark.more("repeats whole runs from the command line")
 def test_the_command_of_a_report_gives_the_same_networks(table, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copy(table, "-my cells.csv")
@@ -180,12 +185,14 @@ def test_the_command_of_a_report_gives_the_same_networks(table, tmp_path, capsys
     assert (first.parents == second.parents).all() and first.settings == second.settings
 
 
+@pytest.mark.more("repeats whole runs from the command line")
 def test_parquet_is_the_same_data(frame, results, tmp_path, capsys):
     frame.to_parquet(tmp_path / "cells.parquet")
     code, _, messages = call(capsys, "run", tmp_path / "cells.parquet", "--out", results["partition"], *QUICK)
     assert code == 0 and "nothing was computed again" in messages
 
 
+@pytest.mark.more("repeats whole runs from the command line")
 @pytest.mark.parametrize("saved", [True, False])
 def test_the_table_is_saved_with_the_draws_unless_refused(saved, frame, table, tmp_path, capsys):
     options = ["--draws", "20", "--quiet", "--out", tmp_path / "out", *([] if saved else ["--no-save-data"])]
@@ -196,6 +203,7 @@ def test_the_table_is_saved_with_the_draws_unless_refused(saved, frame, table, t
         np.testing.assert_allclose(kept.data.values, frame.to_numpy())
 
 
+@pytest.mark.more("repeats whole runs from the command line")
 def test_identical_columns_are_a_warning(frame, tmp_path, capsys):
     frame.assign(twin=frame["erk"]).to_csv(tmp_path / "twins.csv", index=False)
     code, _, messages = call(capsys, "run", tmp_path / "twins.csv", "--out", tmp_path / "o", "--draws", 5, "-q")
@@ -205,6 +213,7 @@ def test_identical_columns_are_a_warning(frame, tmp_path, capsys):
     assert (tmp_path / "o" / "edges.csv").exists()
 
 
+@pytest.mark.more("repeats whole runs from the command line")
 @pytest.mark.parametrize("options", [["--max-parents", 1], ["--score", "bge", "--max-parents", 2]], ids=["gp", "bge"])
 def test_demo_answers_the_question(options, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -242,6 +251,7 @@ def test_the_folder_of_another_run_is_refused(options, found, results, table, ca
     check_refused(capsys, out, [table, "--out", out, *QUICK, *options], f"holds another run, {found}: choose another")
 
 
+@pytest.mark.more("repeats whole runs from the command line")
 def test_settings_that_are_kept_in_other_words_are_shown_as_options(table, tmp_path, capsys):
     order = (table, "--sampler", "order", "--draws", 20, "--tune", 0)
     assert call(capsys, "run", *order, "--plus-one", "--out", tmp_path / "out", "-q")[0] == 0
@@ -361,6 +371,7 @@ def test_compare_shows_both_runs(results, capsys):
     assert f"mean absolute difference {np.abs(p - q).to_numpy().sum() / 30:.4f}" in shown
 
 
+@pytest.mark.more("repeats whole runs from the command line")
 def test_compare_shows_how_well_each_predicts(results, tmp_path, capsys):
     page = tmp_path / "page.html"
     code, shown, messages = call(capsys, "compare", results["exact"], results["partition"], "--report", page)
@@ -383,6 +394,7 @@ def test_compare_shows_how_well_each_predicts(results, tmp_path, capsys):
     assert code == 2 and "exists" in messages and messages.count("\n") == 1
 
 
+@pytest.mark.more("repeats whole runs from the command line")
 def test_compare_without_predictions(results, tmp_path, capsys):
     code, shown, _ = call(capsys, "compare", results["exact"], results["partition"], "--no-prediction")
     assert code == 0 and "whole rows" not in shown
@@ -392,6 +404,7 @@ def test_compare_without_predictions(results, tmp_path, capsys):
     assert messages == "error: --report needs the predictions; received --no-prediction with it\n"
 
 
+@pytest.mark.more("repeats whole runs from the command line")
 def test_compare_says_why_predictions_are_not_compared(results, frame, tmp_path, capsys):
     (2 * frame).to_csv(tmp_path / "doubled.csv", index=False)
     call(capsys, "run", tmp_path / "doubled.csv", "--out", tmp_path / "o", "--draws", 5, "-q")
@@ -408,6 +421,7 @@ def test_compare_limits_what_it_shows(results, capsys):
     assert float(shown_limit[1]) <= differences[-1]
 
 
+@pytest.mark.more("repeats whole runs from the command line")
 def test_compare_refuses_other_variables(results, frame, tmp_path, capsys):
     frame.rename(columns={"erk": "ERK"}).to_csv(tmp_path / "renamed.csv", index=False)
     call(capsys, "run", tmp_path / "renamed.csv", "--out", tmp_path / "o", "--draws", 5, "-q")
@@ -416,6 +430,7 @@ def test_compare_refuses_other_variables(results, frame, tmp_path, capsys):
     assert messages == ("error: both posteriors must be over the same variables; 'ERK' is only in the second\n")
 
 
+@pytest.mark.more("repeats whole runs from the command line")
 def test_compare_aligns_variables_by_name(results, frame, tmp_path, capsys):
     frame[NAMES[::-1]].to_csv(tmp_path / "turned.csv", index=False)
     call(capsys, "run", tmp_path / "turned.csv", "--out", tmp_path / "o", "--draws", 5, "-q")
@@ -424,6 +439,7 @@ def test_compare_aligns_variables_by_name(results, frame, tmp_path, capsys):
     assert "different data" in messages
 
 
+@pytest.mark.more("compiles every sampler and score")
 def test_warm_up_runs_every_sampler(capsys, monkeypatch):
     samplers = set()
     draw = sampling.draw

@@ -8,6 +8,8 @@ import gpn_bayes as gpn
 from tests.command_line import call
 from tests.test_effects import QUIET, categories, chain, curved, linear_table
 
+pytestmark = pytest.mark.more("repeats whole runs for every score and setting")
+
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):

@@ -10,6 +10,8 @@ import pytest
 import gpn_bayes as gpn
 from tests.command_line import call, read_estimate
 
+pytestmark = pytest.mark.more("repeats whole runs for every score and setting")
+
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory) -> Path:

@@ -15,6 +15,8 @@ from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.edge_tables import edge_table
 from tests.command_line import call, read_estimate
 
+pytestmark = pytest.mark.more("repeats whole searches for every learner and setting")
+
 ASIA = Path(__file__).parent / "reference" / "discrete" / "asia_1000.csv"
 NAMES = ["asia", "tub", "smoke", "lung", "bronc", "either", "xray", "dysp"]
 # With at most three parents: the best of all graphs.

@@ -10,6 +10,8 @@ import pytest
 from gpn_bayes._util import sqlite
 from tests.command_line import call
 
+pytestmark = pytest.mark.more("starts processes and kills them")
+
 ROWS = "a,b,c\n" + "".join(f"{i % 7},{(i % 7) * 2 + i % 3},{i % 5}\n" for i in range(60))
 OPTIONS = ("--sampler", "partition", "--draws", "1000", "--tune", "100", "--cores", "1", "--quiet")
 KEPT = "; what is finished is kept, and the same command goes on from there\n"

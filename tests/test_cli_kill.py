@@ -16,6 +16,8 @@ import pytest
 import gpn_bayes as gpn
 from gpn_bayes.cli import main
 
+pytestmark = pytest.mark.more("starts processes and kills them")
+
 TIME_LIMIT = 120
 PARTITION = ("--sampler", "partition", "--draws", "2000", "--tune", "500")
 EXACT = ("--sampler", "exact", "--draws", "30000", "--chains", "2")

@@ -21,6 +21,8 @@ from gpn_bayes.posterior import GraphPosterior
 from gpn_bayes.posterior.questions import Question, read_question
 from gpn_bayes.scores.recorded import as_setting
 
+pytestmark = pytest.mark.more("reads files that are messy in every way")
+
 NAMES = ["TNF-α", "IL 6", "erk", "akt", "mek", "p-38"]
 
 

@@ -154,6 +154,7 @@ def test_an_empty_out_is_not_the_current_folder(table, tmp_path, capsys, monkeyp
     assert (tmp_path / "edges.csv").exists()
 
 
+@pytest.mark.more("starts processes")
 def test_errors_stay_on_one_line_with_their_brackets(tmp_path):
     """In a real process with a narrow terminal; a name that looks like markup comes through."""
     (tmp_path / "data.csv").write_text("[red]x[/red],b\n1,2\n1,3\n1,4\n", encoding="utf-8")

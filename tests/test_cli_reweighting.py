@@ -11,6 +11,8 @@ from tests.command_line import call, check_refused
 from tests.draws import NULL, REFERENCE, quick, table
 from tests.rough_scores import Noisy
 
+pytestmark = pytest.mark.more("repeats whole runs for every score and setting")
+
 DATA = REFERENCE / f"{NULL}.csv"
 QUICK = ("--score", "noisy", "--draws", 100, "--quiet")
 

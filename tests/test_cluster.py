@@ -24,6 +24,8 @@ from tests.cluster_scores import Logged, computed, read_logs
 from tests.command_line import call
 from tests.dask_cluster import ENVIRONMENT, TIME_LIMIT, DaskCluster, wait_for
 
+pytestmark = pytest.mark.more("starts processes and kills them")
+
 DATA = gpn.simulate.linear(gpn.simulate.random_dag(5, edges_per_node=1, random_seed=1), 60, random_seed=1)
 REQUESTS = [
     (node, parents)

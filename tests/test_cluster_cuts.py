@@ -13,6 +13,8 @@ from gpn_bayes.estimators.exact.start import rows_near
 from gpn_bayes.estimators.parent_sets import adjacency_of, as_words, gather, members
 from gpn_bayes.kernels.relaxed import edge_shares, rows_avoiding
 
+pytestmark = pytest.mark.more("statistics that take long")
+
 N = 6
 
 

@@ -9,6 +9,8 @@ from gpn_bayes.posterior.diagnostics import chance_gap, diagnose, have_converged
 from gpn_bayes.posterior.estimate import ess_of
 from gpn_bayes.sampling.sample import run_warnings
 
+pytestmark = pytest.mark.more("statistics that take long")
+
 TIMES = 40
 NODES = 10
 

@@ -15,6 +15,8 @@ from gpn_bayes.sampling.corrected_proposal import CorrectedProposal
 from gpn_bayes.scores.cache import ScoreCache
 from tests.rough_scores import Noisy
 
+pytestmark = pytest.mark.more("statistics that take long")
+
 
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch):

@@ -22,6 +22,8 @@ from gpn_bayes.scores.gp.components import components
 from gpn_bayes.scores.gp.laplace import log_masses
 from gpn_bayes.scores.recorded import as_setting
 
+pytestmark = pytest.mark.more("compiles and integrates Gaussian processes of every kind")
+
 NAMES = ("x", "z", "y")
 ROWS = 60
 GRID = np.linspace(-2, 2, 15)

@@ -13,6 +13,8 @@ from gpn_bayes.sampling.checkpoint import CheckpointStore
 from tests.draws import asked
 from tests.running import ROOT, STRICT_PYTHON
 
+pytestmark = pytest.mark.more("starts processes and kills them")
+
 DATA = np.random.default_rng(1).normal(size=(40, 6)).cumsum(axis=1)
 # Without tuning, so that even the first block has draws, and with one thread, so that both chains have some.
 SETTINGS = {"draws": 60, "tune": 0, "chains": 2, "cores": 1, "random_seed": 1, "progressbar": False}

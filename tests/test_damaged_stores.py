@@ -29,6 +29,8 @@ from gpn_bayes.wire.limits import Limits
 from tests.federated import asked
 from tests.federation import tables
 
+pytestmark = pytest.mark.more("starts processes and kills them")
+
 NAMES = ("ann", "ben", "cem")
 DATA = read_part(tables((20,), 3)[0])
 PLAN = Plan("r1", "notears", "{}", DATA.names, NAMES, False)

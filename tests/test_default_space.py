@@ -17,6 +17,8 @@ from gpn_bayes.sampling.score_tables import Tabulator
 from gpn_bayes.scores.cache import ScoreCache
 from tests.draws import asked, assert_edges_agree
 
+pytestmark = pytest.mark.more("samples large networks")
+
 
 def simulated(n, score="bge", parents=1.5, seed=1, rows=500):
     dag = gpn.simulate.random_dag(n, edges_per_node=parents, random_seed=seed)

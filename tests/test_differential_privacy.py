@@ -23,6 +23,8 @@ from gpn_bayes.federated.statistics import StatisticsParticipant, sum_statistics
 from tests.federated import PlainChannel, split
 from tests.federation import tables
 
+pytestmark = pytest.mark.more("statistics that take long")
+
 BOUNDS = {"x": (-4.0, 4.0), "y": (0.0, 10.0)}
 NAMES = tuple(BOUNDS)
 PRIVACY = Privacy(1.0, 1e-6, BOUNDS)

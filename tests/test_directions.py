@@ -21,6 +21,8 @@ from gpn_bayes.report.summaries import posterior_cell
 from gpn_bayes.scores import CG, GP, GraphPrior, Lasso
 from tests.draws import DAGS, NAMES, make, quick
 
+pytestmark = pytest.mark.more("repeats whole runs for every score and setting")
+
 # c -> d follows from the collider; e - f is open.
 COLLIDER = nx.DiGraph([("a", "c"), ("b", "c"), ("c", "d"), ("e", "f")])
 TIERS = [["a", "b", "e"], ["c", "d", "f"]]

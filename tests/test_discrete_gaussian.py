@@ -10,6 +10,8 @@ from scipy import integrate, stats
 from gpn_bayes.secure import discrete_gaussian as sampler
 from gpn_bayes.secure.gaussian_mechanism import log_delta, noise_multiplier
 
+pytestmark = pytest.mark.more("statistics that take long")
+
 
 @pytest.fixture(autouse=True)
 def seeded(monkeypatch):

@@ -12,6 +12,8 @@ from gpn_bayes import simulate
 from gpn_bayes.data import Dataset
 from gpn_bayes.simulate import DiscreteNetwork
 
+pytestmark = pytest.mark.more("repeats whole runs for every score and setting")
+
 ASIA = Path(__file__).parent / "reference" / "discrete" / "asia.bif"
 DIAMOND = nx.DiGraph([("d", "b"), ("d", "a"), ("b", "c"), ("a", "c")])
 COUGH = {

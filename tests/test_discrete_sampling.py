@@ -11,6 +11,8 @@ from gpn_bayes import graphs
 from gpn_bayes.scores import BDeu
 from tests.draws import assert_edges_agree, quick
 
+pytestmark = pytest.mark.more("statistics that take long")
+
 REFERENCE = Path(__file__).parent / "reference" / "discrete"
 
 

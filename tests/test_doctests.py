@@ -102,6 +102,7 @@ def _shared_posteriors(drawn: dict[tuple[str, str], Any], monkeypatch: pytest.Mo
     monkeypatch.setattr(gpn_bayes, "sample", sample_once)
 
 
+@pytest.mark.more("runs the examples of every file")
 @pytest.mark.usefixtures("_shared_posteriors")
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):

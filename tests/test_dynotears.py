@@ -15,6 +15,8 @@ from gpn_bayes.estimators.lagged_data import read_series
 from gpn_bayes.estimators.notears import order_search
 from gpn_bayes.simulate import svar
 
+pytestmark = pytest.mark.more("repeats whole searches for every learner and setting")
+
 
 def system(seed, d=4, lags=2, lengths=(60, 80), density=0.15):
     """Return a DAG, lagged effects and series."""

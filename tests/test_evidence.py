@@ -6,6 +6,8 @@ import pytest
 
 from gpn_bayes import metrics
 
+pytestmark = pytest.mark.more("statistics that take long")
+
 
 @pytest.mark.parametrize(
     ("delta", "expected"),

@@ -10,6 +10,8 @@ from gpn_bayes.data import PrivacyNoise
 from tests.test_interventions import NAMES, all_families, experiments
 from tests.test_unknown_targets import contexts_of
 
+pytestmark = pytest.mark.more("repeats whole runs for every score and setting")
+
 SETTINGS = {"random_seed": 1, "progressbar": False}
 
 

@@ -203,6 +203,7 @@ def check_same(network, probability, error=1e-12):
             assert probability(name, cell) == pytest.approx(network.tables[name][place], abs=error)
 
 
+@pytest.mark.more("loads other packages")
 def test_pgmpy_has_the_same_network(k2, plain, tmp_path):
     pytest.importorskip("pgmpy")
     from pgmpy.inference import VariableElimination
@@ -226,6 +227,7 @@ def posterior_of_wet(network):
     return float(joint @ network.tables["wet"][:, 1, 2] / joint.sum())
 
 
+@pytest.mark.more("loads other packages")
 def test_pyagrum_has_the_same_network(k2, plain, tmp_path):
     pyagrum = pytest.importorskip("pyagrum")
     own = simulate.read_bif(k2.export(tmp_path / "network.bif"))

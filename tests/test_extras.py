@@ -13,6 +13,8 @@ from gpn_bayes.data import Dataset
 from tests.command_line import call
 from tests.running import STRICT_PYTHON
 
+pytestmark = pytest.mark.more("starts processes")
+
 # None in sys.modules is a package that can't be found, also to pandas, which looks for pyarrow when it is loaded.
 WITHOUT = """
 import sys

@@ -19,6 +19,8 @@ from gpn_bayes.kernels.acyclicity import exponential
 from gpn_bayes.simulate import svar
 from tests.federated import PlainChannel, asked, reference, split, two_clients_allowed
 
+pytestmark = pytest.mark.more("repeats whole protocols for every fault of a party")
+
 CHAIN = nx.DiGraph([("a", "b"), ("b", "c")])
 NONE = np.zeros((3, 3), dtype=bool)
 OTHERS = ~np.eye(3, dtype=bool)

@@ -12,6 +12,8 @@ from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.federated import AllData, Averaging, Best, Voting
 from tests.federated import split
 
+pytestmark = pytest.mark.more("repeats whole protocols for every fault of a party")
+
 COLLIDER = nx.DiGraph([("raf", "erk"), ("pka", "erk")])
 
 

@@ -13,6 +13,8 @@ from gpn_bayes.wire import federation_pb2 as messages
 from tests.federated import PlainChannel
 from tests.federation import Parties, play, tables
 
+pytestmark = pytest.mark.more("repeats whole protocols for every fault of a party")
+
 NAMES = ("a", "b", "c")
 TABLES = tables((40, 50, 60), 3)
 PARTS = [read_part(table) for table in TABLES]

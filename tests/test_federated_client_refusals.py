@@ -29,6 +29,8 @@ from tests.federation import (
     tables,
 )
 
+pytestmark = pytest.mark.more("repeats whole protocols for every fault of a party")
+
 NAMES = ("a", "b", "c")
 PARTS = dict(zip(NAMES, tables((20, 30, 25), 3), strict=True))
 COLUMNS = list(PARTS["a"].columns)

@@ -22,6 +22,8 @@ from gpn_bayes.wire.pinning import WrongCertificate, pinned_certificate
 from gpn_bayes.wire.server import Server
 from tests.federation import Background, Parties, Script, free_port, tables
 
+pytestmark = pytest.mark.more("repeats whole protocols for every fault of a party")
+
 NAMES = ("a", "b", "c")
 TABLES = dict(zip(NAMES, tables((20, 30, 25), 3), strict=True))
 COLUMNS = list(TABLES["a"].columns)

@@ -15,6 +15,8 @@ from gpn_bayes.federated.notears.consensus import consensus_rounds
 from gpn_bayes.federated.notears.settings import Settings
 from tests.federated import PlainChannel, WatchedChannel
 
+pytestmark = pytest.mark.more("repeats whole protocols for every fault of a party")
+
 D = 4
 SIZES = (40, 50, 60)
 

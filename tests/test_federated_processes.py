@@ -19,6 +19,8 @@ from gpn_bayes import simulate
 from gpn_bayes.federated import FederatedNOTEARS
 from tests.federation import TIME_LIMIT, Parties, in_memory, tables
 
+pytestmark = pytest.mark.more("starts processes")
+
 ROOT = Path(__file__).resolve().parents[1]
 D = 20
 ROUNDS = 30

@@ -18,6 +18,8 @@ from gpn_bayes.federated.programs import PROGRAMS
 from tests.command_line import call
 from tests.federation import DESCENT, Background, Parties, clients_in_threads, in_memory, tables
 
+pytestmark = pytest.mark.more("repeats whole protocols for every fault of a party")
+
 NAMES = ("a", "b", "c")
 PARTS = dict(zip(NAMES, tables((40, 30, 25), 4), strict=True))
 COLUMNS = list(PARTS["a"].columns)

@@ -27,6 +27,8 @@ from tests.benchmarks.field.measures import (
 )
 from tests.running import ROOT
 
+pytestmark = pytest.mark.more("measures other programs, and the papers' figures")
+
 # 0 -> 1 <- 2, and 3 apart.
 TRUTH = np.array([[0, 1, 0, 0], [0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]])
 MEASURING = ROOT / "tests" / "benchmarks" / "field" / "measuring.py"

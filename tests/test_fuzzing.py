@@ -7,6 +7,8 @@ import pytest
 from tests.fuzz_targets import TARGETS
 from tests.fuzzing import Target, damaged, fault_of, fuzz
 
+pytestmark = pytest.mark.more("fuzzes every reader of files and messages")
+
 QUICK, SLOW = 100, 10_000
 # Megabytes that a target may take beyond what it took for valid content.
 MOST_MB = 600

@@ -20,6 +20,8 @@ from gpn_bayes.scores.gp.laplace import laplace_estimate
 from gpn_bayes.scores.gp.modes import Modes
 from gpn_bayes.scores.gp.priors import HyperPriors
 
+pytestmark = pytest.mark.more("compiles and integrates Gaussian processes of every kind")
+
 FOLDER = Path(__file__).parent / "reference" / "gp"
 DATA = pd.read_csv(FOLDER / "fourier_n4_N100_seed101.csv")
 TRUTH = json.loads((FOLDER / "gp_truth.json").read_text())["scores"]

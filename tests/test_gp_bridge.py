@@ -11,6 +11,8 @@ from gpn_bayes.scores.gp.bridge import bridge_estimate, bridge_of_ratios
 from gpn_bayes.scores.gp.importance import importance_estimate
 from tests.hyper_posteriors import KNOWN, KnownPosterior, estimates_of_reference, reference_posterior
 
+pytestmark = pytest.mark.more("statistics that take long")
+
 TARGET = 0.02
 
 

@@ -28,6 +28,8 @@ from tests.latent_reference import (
 )
 from tests.latent_reference import SPACING as CASE_SPACING
 
+pytestmark = pytest.mark.more("compiles and integrates Gaussian processes of every kind")
+
 SPACING = 2.5
 LINKS = [(2, True), (3, True), (3, False), (4, False)]
 

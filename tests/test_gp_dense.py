@@ -21,6 +21,8 @@ from gpn_bayes.scores.gp.low_rank import LowRankPosterior
 from gpn_bayes.scores.gp.modes import first_inverse
 from gpn_bayes.scores.gp.priors import HyperPriors
 
+pytestmark = pytest.mark.more("compiles and integrates Gaussian processes of every kind")
+
 PRIORS = HyperPriors()
 REFERENCE = Path(__file__).parent / "reference" / "gp" / "fourier_n4_N100_seed101.csv"
 KERNELS = ["additive", "interaction"]

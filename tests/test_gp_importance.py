@@ -18,6 +18,8 @@ from gpn_bayes.scores.gp.priors import HyperPriors
 from gpn_bayes.scores.gp.proposal import Proposal, adapted_mixture, laplace_mixture, prior_moments
 from tests.hyper_posteriors import KNOWN, KnownPosterior, estimates_of_reference, reference_posterior
 
+pytestmark = pytest.mark.more("statistics that take long")
+
 PRIORS = HyperPriors().for_parents(1)
 TARGET = 0.025
 

@@ -11,6 +11,8 @@ import gpn_bayes as gpn
 from gpn_bayes.scores import GP, BGe
 from gpn_bayes.scores.recorded import as_setting, from_parameters
 
+pytestmark = pytest.mark.more("statistics that take long")
+
 EITHER = {"equations": "linear or curved"}
 
 

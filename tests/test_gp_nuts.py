@@ -14,6 +14,8 @@ from gpn_bayes.scores.gp.modes import Modes
 from gpn_bayes.scores.gp.nuts import nuts_draws
 from gpn_bayes.scores.gp.priors import HyperPriors
 
+pytestmark = pytest.mark.more("samples by PyMC")
+
 
 class Normal:
     """A posterior that is normal within a box, with modes where it is told."""

@@ -14,6 +14,8 @@ from scipy import stats
 from gpn_bayes.kernels.priors import add_prior_gradient, draw_prior, log_drawn_density, log_prior
 from gpn_bayes.scores.gp.priors import HyperPriors
 
+pytestmark = pytest.mark.more("compiles and integrates Gaussian processes of every kind")
+
 ROOT = Path(__file__).resolve().parents[1]
 RULE = "must have a continuous prior of one positive number with constant parameters, unnamed and in no model"
 PAIRS = {"default": (2.0, 2.0), "heavy": (0.6, 0.5), "narrow": (50.0, 30.0)}

@@ -10,6 +10,8 @@ from gpn_bayes.scores.gp.dense import DensePosterior
 from gpn_bayes.scores.gp.low_rank import LowRankPosterior
 from gpn_bayes.scores.gp.priors import HyperPriors
 
+pytestmark = pytest.mark.more("samples by PyMC")
+
 DEFAULTS = HyperPriors()
 # The dense form is off by 6e-11 or less at the points tried here; the low-rank form, made for 1e-6, by 8e-7.
 TOLERANCE, LOW_RANK_TOLERANCE = 1e-8, 1e-6

@@ -15,6 +15,8 @@ from gpn_bayes.scores.gp.student import StudentPosterior, grid_without_parents, 
 from gpn_bayes.scores.recorded import as_setting, from_parameters
 from tests.latent_reference import STUDENT_CASES, student_case, student_log_evidence
 
+pytestmark = pytest.mark.more("compiles and integrates Gaussian processes of every kind")
+
 
 def student(table, degrees=4.0, weights=None, seed=1):
     """Return the posterior of the last column given all others."""

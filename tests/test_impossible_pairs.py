@@ -17,6 +17,8 @@ from gpn_bayes.sampling.options import RunOptions
 from gpn_bayes.sampling.prepared_run import prepare
 from tests.command_line import call
 
+pytestmark = pytest.mark.more("statistics that take long")
+
 TIERS = [["age", "sex", "wage0"], ["treat"], ["wage"]]
 QUICK = {"draws": 50, "random_seed": 1, "progressbar": False}
 

@@ -20,6 +20,8 @@ from gpn_bayes.sampling.score_tables import Tabulator
 from gpn_bayes.scores import CG, K2, BDeu, BGe, ScoreCache
 from gpn_bayes.scores.discrete import distinct_rows
 
+pytestmark = pytest.mark.more("repeats whole runs for every score and setting")
+
 REFERENCE = Path(__file__).parent / "reference" / "mixed"
 QUIET = {"missing": "impute", "progressbar": False}
 

@@ -15,6 +15,8 @@ from gpn_bayes.posterior.curves import fitted_curves
 from gpn_bayes.scores import GraphPrior
 from tests.command_line import call
 
+pytestmark = pytest.mark.more("repeats whole runs for every score and setting")
+
 REFERENCE = Path(__file__).parent / "reference" / "interventions"
 KINDS = ("perfect", "soft")
 NAMES = ("a", "b", "c", "d")

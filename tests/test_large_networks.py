@@ -22,6 +22,8 @@ from gpn_bayes.sampling.score_tables import Tabulator
 from gpn_bayes.scores import GraphPrior
 from tests.draws import asked, assert_same_draws
 
+pytestmark = pytest.mark.more("samples large networks")
+
 REFERENCE = Path(__file__).parent / "reference" / "bge"
 FIVE = pd.read_csv(REFERENCE / "lin_n5_N200.csv")
 NAMES = list(FIVE.columns)

@@ -21,6 +21,8 @@ from gpn_bayes.scores import GP, BGe
 from tests.test_effects import weighed_dags
 from tests.test_predictive_densities import FAMILIES, categories, numbers
 
+pytestmark = pytest.mark.more("compiles and integrates Gaussian processes of every kind")
+
 QUIET = {"random_seed": 1, "progressbar": False}
 
 

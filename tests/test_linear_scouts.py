@@ -18,6 +18,8 @@ from tests.benchmarks.field.data import problem
 from tests.draws import asked, assert_same_draws
 from tests.rough_scores import Noisy
 
+pytestmark = pytest.mark.more("repeats whole runs for every score and setting")
+
 # BGe, by a scorer that has no closed form.
 SLOW = Noisy(rough=0)
 N = 8

@@ -9,7 +9,10 @@ import pytest
 
 from gpn_bayes._util.processes import interpreter, package_environment
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are those of Linux")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are those of Linux"),
+    pytest.mark.more("starts processes"),
+]
 
 
 @pytest.mark.parametrize("kilobytes", [350_000, 600_000, 1_000_000])

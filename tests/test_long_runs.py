@@ -18,6 +18,8 @@ from gpn_bayes.mcmc.tables import ScoreTables, build_tables
 from gpn_bayes.scores.bge import BGe
 from tests.scripts import make_problem
 
+pytestmark = pytest.mark.more("samples large networks")
+
 REFERENCE = Path(__file__).parent / "reference" / "bge"
 NULL, LINEAR = "null_n4_N50", "lin_n5_N200"
 CHAINS = 4

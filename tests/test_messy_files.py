@@ -20,6 +20,8 @@ from gpn_bayes.data import data_flags
 from gpn_bayes.sampling.flags import in_options
 from tests.command_line import call
 
+pytestmark = pytest.mark.more("reads files that are messy in every way")
+
 ROWS = 14
 NAMES = ["Größe", "β-BMI", "share %", "sex (f/m)"]
 

@@ -9,6 +9,8 @@ from gpn_bayes import Dataset
 from tests.command_line import call, read_estimate
 from tests.messy_tables import FILES, NAMES, ROWS, cells, content, sheet
 
+pytestmark = pytest.mark.more("reads files that are messy in every way")
+
 # What is said of files that are read; nothing of those that are as plain as can be. Then further options.
 READ = {
     "plain.csv": ("", []),

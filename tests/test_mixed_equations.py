@@ -20,6 +20,8 @@ from gpn_bayes.scores import BIC, CG, BDeu, BGe, Score, ScoreBatch, Scorer, stra
 from gpn_bayes.scores.equations import DrawnLevels, LevelsEquation, LinearEquation
 from tests.test_mixed_scores import mixed_table
 
+pytestmark = pytest.mark.more("compiles and integrates Gaussian processes of every kind")
+
 QUIET = {"random_seed": 1, "progressbar": False}
 # The posterior that `Plain` writes out.
 EACH = CG(variances="each")

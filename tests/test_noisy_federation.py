@@ -18,6 +18,8 @@ from gpn_bayes.federated.session import ClientSession
 from gpn_bayes.wire import federation_pb2 as messages
 from tests.federation import Background, Parties, clients_in_threads, play, tables
 
+pytestmark = pytest.mark.more("repeats whole protocols for every fault of a party")
+
 NAMES = ("a", "b", "c")
 PARTS = dict(zip(NAMES, tables((900, 800, 700), 3), strict=True))
 COLUMNS = list(PARTS["a"].columns)

@@ -13,6 +13,8 @@ from gpn_bayes.estimators.notears.objective import read_linear_problem
 from gpn_bayes.estimators.quasi_newton import SOLVERS
 from tests.notears_reference import CASES, LAMBDA1, load_case
 
+pytestmark = pytest.mark.more("repeats whole searches for every learner and setting")
+
 QUICK = {"check_scale": False, "rounds": 10, "random_state": 1}
 
 

@@ -13,6 +13,8 @@ from gpn_bayes.estimators import NOTEARSMLP, notears_mlp
 from gpn_bayes.estimators.perceptrons import Perceptrons
 from gpn_bayes.kernels.acyclicity import exponential
 
+pytestmark = pytest.mark.more("repeats whole searches for every learner and setting")
+
 CHAIN = nx.DiGraph([("a", "b"), ("b", "c")])
 
 

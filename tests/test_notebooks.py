@@ -21,6 +21,8 @@ from gpn_bayes.report import Explorer, picture
 from tests import browser as browsers
 from tests.reports import AWKWARD, awkward_posterior, made_posterior
 
+pytestmark = pytest.mark.more("runs notebooks")
+
 QUIET = {"random_seed": 1, "progressbar": False}
 MOST_BYTES, MOST_SECONDS = 60_000, 2.0
 DATA = gpn.simulate.linear([[0, 1, 0], [0, 0, 1], [0, 0, 0]], 100, random_seed=1)

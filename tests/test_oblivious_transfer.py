@@ -15,6 +15,8 @@ from gpn_bayes.secure.link import ProtocolError, memory_links
 from gpn_bayes.secure.oblivious_transfer import TransferReceiver, TransferSender
 from tests.parties import LEAST_P, Noted, both, p_uniform
 
+pytestmark = pytest.mark.more("repeats whole protocols for every fault of a party")
+
 
 def transfers():
     links = memory_links()

@@ -28,6 +28,8 @@ from gpn_bayes.scores.bge import BGe
 from tests.learners import all_parent_sets, assert_obeys, best_by_enumeration, discrete, linear_table, random_rules
 from tests.rough_scores import Noisy
 
+pytestmark = pytest.mark.more("repeats whole searches for every learner and setting")
+
 OPTIMA = {"asia": -2232.998, "child": -13022.540, "alarm": -11646.289}
 
 

@@ -30,6 +30,8 @@ from gpn_bayes.mcmc.tables import (
 from tests.outside_worlds import WORLDS, World, places_of, targets_of
 from tests.scripts import assert_reversible, paths, transition_matrix
 
+pytestmark = pytest.mark.more("samples large networks")
+
 RNG = np.random.default_rng(1)
 
 

@@ -14,6 +14,8 @@ from gpn_bayes.mcmc.tables import (
 from gpn_bayes.mcmc.tempering import Ladder, new_ladder, run_tempered
 from tests.outside_worlds import WORLDS, Parents, World
 
+pytestmark = pytest.mark.more("samples large networks")
+
 # A walk over DAGs before each draw would make up for what tempering might get wrong.
 ONLY_PARTITIONS = np.where(np.arange(8) < 4, PARTITION_MIX, 0.0)
 

@@ -12,6 +12,8 @@ from gpn_bayes import graphs, metrics
 from tests.benchmarks.paper import draw, log_totals, mean_of, shares_of
 from tests.benchmarks.test_score_equivalence import gaps
 
+pytestmark = pytest.mark.more("measures other programs, and the papers' figures")
+
 REFERENCE = Path(__file__).parent / "reference" / "gp"
 DAGS = graphs.enumerate_dags(4)
 

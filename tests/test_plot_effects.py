@@ -8,6 +8,8 @@ from matplotlib import pyplot as plt
 import gpn_bayes as gpn
 from tests.test_effects import NAMES, QUIET, categories, chain, curved, linear_table
 
+pytestmark = pytest.mark.more("compiles and integrates Gaussian processes of every kind")
+
 mpl.use("Agg")
 
 

@@ -110,6 +110,7 @@ def inside(inner, outer, slack=1.0):
     return min(corners) >= -slack
 
 
+@pytest.mark.more("draws many figures")
 @pytest.mark.parametrize("constrained", [False, True])
 @pytest.mark.parametrize("size", [(3, 3), (5, 5), (12, 8)], ids=str)
 @pytest.mark.parametrize("network", NETWORKS)
@@ -131,6 +132,7 @@ def test_everything_stays_within_axes_of_any_size(network, size, constrained):
     assert inside(legend, figure.bbox)
 
 
+@pytest.mark.more("draws many figures")
 @pytest.mark.parametrize(("size", "names", "least"), [((5, 5), 11, 7.0), ((12, 8), 30, 7.0), ((5, 5), 30, 3.0)])
 def test_letters_are_as_large_as_the_axes_let_them(size, names, least):
     figure, ax = plt.subplots(figsize=size)
@@ -273,6 +275,7 @@ def crossed(rows, below):
     return sum((a - c) * (b - d) < 0 for own in lines for k, (a, b) in enumerate(own) for c, d in own[:k])
 
 
+@pytest.mark.more("draws many figures")
 @pytest.mark.parametrize(("n", "edges"), [(12, 8), (20, 10), (100, 12)])
 def test_sweeps_order_layers_by_the_places_of_neighbours(n, edges):
     down = joined(n, edges, n)

@@ -18,6 +18,8 @@ from gpn_bayes.scores.recorded import as_setting
 from tests.draws import NAMES, make, sticky_picks
 from tests.pictures import chain_of, drawn, everything, legend_of, texts
 
+pytestmark = pytest.mark.more("draws figures of every kind of run")
+
 mpl.use("Agg")
 
 

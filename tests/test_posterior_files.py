@@ -22,6 +22,8 @@ from gpn_bayes.posterior.draws import resampled_draws
 from gpn_bayes.scores import GP, Score, ScoreBatch, Scorer, registry
 from tests.draws import DAGS, NAMES, drawn_posterior, exact_posterior, make, quick, sticky_picks
 
+pytestmark = pytest.mark.more("opens every file in a process of its own")
+
 ROOT = Path(__file__).resolve().parents[1]
 
 

@@ -16,6 +16,8 @@ from gpn_bayes.posterior.diagnostics import weight_warnings
 from gpn_bayes.posterior.estimate import ess_of, r_hat_of, weighted_moments
 from tests.draws import DAGS, NAMES, drawn_posterior, make
 
+pytestmark = pytest.mark.more("statistics that take long")
+
 
 @pytest.fixture(scope="module", params=[False, True], ids=["equal", "weighted"])
 def drawn(request):

@@ -11,6 +11,8 @@ import gpn_bayes as gpn
 from gpn_bayes.plots import palette
 from gpn_bayes.posterior.predictive_checks import predictive_checks
 
+pytestmark = pytest.mark.more("statistics that take long")
+
 mpl.use("Agg")
 QUIET = {"random_seed": 1, "progressbar": False}
 

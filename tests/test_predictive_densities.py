@@ -12,6 +12,8 @@ from gpn_bayes import graphs, scores
 from gpn_bayes.scores import GP, BGe
 from tests.test_effects import weighed_dags
 
+pytestmark = pytest.mark.more("compiles and integrates Gaussian processes of every kind")
+
 FAMILIES = [(0, ()), (2, (0,)), (2, (0, 1))]
 
 

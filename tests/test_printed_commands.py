@@ -87,6 +87,7 @@ WRITTEN = {
 }
 
 
+@pytest.mark.more("runs the pages of the guide")
 @pytest.mark.parametrize("small", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["small", "full"])
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_blocks_run_as_printed(page, small, tmp_path):
@@ -97,6 +98,7 @@ def test_blocks_run_as_printed(page, small, tmp_path):
     assert not missing, ran.stdout
 
 
+@pytest.mark.more("runs the pages of the guide")
 def test_a_block_that_fails_is_noticed(tmp_path):
     good, bad = Block("python", "x = 1\n", "good"), Block("python", "assert x == 2\n", "bad")
     ran = run([good, bad], tmp_path)
@@ -105,11 +107,13 @@ def test_a_block_that_fails_is_noticed(tmp_path):
     assert "AssertionError" in ran.stdout
 
 
+@pytest.mark.more("runs the pages of the guide")
 def test_a_command_that_fails_is_noticed(tmp_path):
     ran = run([Block("bash", "gpn-bayes query nothing/ 'a -> b'\ntrue\n", "bad")], tmp_path)
     assert ran.returncode != 0
 
 
+@pytest.mark.more("runs the pages of the guide")
 def test_a_block_without_a_language_is_noticed(tmp_path):
     assert "a block must be python or bash" in run([Block("", "x\n", "none")], tmp_path).stdout
 

@@ -14,6 +14,8 @@ from gpn_bayes._util.files import write_whole
 from gpn_bayes._util.printable import no_formulas
 from tests.command_line import call
 
+pytestmark = pytest.mark.more("starts processes")
+
 
 @pytest.fixture(autouse=True)
 def open_mask():

@@ -43,6 +43,7 @@ def test_asia(cut, score):
         assert parents_of(found) == {child: sorted(parents) for child, parents in expected.items()}
 
 
+@pytest.mark.more("repeats whole protocols for every score")
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_networks(seed, score):
@@ -65,6 +66,7 @@ def twins(rows=80):
     return pd.DataFrame({"other": other, "twin": column, "opposite": 1 - column, "child": child})
 
 
+@pytest.mark.more("repeats whole protocols for every score")
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("names", [["twin", "other", "opposite", "child"], ["opposite", "other", "twin", "child"]])
 def test_of_equal_candidates_the_first_column_wins(names, score):
@@ -102,6 +104,7 @@ def test_rows_in_any_order_and_levels_of_any_name():
     np.testing.assert_array_equal(found.adjacency, plain.adjacency)
 
 
+@pytest.mark.more("repeats whole protocols for every score")
 @pytest.mark.parametrize("score", SCORES)
 def test_a_single_common_row(score):
     """Columns vary in either table, and don't in what both have."""
@@ -124,6 +127,7 @@ def test_intersection_of_keys():
 # What messages tell
 
 
+@pytest.mark.more("repeats whole protocols for every score")
 @pytest.mark.parametrize("score", SCORES)
 def test_inputs_that_open_the_same_look_the_same(score):
     """Two tables with one network: kinds, lengths and order of all messages are equal, and their contents aren't."""

@@ -26,6 +26,8 @@ from tests.command_line import call
 from tests.private_runs import plain_k2, random_table, whole_number_score
 from tests.tls_parties import HOST, write_credentials
 
+pytestmark = pytest.mark.more("starts processes")
+
 ROOT = Path(__file__).resolve().parents[1]
 SECONDS = 60
 

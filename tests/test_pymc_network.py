@@ -86,6 +86,7 @@ def gp_log_posterior(values, node, parents, phi, score):
     return posterior.log_density(phi)
 
 
+@pytest.mark.more("samples by PyMC")
 @pytest.mark.parametrize(
     "settings", [{}, {"kernel": "interaction"}, {"sigma": (3, 2), "theta": (4, 5), "mu": (0.2, 2.0)}], ids=str
 )
@@ -135,6 +136,7 @@ def at_hyperparameters(coordinates, sigma, theta):
     return {"x::sigma_log__": np.array(0.0), "x::mean": np.array(0.0)} | y
 
 
+@pytest.mark.more("samples by PyMC")
 @pytest.mark.parametrize(("theta", "gap"), [(0.1, None), (0.4, 0.1), (1.0, 0.001), (8.0, 0.1)])
 def test_drawn_functions_have_the_score_s_likelihood_on_average(wave, curved, theta, gap):
     """In the sampler's coordinates, weights are standard normal given the rows, and the rest is the likelihood."""
@@ -151,6 +153,7 @@ def test_drawn_functions_have_the_score_s_likelihood_on_average(wave, curved, th
         assert found[0] == pytest.approx(ours, abs=gap)
 
 
+@pytest.mark.more("samples by PyMC")
 def test_setting_a_cause_moves_a_curve_s_outcome(pm, wave, curved):
     """Weights given the rows and near hyperparameters, then pm.do: the outcome is that of the true curve."""
     rng = np.random.default_rng(5)
@@ -197,6 +200,7 @@ def drawn_lines(table):
     return posterior
 
 
+@pytest.mark.more("samples by PyMC")
 def test_setting_a_cause_moves_all_that_follows_in_units_of_the_table(pm, table, linear, drawn_lines):
     trace = as_trace(linear, drawn_lines)
     low, high = (
@@ -215,6 +219,7 @@ def test_setting_a_cause_moves_all_that_follows_in_units_of_the_table(pm, table,
         assert change == pytest.approx(slope, abs=1e-9)
 
 
+@pytest.mark.more("samples by PyMC")
 def test_without_intervention_rows_are_drawn_as_they_were_observed(pm, table, linear, drawn_lines):
     found = predicted(pm, linear, as_trace(linear, drawn_lines), list(table.columns))
     for name in table:
@@ -222,6 +227,7 @@ def test_without_intervention_rows_are_drawn_as_they_were_observed(pm, table, li
         assert float(found[name].std()) == pytest.approx(table[name].std(), rel=0.25)
 
 
+@pytest.mark.more("samples by PyMC")
 def test_other_rows_can_be_observed(pm, table, linear):
     """By pm.observe, and by pm.set_data where their number differs: as in a model that was built around them."""
     few = (table[::-1] + 1.0)[:20]
@@ -236,6 +242,7 @@ def test_other_rows_can_be_observed(pm, table, linear):
     assert alone["whole"] - prior == pytest.approx(3 * (alone["few"] - prior))
 
 
+@pytest.mark.more("samples by PyMC")
 def test_the_prior_draws_whole_tables(pm, curved):
     drawn = pm.sample_prior_predictive(50, model=curved, random_seed=1, compile_kwargs={"mode": "FAST_COMPILE"})
     weights = drawn["prior"]["y::weights"].to_numpy()
@@ -287,6 +294,7 @@ def test_likelihood_times_prior_over_posterior_is_the_score_of_categories(weathe
     assert model.coords["wet::level"] == (0, 2) and model.coords["rain::level"] == ("no", "yes")
 
 
+@pytest.mark.more("samples by PyMC")
 def test_setting_a_category_moves_what_follows(pm, weather):
     model = gpn.pymc_network(weather, [("rain", "wet")], score="k2")
     rng = np.random.default_rng(9)
@@ -381,6 +389,7 @@ def test_k_must_be_a_number(table):
         gpn.pymc_networks(post)
 
 
+@pytest.mark.more("samples by PyMC")
 def test_names_may_hold_anything_else(pm, table):
     odd = dict(zip(table.columns, ["a 'quoted' \"name\"", "<b>", "größe", "x y"], strict=True))
     renamed = table.rename(columns=odd)

@@ -8,6 +8,8 @@ from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.sampling.predicted_scores import often_drawn, with_predictions
 from gpn_bayes.scores.cache import ScoreRecord
 
+pytestmark = pytest.mark.more("statistics that take long")
+
 
 def many_sets(rng, count=3000, n=8):
     """Return DAGs whose parent sets differ in how often they were drawn, many of them rare."""

@@ -267,6 +267,7 @@ def exact_values(graph):
     return (np.array(best) - graph.best.sum()) / graph.unit
 
 
+@pytest.mark.more("statistics that take long")
 def test_the_network_learns_the_values_of_the_order_graph():
     problem = read_problem(LINEAR[NAMES[:4]], "bge")
     graph = OrderGraph(potentially_optimal_sets(problem), problem.prior.required)
@@ -378,6 +379,7 @@ def test_a_batch_may_be_larger_than_the_buffer():
     assert len(RBNets(**QUICK | {"buffer": 5, "batch": 10}).fit(LINEAR).trace_) == 12
 
 
+@pytest.mark.more("statistics that take long")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_asia_is_solved(seed):
     data, score = discrete("asia")
@@ -394,6 +396,7 @@ def child(seed, **settings):
     return RBNets(score, max_parents=3, random_state=seed, **settings).fit(data)
 
 
+@pytest.mark.more("statistics that take long")
 def test_later_episodes_are_better_than_random_orders():
     """The network learns: what it loses against the optimum is well below what random orders lose."""
     learned, random = (

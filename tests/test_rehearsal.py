@@ -41,6 +41,7 @@ def compiled_by_a_first_run(sampler, folder):
     return done.stdout.split()
 
 
+@pytest.mark.more("compiles anew in processes")
 def test_a_first_run_leaves_the_sampler_to_another_process(tmp_path):
     names = compiled_by_a_first_run("exact", tmp_path)
     assert "bge_table" in names and "_pull_sources" in names and "cpdags" in names
@@ -79,6 +80,7 @@ def test_what_is_compiled_is_told_by_the_cache(tmp_path, monkeypatch):
         assert not rehearsal._is_compiled(draw_exact), "the source has changed since"
 
 
+@pytest.mark.more("compiles anew in processes")
 @pytest.mark.parametrize("executable", [sys.executable, "/no/such/python", ""])
 def test_a_run_needs_no_other_process(executable, monkeypatch):
     data = np.random.default_rng(1).normal(size=(40, 3))

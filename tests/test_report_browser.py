@@ -15,6 +15,8 @@ from gpn_bayes.cli.folder import edges_csv
 from tests import browser as browsers
 from tests.reports import AWKWARD, awkward_posterior, made_posterior
 
+pytestmark = pytest.mark.more("needs a browser")
+
 
 @pytest.fixture(scope="module")
 def browser():

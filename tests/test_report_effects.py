@@ -13,6 +13,8 @@ from gpn_bayes.report import content, what_if
 from tests.draws import exact_posterior
 from tests.reports import AWKWARD, awkward_posterior, made_posterior, read_numbers
 
+pytestmark = pytest.mark.more("compiles and integrates Gaussian processes of every kind")
+
 
 def effects_of(post: GraphPosterior, most: int = 24, data=None) -> dict:
     return what_if.effects_ahead(post, data, post.path_probabilities().to_numpy(), most)

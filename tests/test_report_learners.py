@@ -15,6 +15,8 @@ from gpn_bayes.estimators.edge_tables import edge_table
 from tests import browser as browsers
 from tests.reports import AWKWARD, awkward_posterior, read_numbers
 
+pytestmark = pytest.mark.more("repeats whole searches for every learner and setting")
+
 DATA = gpn.simulate.linear(nx.DiGraph([("a", "b"), ("c", "b"), ("b", "d"), ("e", "f")]), 200, random_seed=1)
 POSTERIOR_ONLY = ('id="what-if"', 'id="sampling"', 'id="trace"', "R-hat", "Effective draws")
 

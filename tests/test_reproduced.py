@@ -18,6 +18,8 @@ from tests.benchmarks.reproduced.published import COLUMNS, READINGS, read_publis
 from tests.benchmarks.test_paper_figure1 import GRIDS, PRIORS, TRUTHS
 from tests.running import ROOT
 
+pytestmark = pytest.mark.more("measures other programs, and the papers' figures")
+
 
 def tiny(calls):
     """Return an experiment that writes down its calls; one of its settings isn't random, and one fails."""

@@ -421,6 +421,7 @@ quick(DATA, score=Noisy(error=0.1, act=die), cache={path!r})
 """
 
 
+@pytest.mark.more("starts processes and kills them")
 def test_a_run_killed_while_weighting_goes_on(tmp_path):
     path = str(tmp_path / "run.sqlite")
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -442,6 +443,7 @@ def test_progress_of_the_weighting_is_shown(capfd, progress_at_once):
 # Gaussian processes
 
 
+@pytest.mark.more("compiles and integrates Gaussian processes")
 def test_the_two_routes_agree_for_gaussian_processes(tmp_path):
     data = pd.read_csv(ROOT / "tests" / "reference" / "gp" / "fourier_n4_N100_seed101.csv")
     settings = {"score": gpn.scores.GP(), "cache": tmp_path / "run.sqlite", "draws": 2000, "chains": 4}

@@ -23,6 +23,8 @@ import gpn_bayes as gpn
 from gpn_bayes import estimators, scores, simulate
 from gpn_bayes.private import PrivateK2
 
+pytestmark = pytest.mark.more("starts processes")
+
 # Every learner, with settings that take little time.
 LEARNERS = [
     estimators.HillClimbing(restarts=1),

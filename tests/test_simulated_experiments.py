@@ -13,6 +13,8 @@ from gpn_bayes.simulate import DiscreteNetwork
 from tests.test_discrete_networks import COUGH, check_frequencies, joint
 from tests.test_simulate import DIAMOND, EDGE, regress
 
+pytestmark = pytest.mark.more("repeats whole searches for every learner and setting")
+
 ROWS = 4000
 SIMULATORS = {
     "linear": simulate.linear,

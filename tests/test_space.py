@@ -32,6 +32,8 @@ from gpn_bayes.scores import BGe, GraphPrior
 from gpn_bayes.scores.cache import ScoreCache
 from tests.test_screening import SlowScore
 
+pytestmark = pytest.mark.more("samples large networks")
+
 N = 25
 NAMES = [f"v{i + 1}" for i in range(N)]
 DAG = simulate.random_dag(N, edges_per_node=1.5, random_seed=1)

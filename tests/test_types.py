@@ -6,6 +6,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 
 PROGRAM = """
@@ -40,6 +42,7 @@ def check(folder, program):
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False).stdout
 
 
+@pytest.mark.more("starts mypy")
 def test_calls_of_compiled_functions_are_checked(tmp_path):
     said = check(tmp_path, PROGRAM.format(argument='"two"'))
     assert said.count('incompatible type "str"; expected "float"') == 4, said

@@ -15,6 +15,8 @@ from gpn_bayes.scores import base
 from tests.command_line import call
 from tests.test_interventions import STATEMENTS, all_families, as_taken, check_tables
 
+pytestmark = pytest.mark.more("repeats whole runs for every score and setting")
+
 SETTINGS = {"random_seed": 1, "progressbar": False}
 
 

@@ -62,6 +62,7 @@ def test_the_list_names_no_story_that_is_gone():
         assert (FOLDER / part.split(")")[0]).exists()
 
 
+@pytest.mark.more("runs a vignette")
 @pytest.mark.parametrize(
     "name", [path.stem if path.stem in QUICK else pytest.param(path.stem, marks=pytest.mark.slow) for path in STORIES]
 )

@@ -17,6 +17,8 @@ from gpn_bayes.estimators.independence import FisherZ
 from gpn_bayes.kernels.gp_dense import log_likelihood, new_workspace
 from gpn_bayes.posterior.predictive_checks import predictive_checks
 
+pytestmark = pytest.mark.more("repeats whole runs for every score and setting")
+
 ROWS = 60
 # Log likelihoods by low-rank algebra are off by up to this, by that of other functions for repeated rows.
 LOW_RANK = 2e-4

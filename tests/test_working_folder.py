@@ -15,6 +15,8 @@ from gpn_bayes._util.processes import interpreter, package_environment
 from gpn_bayes.private import PrivateK2
 from gpn_bayes.sampling import rehearsal
 
+pytestmark = pytest.mark.more("starts processes")
+
 PACKAGE = Path(gpn.__file__).parent
 ROOT = PACKAGE.parent
 TRAPS = ("numpy", "pandas", "numba", "scipy", "h5py", "random", "json", "struct", "multiprocessing", "sitecustomize")

@@ -21,6 +21,8 @@ from tests.benchmarks.calibration.wrong_models import (
 )
 from tests.benchmarks.field.measures import as_table
 
+pytestmark = pytest.mark.more("statistics that take long")
+
 
 @pytest.fixture(scope="module")
 def rows():
