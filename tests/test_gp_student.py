@@ -208,7 +208,7 @@ def test_what_needs_normal_noise_says_so():
         GP(noise="student").bind(table, contexts=["a", "b"] * 15).local("y", ["x"])
 
 
-def test_normal_noise_is_recorded_as_before():
-    """So that caches and files of earlier versions are read."""
+def test_normal_noise_is_not_recorded():
+    """What normal noise doesn't use makes no other score."""
     assert "noise" not in GP(degrees=7).parameters
     assert GP().fingerprint == GP(degrees=7).fingerprint != GP(noise="student").fingerprint

@@ -23,13 +23,29 @@ print(fused(square)({argument}))
 print(inner(square)({argument}))
 print(inner_fused(square)({argument}))
 """
-# Only the decorators are followed: numpy and numba would take a minute to read.
+# Only what is checked is followed: numpy and numba would take a minute to read.
 SETTINGS = """
 [mypy]
 strict = true
 follow_imports = skip
 [mypy-gpn_bayes.kernels.compiled]
 follow_imports = normal
+[mypy-gpn_bayes.data.keywords]
+follow_imports = normal
+"""
+OF_TABLES = """
+from typing import Unpack
+
+from gpn_bayes.data.keywords import TableKeywords
+
+
+def taken(**table: Unpack[TableKeywords]) -> None:
+    print(table)
+
+
+taken(weights="n", missing="drop")
+taken(wieghts="n")
+taken(imputations="five")
 """
 
 
@@ -47,6 +63,12 @@ def test_calls_of_compiled_functions_are_checked(tmp_path):
     said = check(tmp_path, PROGRAM.format(argument='"two"'))
     assert said.count('incompatible type "str"; expected "float"') == 4, said
     assert check(tmp_path, PROGRAM.format(argument="2.0")).startswith("Success")
+
+
+def test_keywords_of_tables_are_checked(tmp_path):
+    said = check(tmp_path, OF_TABLES)
+    assert said.count("error:") == 2, said
+    assert 'Unexpected keyword argument "wieghts"' in said and 'has incompatible type "str"' in said
 
 
 def test_only_generated_code_is_excused_from_strict_checking():
