@@ -16,7 +16,7 @@ import gpn_bayes as gpn
 from gpn_bayes import graphs, scores
 from gpn_bayes._util.effective_size import effective_size
 from gpn_bayes.posterior import comparing
-from gpn_bayes.posterior.leave_one_out import rows_left_out
+from gpn_bayes.posterior.densities import rows_left_out
 from gpn_bayes.scores import GP, BGe
 from tests.test_effects import weighed_dags
 from tests.test_predictive_densities import FAMILIES, categories, numbers

@@ -13,8 +13,7 @@ from scipy.special import expit, logsumexp
 import gpn_bayes as gpn
 from gpn_bayes import graphs
 from gpn_bayes.data import Dataset
-from gpn_bayes.posterior.densities import of_rows_left_out
-from gpn_bayes.posterior.leave_one_out import rows_left_out
+from gpn_bayes.posterior.densities import of_rows_left_out, rows_left_out
 from gpn_bayes.posterior.predictive_checks import predictive_checks
 from gpn_bayes.scores import BIC, CG, BDeu, BGe, Score, ScoreBatch, Scorer, strata
 from gpn_bayes.scores.equations import DrawnLevels, LevelsEquation, LinearEquation

@@ -12,9 +12,9 @@ from scipy.special import logsumexp
 from gpn_bayes._util.checks import check_count, shown
 from gpn_bayes._util.types import Floats
 from gpn_bayes.posterior import densities
+from gpn_bayes.posterior.densities import RowsLeftOut, rows_left_out
 from gpn_bayes.posterior.draws import CURVE_DRAWS, Draws
 from gpn_bayes.posterior.equations import scorer_of
-from gpn_bayes.posterior.leave_one_out import RowsLeftOut, rows_left_out
 
 if TYPE_CHECKING:
     from arviz_stats.utils import ELPDData

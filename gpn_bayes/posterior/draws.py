@@ -21,7 +21,6 @@ from gpn_bayes.posterior.estimate import (
     weighted_moments,
     with_spread_between,
 )
-from gpn_bayes.posterior.exact import ExactAnswers
 from gpn_bayes.posterior.run_record import RunRecord
 from gpn_bayes.posterior.score_noise import ScoreNoise
 
@@ -30,6 +29,9 @@ if TYPE_CHECKING:
 
 # DAGs to average over by default where each takes long: curves and densities of Gaussian processes.
 CURVE_DRAWS = 500
+
+# Up to this many variables every DAG is listed, so that any feature has an exact probability.
+MAX_LISTED = 5
 
 type Features = Callable[[np.ndarray], np.ndarray]
 
@@ -140,6 +142,49 @@ class GraphCollection(metaclass=ABCMeta):
     def _note_on_effect(self, i: int, j: int) -> str:
         """Return what to say beside the probability that node i acts on node j."""
         return ""
+
+
+@dataclass(frozen=True)
+class ExactAnswers:
+    """Exact posterior probabilities of edges and parent sets, and the scores behind them.
+
+    Attributes
+    ----------
+    edges : ndarray of shape (n, n)
+        Edge probabilities, rows parents.
+    log_z : float
+        Log of the sum of the scores of all DAGs.
+    candidates : list of list of int
+        The candidate parents of each node.
+    log_scores, parent_sets : list of ndarray
+        For each node the log score and the probability of every subset of its candidates, bitmask order.
+    """
+
+    edges: np.ndarray
+    log_z: float
+    candidates: list[list[int]]
+    log_scores: list[np.ndarray]
+    parent_sets: list[np.ndarray]
+
+    def log_score(self, adjacency: np.ndarray) -> np.ndarray:
+        """Return the log score of each DAG of a stack; minus infinity outside the search space."""
+        total = np.zeros(adjacency.shape[:-2])
+        for node, chosen in enumerate(self.candidates):
+            column = adjacency[..., node].astype(np.int64)
+            mask = column[..., chosen] @ (1 << np.arange(len(chosen)))
+            outside = column.sum(axis=-1) > column[..., chosen].sum(axis=-1)
+            total += np.where(outside, -np.inf, self.log_scores[node][mask])
+        return total
+
+    def all_dags(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return every DAG of positive probability with it, for networks small enough; else None."""
+        n = len(self.candidates)
+        if n > MAX_LISTED:
+            return None
+        dags = graphs.enumerate_dags(n)
+        probabilities = np.exp(self.log_score(dags) - self.log_z)
+        possible = probabilities > 0
+        return dags[possible], probabilities[possible]
 
 
 @dataclass(eq=False)

@@ -10,10 +10,9 @@ import xarray as xr
 from gpn_bayes import graphs
 from gpn_bayes._util.effective_size import effective_size
 from gpn_bayes._util.files import new_file, write_whole
-from gpn_bayes.posterior import leave_one_out, stored_data
-from gpn_bayes.posterior.draws import Draws, resampled_draws
-from gpn_bayes.posterior.exact import ExactAnswers
-from gpn_bayes.posterior.leave_one_out import Wanted
+from gpn_bayes.posterior import densities, stored_data
+from gpn_bayes.posterior.densities import Wanted
+from gpn_bayes.posterior.draws import Draws, ExactAnswers, resampled_draws
 
 # What a file says that it holds.
 FORMAT = "gpn_bayes posterior 1"
@@ -99,7 +98,7 @@ def to_arviz(
         chains, draws = post.log_score.shape
         places = np.arange(chains)[:, None] * draws + (np.arange(draws) if kept is None else kept)
         weights = "equal" if post.log_weights is None else "log_weights" if kept is None else "resampled"
-        for name, dataset in leave_one_out.groups(post, places, wanted).items():
+        for name, dataset in densities.groups(post, places, wanted).items():
             tree[name] = xr.DataTree(dataset.assign_attrs(weights=weights) if "chain" in dataset.dims else dataset)
     return tree
 

@@ -13,7 +13,7 @@ from gpn_bayes._util.types import Words
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.data.reading import check_names
 from gpn_bayes.posterior import file_reading, stored_data
-from gpn_bayes.posterior.exact import ExactAnswers
+from gpn_bayes.posterior.draws import ExactAnswers
 from gpn_bayes.posterior.export import COMPLETED, FORMAT
 from gpn_bayes.posterior.file_reading import StoredGroup
 from gpn_bayes.posterior.graph_posterior import GraphPosterior

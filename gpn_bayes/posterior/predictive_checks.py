@@ -9,9 +9,9 @@ from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count, shown
 from gpn_bayes._util.types import Floats
 from gpn_bayes.posterior import densities
+from gpn_bayes.posterior.densities import RowsLeftOut, rows_left_out
 from gpn_bayes.posterior.draws import Draws
 from gpn_bayes.posterior.equations import scorer_of
-from gpn_bayes.posterior.leave_one_out import RowsLeftOut, rows_left_out
 from gpn_bayes.posterior.outcomes import drawn_variable, replicated, resampled
 from gpn_bayes.posterior.queries import edge_probabilities
 

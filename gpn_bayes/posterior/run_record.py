@@ -313,27 +313,22 @@ def _read(kind: type, given: Mapping[str, Any], what: str) -> Any:
 
 def _typed(value: Any, kind: Any, what: str) -> Any:
     """Return a value of JSON as the type that it is to have."""
+    origin, of = get_origin(kind), get_args(kind)
     if kind is Any:
         return value
-    if get_origin(kind) is None and not is_dataclass(kind):
-        if isinstance(value, bool) is (kind is bool) and isinstance(value, (int, float) if kind is float else kind):
+    if NoneType in of:
+        return _typed(value, next(own for own in of if own is not NoneType), what)
+    if is_dataclass(kind) and isinstance(value, Mapping):
+        return _read(kind, value, what)  # type: ignore[arg-type]  # a class, not an instance
+    if origin is dict and isinstance(value, Mapping):
+        return dict(value)
+    if origin is tuple and isinstance(value, list | tuple):
+        kinds = of[:1] * len(value) if of[-1] is Ellipsis else of
+        if len(kinds) == len(value):
+            return tuple(_typed(item, own, what) for item, own in zip(value, kinds, strict=True))
+    # A truth value is a number to Python, but not here.
+    elif kind in (int, float, str, bool) and isinstance(value, bool) is (kind is bool):
+        if isinstance(value, (int, float) if kind is float else kind):
             return value
-    elif is_dataclass(kind):
-        if isinstance(value, Mapping):
-            return _read(kind, value, what)  # type: ignore[arg-type]  # a class, not an instance
-        kind = dict
-    elif get_origin(kind) is dict:
-        if isinstance(value, Mapping):
-            return dict(value)
-    elif get_origin(kind) is tuple:
-        of = get_args(kind)
-        if isinstance(value, list | tuple):
-            if of[-1] is Ellipsis:
-                return tuple(_typed(item, of[0], what) for item in value)
-            if len(value) == len(of):
-                return tuple(_typed(item, own, what) for item, own in zip(value, of, strict=True))
-    else:
-        (wanted,) = (own for own in get_args(kind) if own is not NoneType)
-        return _typed(value, wanted, what)
-    words = _IN_WORDS[get_origin(kind) or kind]
+    words = _IN_WORDS[dict if is_dataclass(kind) else origin or kind]
     raise ValueError(f"{what} must be {words}; received {value!r}")

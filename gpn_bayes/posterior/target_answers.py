@@ -9,9 +9,8 @@ import pandas as pd
 from gpn_bayes import graphs
 from gpn_bayes._util.types import Adjacency, Floats
 from gpn_bayes.data import UnknownTargets
-from gpn_bayes.posterior.draws import Draws, GraphCollection
+from gpn_bayes.posterior.draws import Draws, ExactAnswers, GraphCollection
 from gpn_bayes.posterior.estimate import Estimate, Moments
-from gpn_bayes.posterior.exact import ExactAnswers
 from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.scores.base import GroupedScorer
 from gpn_bayes.scores.dag_scorer import DagScorer

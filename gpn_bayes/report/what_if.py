@@ -147,7 +147,7 @@ def _slope(effect: Effect) -> dict[str, Any]:
 
 def _curve(effect: Effect) -> dict[str, Any]:
     at = effect.mean["cause"].to_numpy()[[0, -1]]
-    assert effect.slope is not None  # every curve has one
+    assert effect.slope is not None  # as curves have
     slope = [effect.slope.mean, *effect.slope.interval(0.9)]
     return {"x": numbers(at, decimals_of(at)), **_bands(effect), "slope": numbers(slope, decimals_of(0.0, slope))}
 

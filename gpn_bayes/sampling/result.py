@@ -13,7 +13,7 @@ from gpn_bayes.mcmc.exact_posterior import ExactPosterior
 from gpn_bayes.mcmc.tables import ScoreTables
 from gpn_bayes.posterior import GraphPosterior
 from gpn_bayes.posterior.directions import any_known, is_equivalent, known_directions
-from gpn_bayes.posterior.exact import ExactAnswers
+from gpn_bayes.posterior.draws import ExactAnswers
 from gpn_bayes.posterior.imputed_tables import completed_values
 from gpn_bayes.posterior.run_record import INTERRUPTED, RunRecord
 from gpn_bayes.posterior.score_noise import drawn_sets
