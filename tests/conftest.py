@@ -1,11 +1,10 @@
 """Fixtures that many tests share, the order of their files, and what watches over them."""
 
 import re
-from pathlib import Path
-from typing import Any
-
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
