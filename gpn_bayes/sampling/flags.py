@@ -84,7 +84,9 @@ def _words(name: str, node: ast.expr) -> list[str]:
     if isinstance(node, ast.Call):
         kind = ast.unparse(node.func).rpartition(".")[2].lower()
         own = [f"--sampler {kind}"] if kind in samplers.BUILT_IN else []
-        inside = [("", argument) for argument in node.args if isinstance(argument, ast.Call)]
+        inside: list[tuple[str, ast.expr]] = [
+            ("", argument) for argument in node.args if isinstance(argument, ast.Call)
+        ]
         inside += [(str(word.arg), word.value) for word in node.keywords]
         return [*own, *(word for key, value in inside for word in _words(key, value))]
     flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
