@@ -298,7 +298,7 @@ BAD_ARGUMENTS = {
     ),
     "sampler with a typo": (
         {"sampler": "Partition"},
-        "sampler must be one of auto, exact, partition, order; received 'Partition': did you mean 'partition'?",
+        "sampler must be a Sampler or one of auto, exact, partition, order; received 'Partition': did you mean 'pa",
     ),
     "prior with a typo": (
         {"prior": "uniforn"},

@@ -227,7 +227,7 @@ def test_only_variables_not_named_take_parents_from_outside_unless_asked():
 
 def test_sampling_keeps_to_what_was_named():
     named = {"v2": ["v1"], "v3": []}
-    post = quick(named, space=gpn.Space(expand=False, max_parents=2))
+    post = quick(named, expand=False, max_parents=2)
     edges = post.edge_probabilities()
     assert edges["v3"].sum() == 0 and edges["v2"].drop("v1").sum() == 0
     assert (edges.drop(columns=["v2", "v3"]) > 0).any().sum() > N / 2
@@ -380,7 +380,7 @@ REFUSED = [
     (
         {"v1": NAMES[1:]},
         "at most 20 candidate parents per node are supported; 'v1' has 24: name fewer with "
-        "space=gpn.Space(candidates={child: [parents]}",
+        "space=gpn.Space(candidates={child: [parents]})",
     ),
     (dict.fromkeys(NAMES, ()), NONE_LEFT),
     (nx.empty_graph(NAMES, nx.DiGraph), NONE_LEFT),
@@ -469,17 +469,11 @@ def test_the_report_tells_it_in_a_line():
 # The whole road
 
 
-def quick(candidates, data=DATA, **settings):
+def quick(candidates, data=DATA, cache=None, **asked):
+    space = gpn.Space(candidates=candidates, **asked)
     return gpn.sample(
-        data,
-        space=gpn.Space(candidates=candidates),
-        draws=20,
-        tune=20,
-        chains=2,
-        random_seed=1,
-        progressbar=False,
-        **settings,
-    )
+        data, space=space, draws=20, tune=20, chains=2, random_seed=1, cache=cache, progressbar=False
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -488,7 +482,7 @@ def quick(candidates, data=DATA, **settings):
 def test_sampling_stays_within_the_space(candidates, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        post = quick(candidates, space=gpn.Space(plus_one=False))
+        post = quick(candidates, plus_one=False)
     # Lists that are filled up are shorter for a short run: 2 chains of 40 draws, ten steps a variable before each.
     lists = found_by(candidates, steps=2 * 40 * 10 * N).lists
     assert post.settings["candidates"]["sizes"] == list(map(len, lists))

@@ -24,8 +24,8 @@ def _parameter(name: str, others: dict[str, Any]) -> inspect.Parameter:
     flags = [own.flag] if "/" in own.flag else []
     declared = typer.Option(*flags, help=own.help, show_default=shown is not None, rich_help_panel=own.panel or None)
     called = flag_of(name, own).removeprefix("--").replace("-", "_")
-    kind: Any = own.typed if shown is not None else own.typed | None
-    annotation: Any = Annotated[kind, declared]
+    typed_or_none: Any = own.typed if shown is not None else own.typed | None
+    annotation: Any = Annotated[typed_or_none, declared]
     return inspect.Parameter(called, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=shown, annotation=annotation)
 
 

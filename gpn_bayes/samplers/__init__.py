@@ -44,8 +44,8 @@ def by_name(sampler: Any) -> Sampler:
     """
     if isinstance(sampler, Sampler):
         return sampler
-    if isinstance(sampler, str) and sampler.lower() in BUILT_IN:
-        return BUILT_IN[sampler.lower()]()
+    if isinstance(sampler, str) and sampler in BUILT_IN:
+        return BUILT_IN[sampler]()
     suggestion = did_you_mean(sampler, BUILT_IN)
     raise ValueError(
         f"sampler must be a Sampler or one of {', '.join(BUILT_IN)}; received {shown(sampler)}{suggestion}"
