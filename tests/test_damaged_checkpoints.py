@@ -132,7 +132,11 @@ CHANGES = {
         "score": set_to("score", 0, np.inf),
         "wider": lambda arrays: arrays.update(ints=np.zeros((6, 100), np.int64)),
     },
-    "outside": {"wild place": set_to("guests", 0, 10**9), "no place": set_to("guests", 0, -1)},
+    "outside": {
+        "wild place": set_to("guests", 0, 10**9),
+        "no place": set_to("guests", 0, -1),
+        "score of other parents": set_to("score", 0, -3.0),
+    },
     "tempered": {
         "wild copy": set_to("ints", (1, 2, 0), 10**9),
         "betas": set_to("betas", 1, np.nan),
@@ -160,15 +164,6 @@ def test_an_unchanged_file_resumes(kind, tmp_path, monkeypatch):
     change_state(path, lambda arrays: None)
     post = gpn.sample(DATA, "bge", cache=path, **asked(**SETTINGS | KINDS[kind]))
     np.testing.assert_array_equal(post.parents, gpn.sample(DATA, "bge", **SETTINGS | KINDS[kind]).parents)
-
-
-def test_a_score_of_another_outside_parent_is_brought_up_to_date(tmp_path, monkeypatch):
-    """Earlier versions could write such scores; no draw depended on them."""
-    path = tmp_path / "run.sqlite"
-    half_done(path, "outside", monkeypatch)
-    change_state(path, set_to("score", 0, -3.0))
-    post = gpn.sample(DATA, "bge", cache=path, **SETTINGS | KINDS["outside"])
-    np.testing.assert_array_equal(post.parents, gpn.sample(DATA, "bge", **SETTINGS | KINDS["outside"]).parents)
 
 
 DRAWS = {
