@@ -157,7 +157,7 @@ def test_an_unchanged_file_resumes(kind, tmp_path, monkeypatch):
     half_done(path, kind, monkeypatch)
     change_state(path, lambda arrays: None)
     post = gpn.sample(DATA, "bge", cache=path, **asked(**SETTINGS | KINDS[kind]))
-    np.testing.assert_array_equal(post.parents, gpn.sample(DATA, "bge", **SETTINGS | KINDS[kind]).parents)
+    np.testing.assert_array_equal(post.parents, gpn.sample(DATA, "bge", **asked(**SETTINGS | KINDS[kind])).parents)
 
 
 def test_a_score_of_another_outside_parent_is_brought_up_to_date(tmp_path, monkeypatch):
@@ -165,8 +165,8 @@ def test_a_score_of_another_outside_parent_is_brought_up_to_date(tmp_path, monke
     path = tmp_path / "run.sqlite"
     half_done(path, "outside", monkeypatch)
     change_state(path, set_to("score", 0, -3.0))
-    post = gpn.sample(DATA, "bge", cache=path, **SETTINGS | KINDS["outside"])
-    np.testing.assert_array_equal(post.parents, gpn.sample(DATA, "bge", **SETTINGS | KINDS["outside"]).parents)
+    post = gpn.sample(DATA, "bge", cache=path, **asked(**SETTINGS | KINDS["outside"]))
+    np.testing.assert_array_equal(post.parents, gpn.sample(DATA, "bge", **asked(**SETTINGS | KINDS["outside"])).parents)
 
 
 DRAWS = {
@@ -184,7 +184,7 @@ def test_draws_that_cannot_be_are_refused(change, tmp_path, monkeypatch):
     half_done(path, "order", monkeypatch)
     change_state(path, DRAWS[change], "blocks", "draws")
     with pytest.raises(ValueError, match="^a run's checkpoints must be as they were written; damaged: "):
-        gpn.sample(DATA, "bge", cache=path, **SETTINGS | KINDS["order"])
+        gpn.sample(DATA, "bge", cache=path, **asked(**SETTINGS | KINDS["order"]))
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_scores_that_cannot_be_are_refused(change, tmp_path, monkeypatch):
     with closing(sqlite.open_store(path)) as connection, sqlite.transaction(connection):
         connection.execute(f"UPDATE OR REPLACE scores SET {change}")
     with pytest.raises(ValueError, match="^a score file must be intact; '.*run.sqlite' is damaged: ") as error:
-        gpn.sample(DATA, "bge", cache=path, **SETTINGS | KINDS["order"])
+        gpn.sample(DATA, "bge", cache=path, **asked(**SETTINGS | KINDS["order"]))
     assert type(error.value) is ValueError
 
 
@@ -257,5 +257,5 @@ def test_a_file_whose_description_makes_no_sense_is_refused_in_one_line(value, t
     with closing(sqlite.open_store(path)) as connection, sqlite.transaction(connection):
         connection.execute(f"UPDATE meta SET value = {value}")
     with pytest.raises(ValueError, match="^a score file must come from the same data and score; ") as error:
-        gpn.sample(DATA, "bge", cache=path, **SETTINGS | KINDS["order"])
+        gpn.sample(DATA, "bge", cache=path, **asked(**SETTINGS | KINDS["order"]))
     assert type(error.value) is ValueError and len(str(error.value)) < 600
