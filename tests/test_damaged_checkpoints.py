@@ -163,7 +163,7 @@ def test_an_unchanged_file_resumes(kind, tmp_path, monkeypatch):
     half_done(path, kind, monkeypatch)
     change_state(path, lambda arrays: None)
     post = gpn.sample(DATA, "bge", cache=path, **asked(**SETTINGS | KINDS[kind]))
-    np.testing.assert_array_equal(post.parents, gpn.sample(DATA, "bge", **SETTINGS | KINDS[kind]).parents)
+    np.testing.assert_array_equal(post.parents, gpn.sample(DATA, "bge", **asked(**SETTINGS | KINDS[kind])).parents)
 
 
 DRAWS = {
@@ -181,7 +181,7 @@ def test_draws_that_cannot_be_are_refused(change, tmp_path, monkeypatch):
     half_done(path, "order", monkeypatch)
     change_state(path, DRAWS[change], "blocks", "draws")
     with pytest.raises(ValueError, match="^a run's checkpoints must be as they were written; damaged: "):
-        gpn.sample(DATA, "bge", cache=path, **SETTINGS | KINDS["order"])
+        gpn.sample(DATA, "bge", cache=path, **asked(**SETTINGS | KINDS["order"]))
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_scores_that_cannot_be_are_refused(change, tmp_path, monkeypatch):
     with closing(sqlite.open_store(path)) as connection, sqlite.transaction(connection):
         connection.execute(f"UPDATE OR REPLACE scores SET {change}")
     with pytest.raises(ValueError, match="^a score file must be intact; '.*run.sqlite' is damaged: ") as error:
-        gpn.sample(DATA, "bge", cache=path, **SETTINGS | KINDS["order"])
+        gpn.sample(DATA, "bge", cache=path, **asked(**SETTINGS | KINDS["order"]))
     assert type(error.value) is ValueError
 
 
@@ -254,5 +254,5 @@ def test_a_file_whose_description_makes_no_sense_is_refused_in_one_line(value, t
     with closing(sqlite.open_store(path)) as connection, sqlite.transaction(connection):
         connection.execute(f"UPDATE meta SET value = {value}")
     with pytest.raises(ValueError, match="^a score file must come from the same data and score; ") as error:
-        gpn.sample(DATA, "bge", cache=path, **SETTINGS | KINDS["order"])
+        gpn.sample(DATA, "bge", cache=path, **asked(**SETTINGS | KINDS["order"]))
     assert type(error.value) is ValueError and len(str(error.value)) < 600
