@@ -18,6 +18,7 @@ from gpn_bayes.scores import GP, GraphPrior
 from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.gp.components import components
 from gpn_bayes.scores.gp.laplace import log_masses
+from gpn_bayes.scores.recorded import as_setting
 
 NAMES = ("x", "z", "y")
 ROWS = 60
@@ -38,7 +39,7 @@ def posterior(picks, data=None, score=None, **fields):
             dags[0, draw, NAMES.index(name), 2] = 1
     data = Dataset.read(table() if data is None else data)
     score = GP() if score is None else score
-    settings = {"score": repr(score), "data_fingerprint": data.fingerprint}
+    settings = {"score": as_setting(score), "data_fingerprint": data.fingerprint}
     rows = fields.pop("rows", data)
     scorer = DagScorer(score, GraphPrior(NAMES), rows)
     log_score = np.zeros((1, len(picks)))
@@ -274,7 +275,8 @@ def test_other_scores_are_asked_for():
         post.curves("y", score=gpn.scores.BGe())
     post.scorer = None
     pd.testing.assert_frame_equal(post.curves("y"), linear.curves("y", score=GP()))
-    post.settings["score"] = "GP(theta={'distribution': 'LogNormal', 'parameters': [0.5, 0.75]})"
+    distribution = {"distribution": "LogNormal", "parameters": [0.5, 0.75]}
+    post.settings["score"] = {"name": "gp", "parameters": {"theta": distribution}}
     with pytest.raises(ValueError, match="^curves need the score's settings, which this posterior doesn't have; give"):
         post.curves("y")
 
