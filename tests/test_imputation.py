@@ -500,7 +500,7 @@ def test_whether_numbers_have_one_variance_is_drawn_by_how_probable_it_is():
     completion = CG().complete(Dataset.read(table, missing="impute"))
     values = completion.begin(rng)
     dag = np.array([[0, 1, 0], [0, 0, 0], [0, 0, 0]])
-    drawn = np.array([completion.one_variance(rng, values, dag) for _ in range(1000)])
+    drawn = np.array([completion.draw_one_variance(rng, values, dag) for _ in range(1000)])
     share = completion.scorer(values).one_variance(1, (0,))
     assert 0.2 < share < 0.8 and not drawn[:, [0, 2]].any()
     assert abs(drawn[:, 1].mean() - share) < 4 * np.sqrt(share * (1 - share) / 1000)

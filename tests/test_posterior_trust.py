@@ -452,7 +452,7 @@ def test_sampling_is_judged_apart_from_the_data():
 
 
 def test_a_posterior_that_knows_nothing_of_its_data_says_so():
-    found = make([[7] * 10, [7] * 10], score="BGe(alpha_mu=1.0)").diagnostics()
+    found = make([[7] * 10, [7] * 10], score={"name": "bge", "parameters": {}}).diagnostics()
     assert found.data_flags == () and found.data_verdict == "unknown"
     assert str(found).splitlines()[-1] == "The data were not examined."
     assert "What the score BGe assumes was not recorded." in found.assumptions
