@@ -15,12 +15,21 @@ FIRST_PART = pytest.StashKey[bool]()
 # In a file whose tests are all left to the second part.
 ALL_LATER = re.compile(r"^pytestmark = pytest\.mark\.more\(", re.MULTILINE)
 
-# These files begin. In the first part, two that compile much, and nothing that the other needs: else two workers would
-# compile the same at the same time. In the second part, those that take longest: else a worker would be left alone with
-# one at the end.
+# These files begin. In the first part, one that compiles the samplers and, for the other worker meanwhile, those that
+# don't need them: else both would compile the same at the same time. In the second part, those that take longest: else
+# a worker would be left alone with one at the end.
 FIRST = (
     "test_rehearsal",
     "test_gp_likelihood",
+    "test_data",
+    "test_flags",
+    "test_reading",
+    "test_kinds",
+    "test_graphs",
+    "test_wire",
+    "test_tls_link",
+    "test_garbling",
+    "test_plots",
     "test_printed_commands",
     "test_fuzzing",
     "test_cluster",

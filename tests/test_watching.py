@@ -1,6 +1,7 @@
 """What watches over the tests does; and the first part, which everyone runs, has tests of every room."""
 
 import ast
+import os
 import signal
 import subprocess
 import sys
@@ -132,6 +133,11 @@ def pytest_configure(config):
 """
 
 
+# Plugins that tests of tests needn't load.
+UNUSED = ("cacheprovider", "xdist", "hypothesispytest", "zarr", "anyio", "pytest_cov")
+WITHOUT_UNUSED = [part for name in UNUSED for part in ("-p", f"no:{name}")]
+
+
 @pytest.fixture
 def watched(pytester):
     """Return a function that runs a file of tests under watch, with a small share, in this process."""
@@ -139,14 +145,20 @@ def watched(pytester):
     def run(text: str, *options: str, limit: int = 60) -> pytest.RunResult:
         pytester.makeconftest(CONFTEST.replace("LIMIT", str(limit)))
         pytester.makepyfile(text)
-        plugins = ("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:hypothesispytest")
-        return pytester.runpytest_inprocess(*plugins, *options)
+        return pytester.runpytest_inprocess(*WITHOUT_UNUSED, *options)
 
     return run
 
 
 @pytest.mark.parametrize(
-    "waiting", ["time.sleep(60)", "threading.Event().wait()", "subprocess.run(['sleep', '60'])", "while_true()"]
+    "waiting",
+    [
+        "time.sleep(60)",
+        "threading.Event().wait()",
+        "subprocess.run(['sleep', '60'])",
+        "while_true()",
+        "try:\n        time.sleep(60)\n    finally:\n        time.sleep(60)",
+    ],
 )
 def test_no_test_waits_without_a_limit(waiting, watched):
     begin = "import subprocess, threading, time\ndef while_true():\n    while True:\n        pass\n"
@@ -162,6 +174,16 @@ def test_fixtures_have_the_limit_too_and_tests_run_by_hand_have_none(watched):
         limit=1,
     )
     ran.assert_outcomes(errors=1, passed=1)
+
+
+def test_code_that_never_returns_is_ended_with_its_process(pytester):
+    pytester.makeconftest(CONFTEST.replace("Limits(LIMIT, LIMIT)", "Limits(1, 1, 1)"))
+    pytester.makepyfile("import itertools\ndef test_one():\n    sum(itertools.repeat(0))\n")
+    # pytester runs it in its own folder, from where the tests aren't found.
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = [sys.executable, "-m", "pytest", *WITHOUT_UNUSED]
+    ended = subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, capture_output=True, timeout=300)
+    assert ended.returncode == 1 and b"passed" not in ended.stdout and b"failed" not in ended.stdout
 
 
 # Ctrl-C

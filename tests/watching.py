@@ -53,10 +53,12 @@ class Limits:
     ----------
     first, later : int
         Seconds by the clock that setting a test up, running it and clearing up may take each, in either part.
+    grace : int
+        Seconds after all three until the process is ended.
     """
 
-    def __init__(self, first: int = LIMIT, later: int = LIMIT_OF_MORE) -> None:
-        self._first, self._later = first, later
+    def __init__(self, first: int = LIMIT, later: int = LIMIT_OF_MORE, grace: int = GRACE) -> None:
+        self._first, self._later, self._grace = first, later, grace
         self._armed = -math.inf
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -84,21 +86,22 @@ class Limits:
             pytest.fail(f"waited without end? {item.nodeid} has taken {seconds} seconds")
 
         before = signal.signal(signal.SIGALRM, stop)
-        left = signal.alarm(seconds)
+        # Again after the first time: what clears up may wait too.
+        left = signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
         try:
             return (yield)
         finally:
+            signal.setitimer(signal.ITIMER_REAL, *left)  # of a test that runs this test
             signal.signal(signal.SIGALRM, before)
-            signal.alarm(left)  # of a test that runs this test
 
     def _end_all(self, item: pytest.Item) -> None:
         """Have the process ended once no other test has begun for too long; stopping the clock costs milliseconds."""
         if item.get_closest_marker("slow"):
             faulthandler.cancel_dump_traceback_later()
             self._armed = -math.inf
-        elif time.monotonic() - self._armed > GRACE / 2:
+        elif time.monotonic() - self._armed > self._grace / 2:
             # Standard error by its number: what Python calls so may be a test's.
-            faulthandler.dump_traceback_later(3 * max(self._first, self._later) + GRACE, exit=True, file=2)
+            faulthandler.dump_traceback_later(3 * max(self._first, self._later) + self._grace, exit=True, file=2)
             self._armed = time.monotonic()
 
 
