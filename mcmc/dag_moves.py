@@ -13,7 +13,7 @@ import numpy as np
 
 from gpn_bayes.kernels.arrays import Bools, Floats, Ints
 from gpn_bayes.kernels.compiled import FALSE, NONE, TRUE, ZERO, compiled, inner
-from gpn_bayes.kernels.subsets import popcount
+from gpn_bayes.kernels.graphs.subsets import popcount
 from gpn_bayes.mcmc.choices import choose
 from gpn_bayes.mcmc.draw_dag import draw_parents
 from gpn_bayes.mcmc.order import INSIDE, ORDER, OrderState, new_order, relocate

@@ -16,7 +16,7 @@ import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import compiled, inner
-from gpn_bayes.kernels.subsets import superset_sums
+from gpn_bayes.kernels.graphs.subsets import superset_sums
 from gpn_bayes.mcmc.sums import log_sum_inside
 from gpn_bayes.mcmc.tables import ScoreTables, candidate, n_candidates, scores_of
 

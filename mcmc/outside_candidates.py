@@ -8,7 +8,7 @@ import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats
 from gpn_bayes.kernels.compiled import ZERO, compiled, inner
-from gpn_bayes.kernels.subsets import log_add
+from gpn_bayes.kernels.graphs.subsets import log_add
 from gpn_bayes.mcmc import order as orders
 from gpn_bayes.mcmc.choices import choose_weighted
 from gpn_bayes.mcmc.order import OrderState

@@ -3,7 +3,7 @@
 import numpy as np
 
 from gpn_bayes.kernels.compiled import compiled, inner
-from gpn_bayes.kernels.subsets import log_add, without_bit
+from gpn_bayes.kernels.graphs.subsets import log_add, without_bit
 from gpn_bayes.mcmc.tables import ScoreTables, n_core, outside_place, outside_stretches, own_stretches
 
 # A difference of two subset sums is used while it keeps this share of the larger one.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import NONE, compiled, inner
-from gpn_bayes.kernels.subsets import MAX_CANDIDATES, subset_sums, sums_containing
+from gpn_bayes.kernels.graphs.subsets import MAX_CANDIDATES, subset_sums, sums_containing
 
 # Up to this many candidates the sums over "sets that contain m" are tabulated; k 2^(k-1) numbers a node.
 MAX_TABULATED = 14

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from gpn_bayes.kernels.acyclicity import exponential, log_determinant, polynomial
+from gpn_bayes.kernels.learners.acyclicity import exponential, log_determinant, polynomial
 
 FUNCTIONS = {"exponential": exponential, "polynomial": polynomial, "log-det": log_determinant}
 

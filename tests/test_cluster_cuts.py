@@ -11,7 +11,7 @@ from gpn_bayes.estimators.exact.relaxation import Relaxation
 from gpn_bayes.estimators.exact.separation import grown, most_broken
 from gpn_bayes.estimators.exact.start import rows_near
 from gpn_bayes.estimators.parent_sets import adjacency_of, as_words, gather, members
-from gpn_bayes.kernels.relaxed import edge_shares, rows_avoiding
+from gpn_bayes.kernels.learners.relaxed import edge_shares, rows_avoiding
 
 pytestmark = pytest.mark.more("statistics that take long")
 

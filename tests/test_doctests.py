@@ -77,7 +77,7 @@ def has_example(public: Public) -> bool:
 
 
 def test_modules_are_found():
-    assert {"gpn_bayes.sampling.sample", "gpn_bayes.kernels.bge", "gpn_bayes.mcmc.tables"} <= set(MODULES)
+    assert {"gpn_bayes.sampling.sample", "gpn_bayes.kernels.linear.bge", "gpn_bayes.mcmc.tables"} <= set(MODULES)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from gpn_bayes.federated.notears.estimate import estimate
 from gpn_bayes.federated.notears.participants import LinearParticipant, NetworkParticipant
 from gpn_bayes.federated.notears.settings import Settings
 from gpn_bayes.federated.notears.shared_models import LinearModel, NetworkModel
-from gpn_bayes.kernels.acyclicity import exponential
+from gpn_bayes.kernels.learners.acyclicity import exponential
 from gpn_bayes.simulate import svar
 from tests.federated import PlainChannel, asked, reference, split, two_clients_allowed
 

@@ -9,8 +9,8 @@ import pytest
 from scipy import integrate, optimize
 
 import gpn_bayes as gpn
-from gpn_bayes.kernels.gp import new_workspace
-from gpn_bayes.kernels.gp_modes import LOWEST_LOG_THETA, hessian_at
+from gpn_bayes.kernels.gaussian_process.low_rank import new_workspace
+from gpn_bayes.kernels.gaussian_process.modes import LOWEST_LOG_THETA, hessian_at
 from gpn_bayes.sampling.options import RunOptions
 from gpn_bayes.sampling.prepared_run import prepare
 from gpn_bayes.scores import GP

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from gpn_bayes.kernels.markov import independence_chain
+from gpn_bayes.kernels.gaussian_process.independence_chains import independence_chain
 from gpn_bayes.scores.gp.bridge import bridge_estimate, bridge_of_ratios
 from gpn_bayes.scores.gp.importance import importance_estimate
 from tests.hyper_posteriors import KNOWN, KnownPosterior, estimates_of_reference, reference_posterior

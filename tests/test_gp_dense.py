@@ -12,7 +12,7 @@ from scipy.stats import invgamma, multivariate_normal
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from gpn_bayes._util.blas_threads import one_blas_thread
-from gpn_bayes.kernels import gp_dense
+from gpn_bayes.kernels.gaussian_process import dense as gp_dense
 from gpn_bayes.scores.gp.basis import Basis
 from gpn_bayes.scores.gp.dense import LARGEST_DENSE, DensePosterior
 from gpn_bayes.scores.gp.importance import importance_estimate

@@ -8,8 +8,8 @@ from arviz_stats.base import array_stats
 from scipy.stats import genpareto, invgamma, multivariate_t
 
 from gpn_bayes._util.pareto_tails import smooth_tail
-from gpn_bayes.kernels import gp_importance
-from gpn_bayes.kernels.weights import pareto_fit
+from gpn_bayes.kernels.algebra.tails import pareto_fit
+from gpn_bayes.kernels.gaussian_process import proposals as gp_importance
 from gpn_bayes.scores.gp import importance
 from gpn_bayes.scores.gp.importance import importance_estimate, mean_weight
 from gpn_bayes.scores.gp.importance_weights import controlled_mean, variance_of_sum

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from gpn_bayes import datasets
-from gpn_bayes.kernels.gp import log_likelihood, log_likelihood_and_gradient, new_workspace
+from gpn_bayes.kernels.gaussian_process.low_rank import log_likelihood, log_likelihood_and_gradient, new_workspace
 from gpn_bayes.scores.gp.basis import Basis
 
 

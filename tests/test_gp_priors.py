@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gpn_bayes.kernels.priors import add_prior_gradient, draw_prior, log_drawn_density, log_prior
+from gpn_bayes.kernels.gaussian_process.priors import add_prior_gradient, draw_prior, log_drawn_density, log_prior
 from gpn_bayes.scores.gp.priors import HyperPriors
 
 pytestmark = pytest.mark.more("compiles and integrates Gaussian processes of every kind")

@@ -9,7 +9,7 @@ from gpn_bayes import graphs, scores, simulate
 from gpn_bayes.estimators import HillClimbing
 from gpn_bayes.estimators.hill_climbing import Climb, Climber
 from gpn_bayes.estimators.problem import read_problem
-from gpn_bayes.kernels.hill_climbing import NO_MOVE, REVERSE, TOGGLE
+from gpn_bayes.kernels.learners.hill_climbing import NO_MOVE, REVERSE, TOGGLE
 from gpn_bayes.scores.base import Score, Scorer
 from gpn_bayes.scores.bge import BGe
 from tests.learners import assert_obeys, best_by_enumeration, discrete, linear_table, random_rules

@@ -61,7 +61,7 @@ def inside(name, *homes):
 
 def test_the_walk_finds_the_house():
     assert {"gpn_bayes", "gpn_bayes.kernels", "gpn_bayes.mcmc", "gpn_bayes.scores"} <= packages().keys()
-    assert {"gpn_bayes.kernels.bge", "gpn_bayes.mcmc.tables", "gpn_bayes.sampling.sample"} <= MODULES.keys()
+    assert {"gpn_bayes.kernels.linear.bge", "gpn_bayes.mcmc.tables", "gpn_bayes.sampling.sample"} <= MODULES.keys()
 
 
 def test_every_package_is_listed_for_the_build():

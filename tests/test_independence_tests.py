@@ -12,7 +12,7 @@ from gpn_bayes import SufficientStatistics
 from gpn_bayes.estimators.independence import HSIC, BoundTest, CallableTest, DistanceCorrelation, FisherZ, GSquared
 from gpn_bayes.estimators.independence.kernel_tests import permutation_moments
 from gpn_bayes.estimators.independence.residuals import Regression
-from gpn_bayes.kernels.dependence import (
+from gpn_bayes.kernels.independence.dependence import (
     centred_distances,
     centred_gaussian,
     median_distance,

@@ -11,7 +11,7 @@ from gpn_bayes import graphs, metrics, simulate
 from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.estimators import NOTEARSMLP, notears_mlp
 from gpn_bayes.estimators.perceptrons import Perceptrons
-from gpn_bayes.kernels.acyclicity import exponential
+from gpn_bayes.kernels.learners.acyclicity import exponential
 
 pytestmark = pytest.mark.more("repeats whole searches for every learner and setting")
 

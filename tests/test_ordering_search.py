@@ -14,7 +14,7 @@ from gpn_bayes.estimators.parent_sets import adjacency_of, gather, members
 from gpn_bayes.estimators.pops import potentially_optimal_sets
 from gpn_bayes.estimators.problem import read_problem
 from gpn_bayes.estimators.set_search import _Explorer, anytime_parent_sets
-from gpn_bayes.kernels.ordering import (
+from gpn_bayes.kernels.learners.ordering import (
     OrderState,
     acyclic_selection,
     linear_extension,
@@ -23,7 +23,7 @@ from gpn_bayes.kernels.ordering import (
     random_order,
     total_score,
 )
-from gpn_bayes.kernels.parent_sets import best_of_order, undominated
+from gpn_bayes.kernels.learners.parent_sets import best_of_order, undominated
 from gpn_bayes.scores.bge import BGe
 from tests.learners import all_parent_sets, assert_obeys, best_by_enumeration, discrete, linear_table, random_rules
 from tests.rough_scores import Noisy

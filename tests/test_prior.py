@@ -11,7 +11,7 @@ import pytest
 
 from gpn_bayes import graphs
 from gpn_bayes.candidates.spaces import candidate_lists
-from gpn_bayes.kernels.subsets import MAX_CANDIDATES
+from gpn_bayes.kernels.graphs.subsets import MAX_CANDIDATES
 from gpn_bayes.mcmc.exact_posterior import exact_probabilities
 from gpn_bayes.mcmc.tables import build_tables
 from gpn_bayes.scores import GraphPrior

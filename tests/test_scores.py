@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import multivariate_t
 
 from gpn_bayes import Dataset, graphs, scores
-from gpn_bayes.kernels.subsets import MAX_CANDIDATES
+from gpn_bayes.kernels.graphs.subsets import MAX_CANDIDATES
 from gpn_bayes.scores import BIC, K2, BDeu, BGe, Score, ScoreBatch, Scorer, registry
 
 REFERENCE = Path(__file__).parent / "reference" / "bge"

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from gpn_bayes import graphs, simulate
 from gpn_bayes.candidates.pc_skeleton import dual_pc_skeleton, pc_skeleton
-from gpn_bayes.kernels.partial_correlations import weakest_partials
+from gpn_bayes.kernels.independence.partial_correlations import weakest_partials
 
 ALGORITHMS = {"pc": pc_skeleton, "dual-pc": dual_pc_skeleton}
 

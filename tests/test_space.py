@@ -24,7 +24,7 @@ from gpn_bayes.candidates.spaces import (
     read_space,
 )
 from gpn_bayes.data import Dataset, SufficientStatistics
-from gpn_bayes.kernels.subsets import MAX_CANDIDATES
+from gpn_bayes.kernels.graphs.subsets import MAX_CANDIDATES
 from gpn_bayes.mcmc.tables import MAX_TABULATED
 from gpn_bayes.sampling.options import RunOptions
 from gpn_bayes.sampling.prepared_run import prepare

@@ -6,7 +6,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from gpn_bayes import graphs
-from gpn_bayes.kernels.subsets import subset_sums, sums_containing, superset_sums, without_bit
+from gpn_bayes.kernels.graphs.subsets import subset_sums, sums_containing, superset_sums, without_bit
 from gpn_bayes.mcmc.choices import no_script
 from gpn_bayes.mcmc.draw_dag import draw_parents, store_parents
 from gpn_bayes.mcmc.sums import log_sum_inside, log_sum_meeting

@@ -14,7 +14,7 @@ from gpn_bayes.candidates.methods import check_methods
 from gpn_bayes.cli import app
 from gpn_bayes.data import weights as row_weights
 from gpn_bayes.estimators.independence import FisherZ
-from gpn_bayes.kernels.gp_dense import log_likelihood, new_workspace
+from gpn_bayes.kernels.gaussian_process.dense import log_likelihood, new_workspace
 from gpn_bayes.posterior.predictive_checks import predictive_checks
 
 pytestmark = pytest.mark.more("repeats whole runs for every score and setting")

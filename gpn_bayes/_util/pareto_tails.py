@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from gpn_bayes._util.types import Floats
-from gpn_bayes.kernels.weights import pareto_fit
+from gpn_bayes.kernels.algebra.tails import pareto_fit
 
 # A shape fitted to fewer weights than this would be its prior alone.
 _SHORTEST_TAIL = 5

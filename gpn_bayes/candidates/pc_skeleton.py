@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from gpn_bayes._util.checks import check_share
 from gpn_bayes._util.types import Floats
-from gpn_bayes.kernels.partial_correlations import DETERMINED, weakest_partials
+from gpn_bayes.kernels.independence.partial_correlations import DETERMINED, weakest_partials
 
 # Some seconds; networks where a level takes more are so dense that higher levels hardly thin them out.
 MAX_TESTS = 1_000_000_000

@@ -23,7 +23,7 @@ from gpn_bayes.candidates.methods import (
 )
 from gpn_bayes.candidates.screening import strongest
 from gpn_bayes.data import Data
-from gpn_bayes.kernels.subsets import MAX_CANDIDATES
+from gpn_bayes.kernels.graphs.subsets import MAX_CANDIDATES
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.prior import GraphPrior
 

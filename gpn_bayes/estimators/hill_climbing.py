@@ -12,9 +12,9 @@ from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Adjacency, Bools, Floats, Words
 from gpn_bayes.estimators.base import ScoreBasedEstimator
 from gpn_bayes.estimators.problem import Problem
-from gpn_bayes.kernels.dags import closures
-from gpn_bayes.kernels.hill_climbing import NO_MOVE, REVERSE, TOGGLE, best_move, reversible
-from gpn_bayes.kernels.parent_sets import LEAST_GAIN
+from gpn_bayes.kernels.graphs.dags import closures
+from gpn_bayes.kernels.learners.hill_climbing import NO_MOVE, REVERSE, TOGGLE, best_move, reversible
+from gpn_bayes.kernels.learners.parent_sets import LEAST_GAIN
 
 
 class Move(NamedTuple):
@@ -51,7 +51,7 @@ class Climber:
     total : float
         Its score.
     gains : ndarray of float, shape (n, n)
-        What `gpn_bayes.kernels.hill_climbing.best_move` reads; NaN where nobody asked yet.
+        What `gpn_bayes.kernels.learners.hill_climbing.best_move` reads; NaN where nobody asked yet.
     graph : uint64
         A number that equal DAGs share.
     """

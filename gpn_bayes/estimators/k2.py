@@ -11,7 +11,7 @@ from gpn_bayes._util.types import Adjacency
 from gpn_bayes.estimators.base import ScoreBasedEstimator
 from gpn_bayes.estimators.orders import check_required, orders_to_try, read_order
 from gpn_bayes.estimators.problem import Problem
-from gpn_bayes.kernels.parent_sets import LEAST_GAIN
+from gpn_bayes.kernels.learners.parent_sets import LEAST_GAIN
 
 
 class K2(ScoreBasedEstimator):

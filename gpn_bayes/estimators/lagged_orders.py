@@ -7,8 +7,8 @@ import numpy as np
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Ints
 from gpn_bayes.estimators.notears.order_search import OrderSearch, least_variance_order
-from gpn_bayes.kernels.lasso_orders import OrderState
-from gpn_bayes.kernels.regressions import Regressions
+from gpn_bayes.kernels.learners.lasso_orders import OrderState
+from gpn_bayes.kernels.learners.regressions import Regressions
 
 # From every start, the search goes on from its best order until this many random moves in a row found none better.
 _PATIENCE = 20

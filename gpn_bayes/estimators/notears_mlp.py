@@ -17,7 +17,7 @@ from gpn_bayes.estimators.lagrangian import Round, augmented_lagrangian
 from gpn_bayes.estimators.notears.dags import Removed, break_cycles, cut, order_of, removed_table
 from gpn_bayes.estimators.perceptrons import Perceptrons
 from gpn_bayes.estimators.quasi_newton import Function, Minimum, minimise
-from gpn_bayes.kernels.acyclicity import exponential
+from gpn_bayes.kernels.learners.acyclicity import exponential
 from gpn_bayes.scores.prior import GraphPrior
 
 # Cycles are this weak when they are cut; the order of the variables is settled long before.

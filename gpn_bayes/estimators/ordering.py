@@ -14,8 +14,8 @@ from gpn_bayes.estimators.base import ScoreBasedEstimator
 from gpn_bayes.estimators.parent_sets import adjacency_of
 from gpn_bayes.estimators.problem import Problem
 from gpn_bayes.estimators.set_search import anytime_parent_sets, searched_sets
-from gpn_bayes.kernels.ordering import OrderState, local_search, perturb, random_order, total_score
-from gpn_bayes.kernels.parent_sets import LEAST_GAIN, ParentSets, best_of_order
+from gpn_bayes.kernels.learners.ordering import OrderState, local_search, perturb, random_order, total_score
+from gpn_bayes.kernels.learners.parent_sets import LEAST_GAIN, ParentSets, best_of_order
 
 VARIANTS = ("obs", "asobs")
 MOVES = ("insertion", "swap")
@@ -172,7 +172,7 @@ class OrderSearch:
     rng : Generator
         Where random orders and moves come from.
     by_insertion, against_order : bool
-        See `gpn_bayes.kernels.ordering.local_search`.
+        See `gpn_bayes.kernels.learners.ordering.local_search`.
     first : ndarray of int, optional
         The order to begin at, in which every node has a set; by default a random one.
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Adjacency, Floats, Ints, Words
 from gpn_bayes.estimators.problem import Problem
-from gpn_bayes.kernels.parent_sets import ParentSets
+from gpn_bayes.kernels.learners.parent_sets import ParentSets
 
 # Members of each set, ascending, then -1; and the scores.
 ScoredSets = tuple[NDArray[np.int16], Floats]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpn_bayes._util.types import Bools, Floats, Ints
-from gpn_bayes.kernels import mlp
+from gpn_bayes.kernels.learners import mlp
 
 
 class Layers(NamedTuple):

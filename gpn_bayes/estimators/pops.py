@@ -25,9 +25,9 @@ from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Bools, Floats
 from gpn_bayes.estimators.parent_sets import MOST_SETS, ScoredSets, gather, scored_nodes, sets_up_to, tabulated_up_to
 from gpn_bayes.estimators.problem import Problem
-from gpn_bayes.kernels.parent_sets import ParentSets
-from gpn_bayes.kernels.pops import Levels, Rules, best_below, extend
-from gpn_bayes.kernels.subsets import MAX_CANDIDATES
+from gpn_bayes.kernels.graphs.subsets import MAX_CANDIDATES
+from gpn_bayes.kernels.learners.parent_sets import ParentSets
+from gpn_bayes.kernels.learners.pops import Levels, Rules, best_below, extend
 from gpn_bayes.scores.discrete import DiscreteBICScorer
 
 # What a set takes in a table, beside its score.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpn_bayes._util.types import Floats
-from gpn_bayes.kernels.proximal import descend_coordinates
+from gpn_bayes.kernels.learners.proximal import descend_coordinates
 
 Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
 SOLVERS = ("orthant-wise", "proximal")

@@ -29,7 +29,7 @@ from gpn_bayes.estimators.hill_climbing import Climb, Climber
 from gpn_bayes.estimators.parent_sets import ScoredSets, as_words, gather
 from gpn_bayes.estimators.pops import prune
 from gpn_bayes.estimators.problem import Problem
-from gpn_bayes.kernels.parent_sets import ParentSets, undominated
+from gpn_bayes.kernels.learners.parent_sets import ParentSets, undominated
 from gpn_bayes.scores.base import padded_sets
 from gpn_bayes.scores.discrete import DiscreteBICScorer
 

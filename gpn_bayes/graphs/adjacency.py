@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpn_bayes._util.checks import did_you_mean, shown
 from gpn_bayes._util.types import Adjacency, DiGraph
-from gpn_bayes.kernels import dags
+from gpn_bayes.kernels.graphs import dags
 
 
 def graph_names(graph: Any) -> list[Hashable] | None:

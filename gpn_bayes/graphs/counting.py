@@ -7,7 +7,7 @@ import numpy as np
 from gpn_bayes._util.types import Adjacency, Floats, Ints, Words
 from gpn_bayes.graphs.packing import pack, unpack
 from gpn_bayes.graphs.structure import as_dags
-from gpn_bayes.kernels import dags
+from gpn_bayes.kernels.graphs import dags
 
 MAX_ENUMERATED_NODES = 5
 

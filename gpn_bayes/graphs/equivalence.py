@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gpn_bayes._util.types import Adjacency, Bools
 from gpn_bayes.graphs.adjacency import as_stack
 from gpn_bayes.graphs.structure import as_dags, cpdag
-from gpn_bayes.kernels import dags
+from gpn_bayes.kernels.graphs import dags
 
 
 class Closure(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 from gpn_bayes._util.checks import did_you_mean
 from gpn_bayes._util.types import Adjacency, Bools, DiGraph, Ints
 from gpn_bayes.graphs.adjacency import as_adjacency, as_stack, graph_names, to_networkx
-from gpn_bayes.kernels import dags
+from gpn_bayes.kernels.graphs import dags
 
 
 def _flat(stack: Adjacency) -> Adjacency:

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes.candidates.parent_space import ParentSpace
-from gpn_bayes.kernels.subsets import members_of
+from gpn_bayes.kernels.graphs.subsets import members_of
 from gpn_bayes.mcmc.tables import ScoreTables, build_tables
 from gpn_bayes.sampling.corrected_proposal import CorrectedProposal
 from gpn_bayes.sampling.scored_sets import ScoredSets

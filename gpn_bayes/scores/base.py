@@ -14,7 +14,7 @@ from gpn_bayes import graphs
 from gpn_bayes._util.types import Bools, Floats, Ints
 from gpn_bayes.data import Data, Dataset, TableKeywords, read_complete, refuse_weights
 from gpn_bayes.data.interventions import Group, KnownTargets, Term, UnknownTargets
-from gpn_bayes.kernels.subsets import MAX_CANDIDATES, members_of
+from gpn_bayes.kernels.graphs.subsets import MAX_CANDIDATES, members_of
 from gpn_bayes.scores.assumptions import EQUIVALENCE, EQUIVALENCE_OF_EXPERIMENTS, EXPERIMENTS
 from gpn_bayes.scores.equations import Equation, LevelsEquation, LinearEquation, LinearEquations
 from gpn_bayes.scores.registry import register

@@ -9,7 +9,7 @@ from scipy.special import gammaln
 from gpn_bayes._util.checks import check_flag
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Data, Dataset, RowMoments, moments_of, standardised, statistics_of
-from gpn_bayes.kernels.bge import bge_sets, bge_table
+from gpn_bayes.kernels.linear.bge import bge_sets, bge_table
 from gpn_bayes.scores.assumptions import EQUIVALENCE, FOR_MIXED, LINEAR, linear_residuals
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, padded_sets
 from gpn_bayes.scores.equations import LinearEquation, LinearEquations

@@ -11,7 +11,7 @@ from gpn_bayes._util.checks import shown
 from gpn_bayes.data import CATEGORICAL, MAX_INTEGER_LEVELS, Data, Dataset, SufficientStatistics
 from gpn_bayes.data.levels import FEW_LEVELS
 from gpn_bayes.data.problems import argument, listed_names
-from gpn_bayes.kernels.row_groups import Counted
+from gpn_bayes.kernels.discrete.row_groups import Counted
 
 MAX_LEVELS = int(np.iinfo(np.uint16).max)
 

@@ -9,7 +9,8 @@ from scipy.special import gammaln
 
 from gpn_bayes._util.types import Adjacency, Bools, Floats, Ints
 from gpn_bayes.data import Data, Dataset, SufficientStatistics
-from gpn_bayes.kernels.mixed import (
+from gpn_bayes.kernels.graphs.subsets import members_of
+from gpn_bayes.kernels.linear.conditional_gaussian import (
     EACH,
     LOG_MINORS,
     LOG_SQUARES,
@@ -18,7 +19,6 @@ from gpn_bayes.kernels.mixed import (
     sums_over_groups,
     table_over_groups,
 )
-from gpn_bayes.kernels.subsets import members_of
 from gpn_bayes.scores.base import GroupedScorer, Score, padded_sets
 from gpn_bayes.scores.discrete import BDeu
 from gpn_bayes.scores.mixed import (

@@ -13,7 +13,7 @@ import numpy as np
 
 from gpn_bayes._util.types import Adjacency, Bools, Floats, Ints
 from gpn_bayes.data import Dataset
-from gpn_bayes.kernels.missing_entries import (
+from gpn_bayes.kernels.missing.entries import (
     RowsAlike,
     Variables,
     complete_categories,
@@ -199,7 +199,7 @@ def completion(
     template : Scorer
         The score bound to `filled`, which is given other rows in these units.
     numbers : ndarray of shape (4,), optional
-        The prior of regressions, as `gpn_bayes.kernels.missing_entries.Variables` has it.
+        The prior of regressions, as `gpn_bayes.kernels.missing.entries.Variables` has it.
     table : float
         That of tables of probabilities, likewise.
     units : pair of ndarray, optional

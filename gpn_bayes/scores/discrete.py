@@ -15,10 +15,10 @@ from scipy.special import gammaln, xlogy
 
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Dataset, SufficientStatistics, refuse_weights
-from gpn_bayes.kernels.counts import CountTerms, count_scores, masks_of, subsets_up_to
-from gpn_bayes.kernels.row_groups import Counted
-from gpn_bayes.kernels.subsets import MAX_CANDIDATES
-from gpn_bayes.kernels.weighted_counts import WeightTerms, weighted_count_scores
+from gpn_bayes.kernels.discrete.counts import CountTerms, count_scores, masks_of, subsets_up_to
+from gpn_bayes.kernels.discrete.row_groups import Counted
+from gpn_bayes.kernels.discrete.weighted_counts import WeightTerms, weighted_count_scores
+from gpn_bayes.kernels.graphs.subsets import MAX_CANDIDATES
 from gpn_bayes.scores.assumptions import CATEGORIES, EQUIVALENCE
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, lacking, padded_sets
 from gpn_bayes.scores.categories import NEEDS_ROWS, check_cardinalities, levels_of, read_categories

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Data, Dataset, RowMoments, moments_of
-from gpn_bayes.kernels.bge import log_minors
-from gpn_bayes.kernels.gaussian_bic import log_residuals
+from gpn_bayes.kernels.linear.bge import log_minors
+from gpn_bayes.kernels.linear.gaussian_bic import log_residuals
 from gpn_bayes.scores.assumptions import EQUIVALENCE, LINEAR, linear_residuals
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, padded_sets
 from gpn_bayes.scores.equations import LinearEquation, LinearEquations

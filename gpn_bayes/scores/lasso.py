@@ -8,7 +8,7 @@ import numpy as np
 from gpn_bayes._util.checks import check_not_negative
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Data, Dataset, SufficientStatistics, refuse_interventions, statistics_of
-from gpn_bayes.kernels.lasso import lasso_sets, lasso_space, lasso_table
+from gpn_bayes.kernels.learners.lasso import lasso_sets, lasso_space, lasso_table
 from gpn_bayes.scores.assumptions import LEAST_SQUARES
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, padded_sets
 

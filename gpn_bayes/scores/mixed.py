@@ -17,8 +17,8 @@ from gpn_bayes._util.types import Bools, Floats, Ints
 from gpn_bayes.data import CATEGORICAL, Data, Dataset, SufficientStatistics
 from gpn_bayes.data.kinds import CATEGORY, NUMBER, in_words, listed_in_words
 from gpn_bayes.data.problems import argument
-from gpn_bayes.kernels.mixed import group_moments
-from gpn_bayes.kernels.subsets import members_of
+from gpn_bayes.kernels.graphs.subsets import members_of
+from gpn_bayes.kernels.linear.conditional_gaussian import group_moments
 from gpn_bayes.scores.assumptions import CATEGORIES
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer, padded_sets
 from gpn_bayes.scores.categories import levels_of

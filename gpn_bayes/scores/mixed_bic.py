@@ -3,7 +3,7 @@
 import numpy as np
 
 from gpn_bayes._util.types import Floats, Ints
-from gpn_bayes.kernels.mixed import log_residuals_of_groups
+from gpn_bayes.kernels.linear.conditional_gaussian import log_residuals_of_groups
 from gpn_bayes.scores.mixed import Groups, MixedScorer
 
 # Where columns determine each other, or don't vary in a group, so much of each variance is taken as noise.

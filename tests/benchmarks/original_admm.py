@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.optimize import minimize
 
-from gpn_bayes.kernels.acyclicity import exponential
+from gpn_bayes.kernels.learners.acyclicity import exponential
 
 LARGEST_RHO = 1e16
 

@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from gpn_bayes import estimators, graphs, metrics, simulate
 from gpn_bayes.estimators import DYNOTEARS, NOTEARSMLP
 from gpn_bayes.estimators.perceptrons import Perceptrons
-from gpn_bayes.kernels.acyclicity import exponential
+from gpn_bayes.kernels.learners.acyclicity import exponential
 from gpn_bayes.simulate import svar
 from tests.benchmarks.paper import mean_of, show
 

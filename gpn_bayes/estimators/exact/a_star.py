@@ -6,7 +6,7 @@ import numpy as np
 
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.estimators.exact.outcome import NO_GAP, Clock, Outcome
-from gpn_bayes.kernels.order_graph import (
+from gpn_bayes.kernels.learners.order_graph import (
     DONE,
     FULL,
     Frontier,
@@ -17,7 +17,7 @@ from gpn_bayes.kernels.order_graph import (
     rows_of_path,
     search,
 )
-from gpn_bayes.kernels.parent_sets import ParentSets, best_within
+from gpn_bayes.kernels.learners.parent_sets import ParentSets, best_within
 
 MAX_NODES = 62
 # 2^27 places of the hash table: 2 GiB, and as much again for the heap.

@@ -12,8 +12,8 @@ import numpy as np
 
 from gpn_bayes._util.types import Bools, Floats
 from gpn_bayes.estimators.exact.separation import SMALL
-from gpn_bayes.kernels.parent_sets import ParentSets
-from gpn_bayes.kernels.relaxed import edge_shares, sets_against_order
+from gpn_bayes.kernels.learners.parent_sets import ParentSets
+from gpn_bayes.kernels.learners.relaxed import edge_shares, sets_against_order
 
 
 class Branch:

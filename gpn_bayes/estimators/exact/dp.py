@@ -5,8 +5,8 @@ import numpy as np
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes.estimators.exact.outcome import Clock, Outcome
 from gpn_bayes.estimators.exact.start import starting_rows
-from gpn_bayes.kernels.parent_sets import ParentSets
-from gpn_bayes.kernels.subset_search import LOW_BITS, best_rows, fill_values
+from gpn_bayes.kernels.learners.parent_sets import ParentSets
+from gpn_bayes.kernels.learners.subset_search import LOW_BITS, best_rows, fill_values
 
 MAX_NODES = 25
 # Blocks between two looks at the clock: about a second at most.

@@ -15,7 +15,7 @@ from gpn_bayes.estimators.exact.outcome import NO_GAP, Clock, Outcome
 from gpn_bayes.estimators.exact.relaxation import Relaxation, Solved
 from gpn_bayes.estimators.exact.separation import grown, most_broken
 from gpn_bayes.estimators.exact.start import rows_near
-from gpn_bayes.kernels.parent_sets import ParentSets
+from gpn_bayes.kernels.learners.parent_sets import ParentSets
 
 # As many pairs of nodes are tried before a branch is split by one of them: that saves far more branches than it takes.
 _TRIED_PAIRS = 8

@@ -16,7 +16,7 @@ from gpn_bayes.estimators.exact.start import starting_rows
 from gpn_bayes.estimators.parent_sets import adjacency_of
 from gpn_bayes.estimators.problem import Problem
 from gpn_bayes.estimators.set_search import searched_sets
-from gpn_bayes.kernels.parent_sets import ParentSets
+from gpn_bayes.kernels.learners.parent_sets import ParentSets
 
 METHODS = ("auto", "dp", "ilp", "a-star")
 # Dynamic programming takes a second here whatever the scores; the integer programme depends on them.

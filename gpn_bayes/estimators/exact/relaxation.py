@@ -6,8 +6,8 @@ import highspy
 import numpy as np
 
 from gpn_bayes._util.types import Bools, Words
-from gpn_bayes.kernels.parent_sets import ParentSets
-from gpn_bayes.kernels.relaxed import rows_avoiding
+from gpn_bayes.kernels.learners.parent_sets import ParentSets
+from gpn_bayes.kernels.learners.relaxed import rows_avoiding
 
 # Tighter than by default: losses are up to thousands of nats, and the bound is to hold to a small part of one.
 _TOLERANCE = 1e-9

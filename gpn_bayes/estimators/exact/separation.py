@@ -6,8 +6,8 @@ import numpy as np
 from gpn_bayes._util.types import Floats, Ints, Words
 from gpn_bayes.estimators.exact.relaxation import quiet_model
 from gpn_bayes.estimators.parent_sets import as_words, members
-from gpn_bayes.kernels.parent_sets import ParentSets
-from gpn_bayes.kernels.relaxed import grown_clusters
+from gpn_bayes.kernels.learners.parent_sets import ParentSets
+from gpn_bayes.kernels.learners.relaxed import grown_clusters
 
 # Shares and sums below this are rounding of the linear programme.
 SMALL = 1e-6

@@ -4,9 +4,9 @@ import numpy as np
 
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.estimators.exact.outcome import Clock
-from gpn_bayes.kernels.ordering import OrderState, linear_extension, local_search, perturb
-from gpn_bayes.kernels.parent_sets import ParentSets, best_of_order
-from gpn_bayes.kernels.relaxed import order_of_shares
+from gpn_bayes.kernels.learners.ordering import OrderState, linear_extension, local_search, perturb
+from gpn_bayes.kernels.learners.parent_sets import ParentSets, best_of_order
+from gpn_bayes.kernels.learners.relaxed import order_of_shares
 
 # Rounds of the search for each node; it stays far quicker than what follows.
 ROUNDS = 10

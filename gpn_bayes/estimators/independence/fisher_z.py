@@ -9,7 +9,7 @@ from gpn_bayes._util.types import Bools
 from gpn_bayes.candidates.pc_skeleton import Skeleton, pc_skeleton, z_statistic
 from gpn_bayes.data import Data, SufficientStatistics, statistics_of
 from gpn_bayes.estimators.independence.base import BoundTest, ConditionalIndependenceTest, Nodes
-from gpn_bayes.kernels.partial_correlations import DETERMINED
+from gpn_bayes.kernels.independence.partial_correlations import DETERMINED
 
 
 class FisherZ(ConditionalIndependenceTest):

@@ -9,8 +9,8 @@ from scipy.special import chdtrc
 
 from gpn_bayes.data import Data
 from gpn_bayes.estimators.independence.base import BoundTest, ConditionalIndependenceTest, Nodes
-from gpn_bayes.kernels.contingency import g_squared
-from gpn_bayes.kernels.row_groups import Counted
+from gpn_bayes.kernels.discrete.row_groups import Counted
+from gpn_bayes.kernels.independence.contingency import g_squared
 from gpn_bayes.scores.categories import read_categories
 
 # Strata are remembered up to this many numbers: 64 MB.

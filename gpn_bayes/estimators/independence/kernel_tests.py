@@ -14,7 +14,13 @@ from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Data
 from gpn_bayes.estimators.independence.base import BoundTest, ConditionalIndependenceTest, Nodes
 from gpn_bayes.estimators.independence.residuals import REMEMBERED, Regression
-from gpn_bayes.kernels.dependence import centred_distances, centred_gaussian, permuted_sums, product_sum, traces
+from gpn_bayes.kernels.independence.dependence import (
+    centred_distances,
+    centred_gaussian,
+    permuted_sums,
+    product_sum,
+    traces,
+)
 
 NULLS = ("gamma", "permutation")
 # The moments of a permuted statistic divide by the number of rows less three.

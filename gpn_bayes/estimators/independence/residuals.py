@@ -7,7 +7,7 @@ import numpy as np
 
 from gpn_bayes._util.types import Floats
 from gpn_bayes.estimators.independence.base import Nodes
-from gpn_bayes.kernels.dependence import median_distance
+from gpn_bayes.kernels.independence.dependence import median_distance
 
 # Widths of the Gaussian kernel, in median distances of the rows.
 _WIDTHS = (0.5, 1.0)

@@ -8,7 +8,7 @@ from gpn_bayes._util.types import Floats
 from gpn_bayes.estimators import lagrangian
 from gpn_bayes.estimators.notears.objective import LinearProblem
 from gpn_bayes.estimators.quasi_newton import Function, Minimum, minimise
-from gpn_bayes.kernels.acyclicity import Acyclicity, exponential, log_determinant, polynomial
+from gpn_bayes.kernels.learners.acyclicity import Acyclicity, exponential, log_determinant, polynomial
 
 ACYCLICITIES: dict[str, Acyclicity] = {
     "exponential": exponential,

@@ -8,7 +8,7 @@ import pandas as pd
 from scipy.sparse.csgraph import connected_components
 
 from gpn_bayes._util.types import Bools, Floats, Ints
-from gpn_bayes.kernels.dags import topological_order
+from gpn_bayes.kernels.graphs.dags import topological_order
 
 
 class Removed(NamedTuple):

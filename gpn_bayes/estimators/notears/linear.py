@@ -17,7 +17,7 @@ from gpn_bayes.estimators.notears.orders import START_ORDERS, Settings, Solution
 from gpn_bayes.estimators.notears.scale import are_standardised, compare_scales, varsortability
 from gpn_bayes.estimators.notears.tuning import DagScores, choose_lambda1
 from gpn_bayes.estimators.quasi_newton import SOLVERS
-from gpn_bayes.kernels.acyclicity import exponential
+from gpn_bayes.kernels.learners.acyclicity import exponential
 
 METHODS = ("auto", "order-search", "central-path", "augmented-lagrangian")
 _ORDER_STARTS = ("variance", "equal-variance", "lambda-path")

@@ -17,7 +17,7 @@ from gpn_bayes.data import (
     refuse_weights,
     statistics_of,
 )
-from gpn_bayes.kernels.regressions import LOGISTIC, POISSON, Regressions
+from gpn_bayes.kernels.learners.regressions import LOGISTIC, POISSON, Regressions
 from gpn_bayes.scores.prior import GraphPrior
 
 LOSSES = ("l2", "logistic", "poisson")

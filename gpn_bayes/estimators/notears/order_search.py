@@ -4,9 +4,9 @@ import numpy as np
 
 from gpn_bayes._util.types import Bools, Floats, Ints
 from gpn_bayes.estimators.notears.dags import with_required_first
-from gpn_bayes.kernels.lasso import lasso_space
-from gpn_bayes.kernels.lasso_orders import OrderState, new_state, search_orders
-from gpn_bayes.kernels.regressions import Regressions
+from gpn_bayes.kernels.learners.lasso import lasso_space
+from gpn_bayes.kernels.learners.lasso_orders import OrderState, new_state, search_orders
+from gpn_bayes.kernels.learners.regressions import Regressions
 
 _NO_KICKS = np.zeros((0, 2), np.int64)
 _LARGEST_KICK = 2

@@ -12,7 +12,7 @@ from gpn_bayes.estimators.notears.continuous import ROUGH, augmented_lagrangian,
 from gpn_bayes.estimators.notears.dags import order_of
 from gpn_bayes.estimators.notears.objective import LinearProblem
 from gpn_bayes.estimators.notears.order_search import OrderSearch, least_variance_order
-from gpn_bayes.kernels.lasso_orders import OrderState
+from gpn_bayes.kernels.learners.lasso_orders import OrderState
 
 # Minima that differ by less than this share are the same.
 _SAME = 1e-10

@@ -10,7 +10,7 @@ from gpn_bayes.estimators.rbnets.exploration import Explorer, any_legal
 from gpn_bayes.estimators.rbnets.network import QNetwork, RMSprop
 from gpn_bayes.estimators.rbnets.order_graph import OrderGraph, Walk
 from gpn_bayes.estimators.rbnets.replay import ReplayBuffer, Transitions
-from gpn_bayes.kernels.q_network import double_targets
+from gpn_bayes.kernels.learners.q_network import double_targets
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpn_bayes._util.types import Ints
-from gpn_bayes.kernels.q_network import rms_step
+from gpn_bayes.kernels.learners.q_network import rms_step
 
 
 class QNetwork:

@@ -4,7 +4,7 @@ import numpy as np
 
 from gpn_bayes._util.types import Adjacency, Bools, Words
 from gpn_bayes.estimators.parent_sets import adjacency_of
-from gpn_bayes.kernels.parent_sets import ParentSets, best_of_order, best_within, insert
+from gpn_bayes.kernels.learners.parent_sets import ParentSets, best_of_order, best_within, insert
 
 
 class OrderGraph:

@@ -9,7 +9,7 @@ from gpn_bayes.estimators.notears.dags import Removed, break_cycles, cut
 from gpn_bayes.federated.notears.building import graph_prior, shared_model
 from gpn_bayes.federated.notears.consensus import Round
 from gpn_bayes.federated.notears.settings import Settings
-from gpn_bayes.kernels.acyclicity import exponential
+from gpn_bayes.kernels.learners.acyclicity import exponential
 
 
 class Estimate(NamedTuple):

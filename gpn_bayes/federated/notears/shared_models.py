@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from gpn_bayes.estimators.perceptrons import Perceptrons
-from gpn_bayes.kernels.acyclicity import exponential
+from gpn_bayes.kernels.learners.acyclicity import exponential
 
 
 class SharedModel(ABC):

@@ -20,10 +20,10 @@ from scipy.linalg import cholesky, helmert, qr, solve_triangular
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data.weights import weighted_sums
-from gpn_bayes.kernels.gp import CELL_WIDTH, CELLS, DEGREE, LOWEST_THETA, Moments
-from gpn_bayes.kernels.gp_features import RowFunctions
-from gpn_bayes.kernels.gp_links import Counts
-from gpn_bayes.kernels.tiles import TILE_ROWS
+from gpn_bayes.kernels.algebra.tiles import TILE_ROWS
+from gpn_bayes.kernels.gaussian_process.features import RowFunctions
+from gpn_bayes.kernels.gaussian_process.links import Counts
+from gpn_bayes.kernels.gaussian_process.low_rank import CELL_WIDTH, CELLS, DEGREE, LOWEST_THETA, Moments
 
 # Length scales, relative to the shortest, whose columns the nodes must carry; a constant stands for all longer ones.
 _SAMPLED = (1.0, 1.4, 2.0, 3.3)

@@ -7,8 +7,8 @@ import numpy as np
 
 from gpn_bayes._util.arviz_stats import array_stats
 from gpn_bayes._util.types import Floats
-from gpn_bayes.kernels import gp_importance
-from gpn_bayes.kernels.markov import independence_chain
+from gpn_bayes.kernels.gaussian_process import proposals as gp_importance
+from gpn_bayes.kernels.gaussian_process.independence_chains import independence_chain
 from gpn_bayes.scores.gp.modes import HyperPosterior, Modes
 from gpn_bayes.scores.gp.proposal import PILOT, Proposal, without_prior
 

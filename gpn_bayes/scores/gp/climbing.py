@@ -6,8 +6,8 @@ import numpy as np
 
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.types import Floats
-from gpn_bayes.kernels.gp_modes import update_inverse
-from gpn_bayes.kernels.priors import Priors, log_prior
+from gpn_bayes.kernels.gaussian_process.modes import update_inverse
+from gpn_bayes.kernels.gaussian_process.priors import Priors, log_prior
 from gpn_bayes.scores.gp.modes import Modes, first_inverse, is_known, leads_to_known
 
 _LARGEST_POLISH = 0.05

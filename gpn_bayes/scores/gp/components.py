@@ -14,8 +14,8 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from gpn_bayes._util.types import Floats
-from gpn_bayes.kernels.gp import LOWEST_THETA
-from gpn_bayes.kernels.gp_dense import Hyperparameters, read_phi
+from gpn_bayes.kernels.gaussian_process.dense import Hyperparameters, read_phi
+from gpn_bayes.kernels.gaussian_process.low_rank import LOWEST_THETA
 from gpn_bayes.scores.gp.basis import Basis, PartOfBasis, by_weight, squared_distances, squared_exponential
 from gpn_bayes.scores.gp.priors import HyperPriors
 

@@ -17,7 +17,7 @@ from scipy.special import ndtr
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.types import Floats
 from gpn_bayes.data.weights import weighted_sums
-from gpn_bayes.kernels.gp import LOWEST_THETA
+from gpn_bayes.kernels.gaussian_process.low_rank import LOWEST_THETA
 from gpn_bayes.scores.equations import DrawnEquation, Equation, LeftOut, Noise, log_mean, without_own_row
 from gpn_bayes.scores.gp.basis import (
     Basis,

@@ -7,8 +7,13 @@ import numpy as np
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.checks import check_choice
 from gpn_bayes._util.types import Floats
-from gpn_bayes.kernels.gp_dense import log_likelihood, log_likelihood_and_gradient, new_workspace, size_of_phi
-from gpn_bayes.kernels.priors import Priors, add_prior_gradient, log_prior
+from gpn_bayes.kernels.gaussian_process.dense import (
+    log_likelihood,
+    log_likelihood_and_gradient,
+    new_workspace,
+    size_of_phi,
+)
+from gpn_bayes.kernels.gaussian_process.priors import Priors, add_prior_gradient, log_prior
 from gpn_bayes.scores.gp.climbing import ClimbedPosterior
 from gpn_bayes.scores.gp.modes import MIDDLE, SHORT, starts_of_search
 from gpn_bayes.scores.gp.priors import KERNELS

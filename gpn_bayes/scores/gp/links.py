@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from gpn_bayes._util.types import Floats, Ints
-from gpn_bayes.kernels import gp_links
-from gpn_bayes.kernels.gp_links import Counts
-from gpn_bayes.kernels.priors import Priors
+from gpn_bayes.kernels.gaussian_process import links as gp_links
+from gpn_bayes.kernels.gaussian_process.links import Counts
+from gpn_bayes.kernels.gaussian_process.priors import Priors
 from gpn_bayes.scores.gp.low_rank import LowRankPosterior
 from gpn_bayes.scores.gp.modes import within_bounds
 from gpn_bayes.scores.gp.processes import DrawnWeights, Kernels, ProcessPosterior

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from gpn_bayes._util.types import Floats
-from gpn_bayes.kernels.gp import Moments, new_workspace
-from gpn_bayes.kernels.gp_modes import climb, hessian_at, log_posterior_and_gradient, log_posteriors
-from gpn_bayes.kernels.priors import Priors
+from gpn_bayes.kernels.gaussian_process.low_rank import Moments, new_workspace
+from gpn_bayes.kernels.gaussian_process.modes import climb, hessian_at, log_posterior_and_gradient, log_posteriors
+from gpn_bayes.kernels.gaussian_process.priors import Priors
 from gpn_bayes.scores.gp.modes import (
     SAME,
     Modes,

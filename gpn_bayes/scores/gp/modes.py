@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from gpn_bayes._util.types import Floats
-from gpn_bayes.kernels.priors import Priors
+from gpn_bayes.kernels.gaussian_process.priors import Priors
 
 # Length scales to start from, and the noise.
 MIDDLE, SHORT, LONG = 1.0, 0.3, 3.0

@@ -11,7 +11,7 @@ from scipy.special import gammaincc, gammaln
 
 from gpn_bayes._util.checks import check_choice, shown
 from gpn_bayes._util.types import Floats
-from gpn_bayes.kernels.priors import Priors
+from gpn_bayes.kernels.gaussian_process.priors import Priors
 
 KERNELS = ("additive", "interaction")
 # Where the tables begin and end, the number of their knots, and the probability that may lie beyond their ends:
@@ -26,7 +26,7 @@ _POINTS, _SHARES = 0.5 * (_POINTS + 1.0), 0.5 * _SHARES
 
 
 class Table(NamedTuple):
-    """One distribution's rows of `gpn_bayes.kernels.priors.Priors`, and the probability that they hold."""
+    """One distribution's rows of the compiled `Priors`, and the probability that they hold."""
 
     log_density: Floats
     slopes: Floats

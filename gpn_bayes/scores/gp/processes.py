@@ -8,9 +8,9 @@ import numpy as np
 from scipy.linalg import pinvh
 
 from gpn_bayes._util.types import Floats
-from gpn_bayes.kernels.gp import LOWEST_THETA
-from gpn_bayes.kernels.gp_features import RowFunctions, new_workspace
-from gpn_bayes.kernels.priors import Priors
+from gpn_bayes.kernels.gaussian_process.features import RowFunctions, new_workspace
+from gpn_bayes.kernels.gaussian_process.low_rank import LOWEST_THETA
+from gpn_bayes.kernels.gaussian_process.priors import Priors
 from gpn_bayes.scores.gp.basis import Basis
 from gpn_bayes.scores.gp.climbing import ClimbedPosterior
 from gpn_bayes.scores.gp.curve_equation import POINTS, Tabulated

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from gpn_bayes._util.types import Floats, Ints
-from gpn_bayes.kernels import gp_importance
-from gpn_bayes.kernels.gp_importance import PRIOR_SHARE, Mixture, fitted_mixture
-from gpn_bayes.kernels.priors import Priors
+from gpn_bayes.kernels.gaussian_process import proposals as gp_importance
+from gpn_bayes.kernels.gaussian_process.priors import Priors
+from gpn_bayes.kernels.gaussian_process.proposals import PRIOR_SHARE, Mixture, fitted_mixture
 from gpn_bayes.scores.gp.modes import HyperPosterior, Modes
 
 # Draws before a proposal has been fitted.

@@ -14,8 +14,8 @@ from gpn_bayes._util.extras import installed_by
 from gpn_bayes._util.types import Floats
 from gpn_bayes.data import Data, Dataset, RowMoments, SufficientStatistics, UnknownTargets, refuse_weights
 from gpn_bayes.data.interventions import Group
-from gpn_bayes.kernels.gp import LOWEST_THETA
-from gpn_bayes.kernels.gp_modes import LOWEST_LOG_THETA
+from gpn_bayes.kernels.gaussian_process.low_rank import LOWEST_THETA
+from gpn_bayes.kernels.gaussian_process.modes import LOWEST_LOG_THETA
 from gpn_bayes.scores.assumptions import (
     ADDITIVE,
     BEHIND_LEVELS,

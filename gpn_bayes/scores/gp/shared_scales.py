@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpn_bayes._util.types import Floats, Ints
-from gpn_bayes.kernels.gp_modes import HESSIAN_STEP
-from gpn_bayes.kernels.priors import add_prior_gradient, log_prior
+from gpn_bayes.kernels.gaussian_process.modes import HESSIAN_STEP
+from gpn_bayes.kernels.gaussian_process.priors import add_prior_gradient, log_prior
 from gpn_bayes.scores.gp.climbing import ClimbedPosterior
 from gpn_bayes.scores.gp.dense import DensePosterior
 from gpn_bayes.scores.gp.low_rank import LowRankPosterior

@@ -7,11 +7,11 @@ import numpy as np
 from scipy.special import gammainccinv, gammaincinv
 
 from gpn_bayes._util.types import Floats
-from gpn_bayes.kernels import gp_student
-from gpn_bayes.kernels.gp_features import RowFunctions
-from gpn_bayes.kernels.gp_modes import HIGHEST_LOG_SIGMA, LOWEST_LOG_SIGMA
-from gpn_bayes.kernels.gp_student import Measured
-from gpn_bayes.kernels.priors import Priors, log_prior
+from gpn_bayes.kernels.gaussian_process import student as gp_student
+from gpn_bayes.kernels.gaussian_process.features import RowFunctions
+from gpn_bayes.kernels.gaussian_process.modes import HIGHEST_LOG_SIGMA, LOWEST_LOG_SIGMA
+from gpn_bayes.kernels.gaussian_process.priors import Priors, log_prior
+from gpn_bayes.kernels.gaussian_process.student import Measured
 from gpn_bayes.scores.gp.modes import starts_of_search
 from gpn_bayes.scores.gp.priors import HyperPriors
 from gpn_bayes.scores.gp.processes import Kernels, ProcessPosterior

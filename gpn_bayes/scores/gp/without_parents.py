@@ -4,8 +4,8 @@ import numpy as np
 
 from gpn_bayes._util.types import Floats
 from gpn_bayes.data.weights import weighted_sums
-from gpn_bayes.kernels.gp_modes import HIGHEST_LOG_SIGMA, LOWEST_LOG_SIGMA
-from gpn_bayes.kernels.priors import log_prior
+from gpn_bayes.kernels.gaussian_process.modes import HIGHEST_LOG_SIGMA, LOWEST_LOG_SIGMA
+from gpn_bayes.kernels.gaussian_process.priors import log_prior
 from gpn_bayes.scores.gp.priors import HyperPriors
 
 _POINTS = 4001

@@ -11,7 +11,7 @@ import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import compiled, inner
-from gpn_bayes.kernels.priors import Priors, draw_prior, log_drawn_density
+from gpn_bayes.kernels.gaussian_process.priors import Priors, draw_prior, log_drawn_density
 
 # Degrees of freedom of the t components: tails heavier than the posterior's, which fall off exponentially.
 _FREEDOM = 5.0

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes.kernels.algebra.triangles import cholesky, solve, solve_transposed
 from gpn_bayes.kernels.arrays import Adjacency, Bools, Floats, Ints
 from gpn_bayes.kernels.compiled import compiled, inner
-from gpn_bayes.kernels.triangles import cholesky, solve, solve_transposed
 
 # Places in `Prior.numbers`: whether the three others are per combination (then shared out among all of them).
 _SHARED, _ROWS, _DF, _SQUARES = range(4)

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats
 from gpn_bayes.kernels.compiled import compiled, inner
-from gpn_bayes.kernels.gp import (
+from gpn_bayes.kernels.gaussian_process.low_rank import (
     LOWEST_THETA,
     Moments,
     Workspace,
@@ -17,7 +17,7 @@ from gpn_bayes.kernels.gp import (
     log_likelihood_and_gradient,
     new_workspace,
 )
-from gpn_bayes.kernels.priors import Priors, add_prior_gradient, log_prior
+from gpn_bayes.kernels.gaussian_process.priors import Priors, add_prior_gradient, log_prior
 
 # Outside this box the density is taken as zero: standardised data give no hyperparameter a reason to be there. (Behind
 # categories, where the first is the log odds of sigma, all but 1e-4 of the prior lies inside.)

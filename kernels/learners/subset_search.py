@@ -9,7 +9,7 @@ import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import compiled, inner
-from gpn_bayes.kernels.parent_sets import ParentSets, best_within
+from gpn_bayes.kernels.learners.parent_sets import ParentSets, best_within
 
 # A block's table of one node, 2^12 numbers, fits into the fastest memory.
 LOW_BITS = 12

@@ -4,7 +4,7 @@ import numpy as np
 
 from gpn_bayes.kernels.arrays import Adjacency, Bools, Floats, Words
 from gpn_bayes.kernels.compiled import compiled
-from gpn_bayes.kernels.parent_sets import LEAST_GAIN
+from gpn_bayes.kernels.learners.parent_sets import LEAST_GAIN
 
 NO_MOVE, TOGGLE, REVERSE = -1, 0, 1
 

@@ -11,9 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpn_bayes.kernels.arrays import Floats, Ints
-from gpn_bayes.kernels.compiled import fused, inner_fused
-from gpn_bayes.kernels.tiles import (
+from gpn_bayes.kernels.algebra.tiles import (
     TILE_COLUMNS,
     TILE_ROWS,
     factor,
@@ -22,6 +20,8 @@ from gpn_bayes.kernels.tiles import (
     square_lower,
     write_tile,
 )
+from gpn_bayes.kernels.arrays import Floats, Ints
+from gpn_bayes.kernels.compiled import fused, inner_fused
 
 # The cells of log theta, each with polynomials of its own, and the polynomials' degree.
 LOWEST_THETA, CELLS, CELL_WIDTH, DEGREE = 0.1, 96, 0.12, 8

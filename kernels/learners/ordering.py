@@ -11,7 +11,7 @@ import numpy as np
 
 from gpn_bayes.kernels.arrays import Ints, Words
 from gpn_bayes.kernels.compiled import compiled, inner
-from gpn_bayes.kernels.parent_sets import (
+from gpn_bayes.kernels.learners.parent_sets import (
     LEAST_GAIN,
     ParentSets,
     best_of_order,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import compiled, inner
-from gpn_bayes.kernels.row_groups import (
+from gpn_bayes.kernels.discrete.row_groups import (
     Counted,
     RowGroups,
     Scratch,

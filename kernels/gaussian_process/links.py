@@ -8,18 +8,19 @@ s = pi / (sqrt(6) sigma). So the hyperparameters mean what they mean for a numbe
 nothing, so the processes here are H (mu + f), contrasts between the levels and one fewer than these: the rows of H are
 orthonormal, and each sums to zero.
 
-Processes are Phi w with w standard normal, see `gpn_bayes.kernels.gp_features`. Given the hyperparameters, log
-likelihood and log prior of w are concave: Newton's method finds the mode. Laplace's approximation of the integral over
-w follows; and draws from its normal distribution, weighted, estimate the integral without bias.
+Processes are Phi w with w standard normal, see `features`. Given the hyperparameters, log likelihood and log prior of w
+are concave: Newton's method finds the mode. Laplace's approximation of the integral over w follows; and draws from its
+normal distribution, weighted, estimate the integral without bias.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes.kernels.algebra.tiles import TILE_COLUMNS, TILE_ROWS, invert_transposed, padded, square_lower, write_tile
 from gpn_bayes.kernels.arrays import Floats
 from gpn_bayes.kernels.compiled import fused, inner_fused
-from gpn_bayes.kernels.gp_features import (
+from gpn_bayes.kernels.gaussian_process.features import (
     LatentWorkspace,
     RowFunctions,
     factor_system,
@@ -30,9 +31,8 @@ from gpn_bayes.kernels.gp_features import (
     write_features,
     write_processes,
 )
-from gpn_bayes.kernels.gp_modes import in_box
-from gpn_bayes.kernels.priors import Priors, add_prior_gradient, log_prior
-from gpn_bayes.kernels.tiles import TILE_COLUMNS, TILE_ROWS, invert_transposed, padded, square_lower, write_tile
+from gpn_bayes.kernels.gaussian_process.modes import in_box
+from gpn_bayes.kernels.gaussian_process.priors import Priors, add_prior_gradient, log_prior
 
 _LOGISTIC, _GUMBEL = np.pi / np.sqrt(3.0), np.pi / np.sqrt(6.0)
 # Newton's method ends when a step promises to gain less than this, in nats, and never takes more steps than this.

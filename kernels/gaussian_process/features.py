@@ -1,19 +1,19 @@
 """Gaussian processes that can't be integrated out exactly: features of the rows, and linear algebra on their weights.
 
-Processes are Phi w with Phi = s (U_1 B_1, …, s_mu 1), as in `gpn_bayes.kernels.gp`, and w standard normal; s is the
+Processes are Phi w with Phi = s (U_1 B_1, …, s_mu 1), as in `low_rank` beside this, and w standard normal; s is the
 inverse of the scale of the noise, in whose units processes are. What is observed makes a log likelihood of each row's
-processes (`gpn_bayes.kernels.gp_links`, `gpn_bayes.kernels.gp_student`); steps and distributions about its mode have
-the precision A = I + Phi'D Phi, on as many unknowns as there are functions, whatever the number of rows.
+processes (`links`, `student`); steps and distributions about its mode have the precision A = I + Phi'D Phi, on as many
+unknowns as there are functions, whatever the number of rows.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes.kernels.algebra.tiles import TILE_COLUMNS, TILE_ROWS, factor, padded, write_tile
 from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import inner_fused
-from gpn_bayes.kernels.gp import write_factor
-from gpn_bayes.kernels.tiles import TILE_COLUMNS, TILE_ROWS, factor, padded, write_tile
+from gpn_bayes.kernels.gaussian_process.low_rank import write_factor
 
 
 class RowFunctions(NamedTuple):
@@ -22,7 +22,7 @@ class RowFunctions(NamedTuple):
     Attributes
     ----------
     cells, coefficients, starts : ndarray
-        As of `gpn_bayes.kernels.gp.Moments`.
+        As of `gpn_bayes.kernels.gaussian_process.low_rank.Moments`.
     functions : ndarray of shape (functions, rows)
         U', zero beyond the last row, up to whole tiles.
     mean_sd : float

@@ -11,8 +11,8 @@ import numpy as np
 
 from gpn_bayes.kernels.arrays import Bools, Floats, Ints
 from gpn_bayes.kernels.compiled import compiled, inner
-from gpn_bayes.kernels.lasso import LassoSpace
-from gpn_bayes.kernels.regressions import Regressions, copy_to, regress
+from gpn_bayes.kernels.learners.lasso import LassoSpace
+from gpn_bayes.kernels.learners.regressions import Regressions, copy_to, regress
 
 # Improvements below this share of the objective are rounding.
 _IMPROVEMENT = 1e-10

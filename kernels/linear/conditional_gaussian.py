@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from gpn_bayes.kernels.algebra.triangles import cholesky, solve_transposed
 from gpn_bayes.kernels.arrays import Floats, Ints
-from gpn_bayes.kernels.bge import bge_from_minors, family, log_minor, log_minors
 from gpn_bayes.kernels.compiled import compiled, inner
-from gpn_bayes.kernels.subsets import popcount
-from gpn_bayes.kernels.triangles import cholesky, solve_transposed
+from gpn_bayes.kernels.graphs.subsets import popcount
+from gpn_bayes.kernels.linear.bge import bge_from_minors, family, log_minor, log_minors
 
 
 @compiled

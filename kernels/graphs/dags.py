@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from gpn_bayes.kernels.arrays import Adjacency, Bools, Ints
 from gpn_bayes.kernels.compiled import compiled, inner
-from gpn_bayes.kernels.subsets import popcount
+from gpn_bayes.kernels.graphs.subsets import popcount
 
 # 20! is the largest factorial that a signed 64-bit integer holds, and 2^20 counts still fit in memory.
 MAX_EXTENSION_NODES = 20

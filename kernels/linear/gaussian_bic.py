@@ -3,8 +3,8 @@
 import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats, Ints
-from gpn_bayes.kernels.bge import family, log_minor
 from gpn_bayes.kernels.compiled import compiled
+from gpn_bayes.kernels.linear.bge import family, log_minor
 
 
 @compiled

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpn_bayes.kernels.arrays import Bools, Floats, Ints
 from gpn_bayes.kernels.compiled import inner
-from gpn_bayes.kernels.lasso import LassoSpace, lasso
+from gpn_bayes.kernels.learners.lasso import LassoSpace, lasso
 
 LOGISTIC, POISSON = 1, 2
 # Newton steps of a regression stop at a relative decrease below this.

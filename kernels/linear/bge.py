@@ -4,7 +4,7 @@ import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import compiled, inner
-from gpn_bayes.kernels.subsets import popcount
+from gpn_bayes.kernels.graphs.subsets import popcount
 
 
 @compiled

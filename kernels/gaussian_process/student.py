@@ -2,8 +2,8 @@
 
 A number is y = mu + f(parents) + sigma e, with e of Student's t distribution with nu degrees of freedom, scaled to unit
 variance; so hyperparameters mean what they mean with normal noise, and nu must exceed 2. In units of the t's own scale,
-sigma sqrt((nu - 2) / nu), a row leaves z = y - Phi w, see `gpn_bayes.kernels.gp_features`, and the log likelihood is a
-sum of -(nu + 1) / 2 log(1 + z^2 / nu).
+sigma sqrt((nu - 2) / nu), a row leaves z = y - Phi w, see `features`, and the log likelihood is a sum of
+-(nu + 1) / 2 log(1 + z^2 / nu).
 
 It isn't concave in w: a row far from all others may be followed or not. Steps with the expected curvature of a row,
 (nu + 1) / (nu + 3), in place of the actual one have a positive definite matrix that is factored once (Fisher's
@@ -19,9 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes.kernels.algebra.tiles import TILE_COLUMNS, invert_transposed, padded, square_lower
 from gpn_bayes.kernels.arrays import Floats
 from gpn_bayes.kernels.compiled import fused, inner_fused
-from gpn_bayes.kernels.gp_features import (
+from gpn_bayes.kernels.gaussian_process.features import (
     LatentWorkspace,
     RowFunctions,
     factor_system,
@@ -32,9 +33,8 @@ from gpn_bayes.kernels.gp_features import (
     write_features,
     write_processes,
 )
-from gpn_bayes.kernels.gp_modes import in_box
-from gpn_bayes.kernels.priors import Priors, add_prior_gradient, log_prior
-from gpn_bayes.kernels.tiles import TILE_COLUMNS, invert_transposed, padded, square_lower
+from gpn_bayes.kernels.gaussian_process.modes import in_box
+from gpn_bayes.kernels.gaussian_process.priors import Priors, add_prior_gradient, log_prior
 
 # The search for the mode ends when a step promises to gain less than this, in nats, or before draws, which needn't be
 # about the mode itself, than that; and never takes more steps than this.

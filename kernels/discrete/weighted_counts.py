@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from gpn_bayes.kernels.arrays import Floats
 from gpn_bayes.kernels.compiled import compiled, inner
-from gpn_bayes.kernels.counts import LEAST_PRIOR_COUNT, MAX_CONFIGURATIONS, shared, size_of
-from gpn_bayes.kernels.row_groups import Counted, RowGroups, divide, new_groups, new_scratch
+from gpn_bayes.kernels.discrete.counts import LEAST_PRIOR_COUNT, MAX_CONFIGURATIONS, shared, size_of
+from gpn_bayes.kernels.discrete.row_groups import Counted, RowGroups, divide, new_groups, new_scratch
 
 
 class WeightTerms(NamedTuple):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpn_bayes.kernels.arrays import Bools, Floats, Ints, Words
 from gpn_bayes.kernels.compiled import compiled, inner
-from gpn_bayes.kernels.parent_sets import ParentSets, contains, insert
+from gpn_bayes.kernels.learners.parent_sets import ParentSets, contains, insert
 
 
 @inner

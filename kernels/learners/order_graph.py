@@ -11,7 +11,7 @@ import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats, Ints, Words
 from gpn_bayes.kernels.compiled import compiled, inner
-from gpn_bayes.kernels.parent_sets import ParentSets, best_within
+from gpn_bayes.kernels.learners.parent_sets import ParentSets, best_within
 
 # Sums of the same scores in another order differ by less.
 _ROUNDING = 1e-9

@@ -1,0 +1,1 @@
+"""Linear algebra on small matrices, and the tail of importance weights."""

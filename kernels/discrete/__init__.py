@@ -1,0 +1,1 @@
+"""Compiled scores of categories, from counts."""

@@ -1,0 +1,1 @@
+"""Compiled questions about graphs, and sums over the subsets of a set."""

@@ -1,0 +1,1 @@
+"""Compiled statistics of tests of independence."""

@@ -1,0 +1,1 @@
+"""Compiled scores of normal variables with linear equations, and of numbers given categories."""

@@ -1,0 +1,1 @@
+"""Missing entries of a table, drawn."""
