@@ -5,8 +5,10 @@ import numpy as np
 from gpn_bayes import graphs
 from gpn_bayes.posterior import GraphPosterior
 
+BGE = {"name": "bge", "parameters": {"alpha_mu": 1.0}}
 
-def drawn(names, probabilities, chains=2, draws=20, score="BGe(alpha_mu=1.0)"):
+
+def drawn(names, probabilities, chains=2, draws=20, score=BGE):
     """Return a posterior whose chains all have an edge in the first draws, as many as given for each."""
     probabilities = np.asarray(probabilities, dtype=float)
     times = np.round(probabilities * draws).astype(int)

@@ -55,7 +55,7 @@ def test_equal_runs_name_no_edge():
 
 
 def test_comparisons_show_the_largest_differences_first():
-    first = drawn(NAMES, chain_of(1.0, 0.5, 0.2), score="GP(kernel='additive')")
+    first = drawn(NAMES, chain_of(1.0, 0.5, 0.2), score={"name": "gp", "parameters": {"kernel": "additive"}})
     second = drawn(NAMES, chain_of(0.9, 0.0, 0.8))
     ax = first.plot_comparison(second, truth=[("b", "c")], edges=2)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["c → d", "b → c"]
@@ -209,7 +209,7 @@ def sine():
 
 @pytest.fixture(scope="module")
 def fitted():
-    post = drawn(("v1", "v2", "v3"), [[0, 0, 1.0], [0, 0, 0.5], [0, 0, 0]], score=repr(gpn.scores.GP()))
+    post = drawn(("v1", "v2", "v3"), [[0, 0, 1.0], [0, 0, 0.5], [0, 0, 0]], score={"name": "gp", "parameters": {}})
     post.data = sine()
     return post
 
@@ -255,7 +255,7 @@ def test_a_node_without_parents_says_so(fitted):
 
 
 def test_names_with_signs_of_formulas_are_written_as_they_are():
-    post = drawn((r"x$\foo$", "b"), np.zeros((2, 2)), score=repr(gpn.scores.GP()))
+    post = drawn((r"x$\foo$", "b"), np.zeros((2, 2)), score={"name": "gp", "parameters": {}})
     post.data = Dataset.read(pd.DataFrame(sine().values[:, :2], columns=list(post.names)))
     (panel,) = post.plot_curves(0)
     panel.figure.canvas.draw()
