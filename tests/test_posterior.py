@@ -401,6 +401,6 @@ def test_larger_exact_posteriors_know_edges_exactly_and_the_rest_by_draws():
 
 
 def test_repr():
-    assert repr(make([[0, 1], [2, 3]], score="BGe()")) == (
+    assert repr(make([[0, 1], [2, 3]], score={"name": "bge", "parameters": {}})) == (
         "<GraphPosterior: 4 variables, 2 x 2 DAGs, partition sampler, score BGe>"
     )
