@@ -70,13 +70,19 @@ def test_old_and_unknown_names_are_refused_in_one_line(given, message):
     assert str(refused.value) == message
 
 
-def test_an_option_of_another_sampler_is_refused_on_the_command_line(tmp_path, capsys):
+def test_an_option_chooses_its_sampler_on_the_command_line_and_is_refused_beside_another(tmp_path, capsys):
     given = ["run", REFERENCE / f"{LINEAR}.csv", "--out", tmp_path / "out", "--temperatures", 4]
-    code, _, messages = call(capsys, *given)
+    code, _, messages = call(capsys, *given, "--sampler", "order")
     assert code == 2
-    assert messages == "error: --temperatures must go with another sampler; received --sampler auto\n"
-    code, _, messages = call(capsys, *given, "--sampler", "partition", "--draws", 40, "--tune", 10, "--quiet")
-    assert code == 0 and gpn.load(tmp_path / "out" / "posterior.nc").settings["temperatures"] == 4
+    assert messages == "error: --temperatures must go with another sampler; received --sampler order\n"
+    code, _, messages = call(capsys, *given, "--order-bias", "correct")
+    assert code == 2
+    assert messages.startswith("error: --") and messages.endswith(
+        " must go with another sampler; received --sampler auto\n"
+    )
+    code, _, messages = call(capsys, *given, "--draws", 40, "--tune", 10, "--quiet")
+    found = gpn.load(tmp_path / "out" / "posterior.nc").settings
+    assert code == 0 and (found["sampler"], found["temperatures"]) == ("partition", 4)
     assert (DEFAULTS.score, DEFAULTS.draws, DEFAULTS.tune, DEFAULTS.chains) == ("bge", 2000, 1000, 4)
 
 
