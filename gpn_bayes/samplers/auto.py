@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
 from gpn_bayes.samplers.base import Sampler, reweight_option, thin_option
 from gpn_bayes.samplers.exact import Exact
 from gpn_bayes.samplers.partition import Partition
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from gpn_bayes.mcmc.tables import ScoreTables
     from gpn_bayes.samplers.chains import MarkovChain
 
@@ -54,7 +54,7 @@ class Auto(Sampler):
         return Partition(thin=self.thin, reweight=self.reweight)
 
     def chains(
-        self, tables: "ScoreTables", required: np.ndarray, count: int, progressbar: bool = False
+        self, tables: "ScoreTables", required: "np.ndarray", count: int, progressbar: bool = False
     ) -> "list[MarkovChain]":
         """Return chains of the sampler that is chosen for as many nodes."""
         return self.settle(len(tables.layout), False).chains(tables, required, count, progressbar)

@@ -4,11 +4,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import numpy as np
-
 from gpn_bayes._util.options import check_options, count, one_of, option, options_of
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from gpn_bayes.mcmc.exact_posterior import ExactPosterior
     from gpn_bayes.mcmc.tables import ScoreTables
     from gpn_bayes.samplers.chains import MarkovChain
@@ -120,7 +120,7 @@ class Sampler(ABC):
 
     @abstractmethod
     def chains(
-        self, tables: "ScoreTables", required: np.ndarray, count: int, progressbar: bool = False
+        self, tables: "ScoreTables", required: "np.ndarray", count: int, progressbar: bool = False
     ) -> "list[MarkovChain]":
         """Return chains that have not started yet.
 
@@ -136,7 +136,7 @@ class Sampler(ABC):
             Whether to show the progress of what must be computed first.
         """
 
-    def log_weights(self, parents: np.ndarray) -> np.ndarray | None:
+    def log_weights(self, parents: "np.ndarray") -> "np.ndarray | None":
         """Return log weights that make draws, as parent bits, draws from the posterior; None if they are already."""
         return None
 

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from gpn_bayes._util.progress import progress_bar, shares
 from gpn_bayes.samplers.base import Sampler, reweight_option
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from gpn_bayes.mcmc.exact_posterior import ExactPosterior
     from gpn_bayes.mcmc.tables import ScoreTables
     from gpn_bayes.samplers.chains import MarkovChain
@@ -56,7 +56,7 @@ class Exact(Sampler):
         return n <= self.max_nodes
 
     def chains(
-        self, tables: "ScoreTables", required: np.ndarray, count: int, progressbar: bool = False
+        self, tables: "ScoreTables", required: "np.ndarray", count: int, progressbar: bool = False
     ) -> "list[MarkovChain]":
         """Return chains that have no memory."""
         from gpn_bayes.mcmc.exact_draws import layered_weights

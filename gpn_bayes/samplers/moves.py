@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-import numpy as np
-
 from gpn_bayes._util.checks import did_you_mean, shown
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from gpn_bayes.mcmc.partition import PartitionState
     from gpn_bayes.mcmc.tables import ScoreTables
 
@@ -40,7 +40,7 @@ class Move(Protocol):
     True
     """
 
-    def propose(self, rng: np.random.Generator, partition: Blocks) -> tuple[Any, float]:
+    def propose(self, rng: "np.random.Generator", partition: Blocks) -> tuple[Any, float]:
         """Return a new partition, and the log ratio of the probability of proposing the way back to that there."""
         ...
 
@@ -107,8 +107,10 @@ class Mix(NamedTuple):
             )
         return mix
 
-    def built_in_shares(self, names: Sequence[str], usual: np.ndarray) -> np.ndarray:
+    def built_in_shares(self, names: Sequence[str], usual: "np.ndarray") -> "np.ndarray":
         """Return the shares of the built-in moves: those given, and of the others what is left, as they usually are."""
+        import numpy as np
+
         if not self.shares:
             return usual
         named = np.array([name in self.shares for name in names])
@@ -120,9 +122,11 @@ class Mix(NamedTuple):
 
 
 def step(
-    rng: np.random.Generator, tables: "ScoreTables", state: "PartitionState", name: str, move: Move
+    rng: "np.random.Generator", tables: "ScoreTables", state: "PartitionState", name: str, move: Move
 ) -> "PartitionState":
     """Return where a step by a move of one's own leads: Metropolis-Hastings for the posterior of partitions."""
+    import numpy as np
+
     from gpn_bayes.mcmc.partition import BLOCK, partition_from_depths
 
     depth = state.ints[BLOCK, : len(state.score)]
@@ -138,6 +142,8 @@ def step(
 
 def _proposed(answer: Any, name: str) -> tuple[Any, float]:
     """Return the two parts of what a move proposes."""
+    import numpy as np
+
     rule = "a move must return a partition and log q(back) - log q(there), a number"
     try:
         proposed, log_ratio = answer
@@ -149,8 +155,10 @@ def _proposed(answer: Any, name: str) -> tuple[Any, float]:
     return proposed, number
 
 
-def _depths(blocks: Any, n: int, name: str) -> np.ndarray:
+def _depths(blocks: Any, n: int, name: str) -> "np.ndarray":
     """Return the block of each node, of what must be a partition of all nodes."""
+    import numpy as np
+
     depth = np.full(n, -1, np.int64)
     try:
         members = [[int(node) for node in block] for block in blocks]

@@ -10,12 +10,12 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from gpn_bayes._util.options import one_of, option
 from gpn_bayes.samplers.base import Sampler, reweight_option, thin_option
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from gpn_bayes.mcmc.tables import ScoreTables
     from gpn_bayes.samplers.chains import MarkovChain
 
@@ -82,14 +82,14 @@ class Order(Sampler):
         return self
 
     def chains(
-        self, tables: "ScoreTables", required: np.ndarray, count: int, progressbar: bool = False
+        self, tables: "ScoreTables", required: "np.ndarray", count: int, progressbar: bool = False
     ) -> "list[MarkovChain]":
         """Return chains over orders."""
         from gpn_bayes.samplers.chains import OrderChain
 
         return [OrderChain(tables, required) for _ in range(count)]
 
-    def log_weights(self, parents: np.ndarray) -> np.ndarray | None:
+    def log_weights(self, parents: "np.ndarray") -> "np.ndarray | None":
         """Return log(1 / e(G)) of each DAG G, e(G) being the number of its linear extensions, to correct the bias.
 
         Parameters
@@ -111,6 +111,8 @@ class Order(Sampler):
         >>> np.exp(Order(bias="correct").log_weights(graphs.pack(dags))).round(3).tolist()
         [[0.5, 1.0]]
         """
+        import numpy as np
+
         from gpn_bayes import graphs
         from gpn_bayes.posterior.diagnostics import WEIGHT_ESS_LIMIT
 

@@ -3,14 +3,14 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from gpn_bayes._util.checks import shown
 from gpn_bayes._util.options import count, option
 from gpn_bayes.samplers.base import Sampler, reweight_option, thin_option
 from gpn_bayes.samplers.moves import Mix
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from gpn_bayes.mcmc.tables import ScoreTables
     from gpn_bayes.samplers.chains import MarkovChain
 
@@ -92,7 +92,7 @@ class Partition(Sampler):
         return replace(self, temperatures=temperatures) if self.temperatures == 1 and not self._mix.own else None
 
     def chains(
-        self, tables: "ScoreTables", required: np.ndarray, count: int, progressbar: bool = False
+        self, tables: "ScoreTables", required: "np.ndarray", count: int, progressbar: bool = False
     ) -> "list[MarkovChain]":
         """Return chains over partitions."""
         from gpn_bayes.mcmc.chains import PARTITION_MIX, PARTITION_MOVES

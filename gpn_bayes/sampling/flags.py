@@ -5,6 +5,7 @@ import csv
 import io
 import re
 import shlex
+from functools import cache
 from typing import Any
 
 from gpn_bayes import samplers
@@ -12,17 +13,25 @@ from gpn_bayes.sampling.options import all_options, flags
 
 # Arguments of questions and learners, which aren't options of a run.
 _OTHERS = {"random_state": "--seed"} | {name: f"--{name}" for name in ("points", "to", "versus", "which")}
-_FLAGS = flags() | _OTHERS
-_NAMES = "|".join(_FLAGS)
 _INSIDE = r"""(?:[^()'"]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")*"""
 _KINDS = "|".join(["Dataset\\.read", "Table", "Space", *(kind.__name__ for kind in samplers.BUILT_IN.values())])
-# What holds options; descriptions of other objects, such as BGe(alpha_w=None), which are no advice and stay as they
-# are; and arguments by themselves, with a value or none.
-_ARGUMENT = re.compile(
-    rf"(?P<call>(?:\b\w+=)?(?:\bgpn\.)?(?:samplers\.)?\b(?:{_KINDS})\({_INSIDE}\))|\w+\([^()]*\)"
-    rf"|\b(?P<given>(?P<name>{_NAMES})=(?:'\w+'|\d+\b|None\b|(?=[ ,;)]|$)))"
-)
-_SUBJECT = re.compile(rf"^({_NAMES})(?= must )")
+
+
+@cache
+def _flags() -> dict[str, str]:
+    return flags() | _OTHERS
+
+
+@cache
+def _argument() -> re.Pattern[str]:
+    """Return the pattern of what holds options, of descriptions of objects, and of arguments by themselves.
+
+    Descriptions, such as BGe(alpha_w=None), are no advice and stay as they are.
+    """
+    return re.compile(
+        rf"(?P<call>(?:\b\w+=)?(?:\bgpn\.)?(?:samplers\.)?\b(?:{_KINDS})\({_INSIDE}\))|\w+\([^()]*\)"
+        rf"|\b(?P<given>(?P<name>{'|'.join(_flags())})=(?:'\w+'|\d+\b|None\b|(?=[ ,;)]|$)))"
+    )
 
 
 def in_options(text: str) -> str:
@@ -47,8 +56,8 @@ def in_options(text: str) -> str:
     >>> in_options("a contrast needs both values, to= and versus=; received one of them")
     'a contrast needs both values, --to and --versus; received one of them'
     """
-    text = _SUBJECT.sub(lambda found: _FLAGS[found[1]], text)
-    return _ARGUMENT.sub(lambda found: _option(found) or found[0], text)
+    text = re.sub(rf"^({'|'.join(_flags())})(?= must )", lambda found: _flags()[found[1]], text)
+    return _argument().sub(lambda found: _option(found) or found[0], text)
 
 
 def in_both(text: str) -> str:
@@ -59,7 +68,7 @@ def in_both(text: str) -> str:
     >>> in_both("use sampler='partition'")
     "use sampler='partition' (command line: --sampler partition)"
     """
-    return _ARGUMENT.sub(
+    return _argument().sub(
         lambda found: f"{found[0]} (command line: {own})" if (own := _option(found)) else found[0], text
     )
 
@@ -70,7 +79,7 @@ def _option(found: re.Match[str]) -> str:
     if text is None:
         return ""
     if text.endswith("="):
-        return _FLAGS[found["name"]]
+        return _flags()[found["name"]]
     try:
         call = ast.parse(f"sample({text})", mode="eval").body
         assert isinstance(call, ast.Call)
@@ -87,7 +96,7 @@ def _words(name: str, node: ast.expr) -> list[str]:
         inside: list[tuple[str, ast.expr]] = [("", given) for given in node.args if isinstance(given, ast.Call)]
         inside += [(str(word.arg), word.value) for word in node.keywords]
         return [*own, *(word for key, value in inside for word in _words(key, value))]
-    flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
+    flag = _flags().get(name, f"--{name.replace('_', '-')}")
     if name == "candidates" and isinstance(node, ast.Dict):
         return [f"{flag} FILE"]
     value = ast.literal_eval(node)

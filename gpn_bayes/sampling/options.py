@@ -9,7 +9,6 @@ from gpn_bayes import samplers
 from gpn_bayes._util.checks import did_you_mean, shown
 from gpn_bayes._util.options import KNOWLEDGE, Option, check_options, count, flag_of, one_of, option, options_of
 from gpn_bayes.candidates.space import Space
-from gpn_bayes.data.table import TableKeywords
 
 # Longer values are left out of what a message tells to type.
 _LONGEST_SHOWN = 60
@@ -152,6 +151,8 @@ def all_options() -> dict[str, tuple[Option, Any]]:
 
 def flags() -> dict[str, str]:
     """Return what the command line calls every option of a run and of a table, by its name in Python."""
+    from gpn_bayes.data.table import TableKeywords
+
     of_tables = {name: f"--{name.replace('_', '-')}" for name in TableKeywords.__annotations__}
     return of_tables | {name: flag_of(name, own) for name, (own, _) in all_options().items()}
 
@@ -168,6 +169,8 @@ def check_keywords(given: Mapping[str, Any]) -> None:
     Traceback (most recent call last):
     ValueError: sample takes no argument 'wieghts': did you mean 'weights'?
     """
+    from gpn_bayes.data.table import TableKeywords
+
     for name, value in given.items():
         if name in TableKeywords.__annotations__:
             continue
