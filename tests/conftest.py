@@ -98,13 +98,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(autouse=True)
 def scores_of_this_file(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Hide the scores that other files of tests define, which messages would list."""
+    """Hide the scores that other files of tests define, and that this one doesn't use: messages would list them."""
     registry = sys.modules.get("gpn_bayes.scores.registry")
     known = {} if registry is None else registry._registered
     others = {
         name: kind
         for name, kind in known.items()
-        if kind.__module__.startswith("tests.test_") and kind.__module__ != request.module.__name__
+        if kind.__module__.startswith("tests.")
+        and kind.__module__ != request.module.__name__
+        and kind not in vars(request.module).values()
     }
     for name in others:
         del known[name]

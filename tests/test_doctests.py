@@ -70,10 +70,12 @@ def undefined_in(docstring: str) -> set[str]:
 
 
 def has_example(public: Public) -> bool:
-    """Tell whether a name has an example of its own, or its class has one that uses it."""
+    """Tell whether a name has an example of its own, or its class has one that uses it, or one that the class is of."""
     if examples_in(public.docstring):
         return True
-    return public.owner is not None and public.name.rpartition(".")[2] in used_in(public.owner.__doc__ or "")
+    member = public.name.rpartition(".")[2]
+    classes = () if public.owner is None else public.owner.__mro__
+    return any(member in used_in(kind.__doc__ or "") for kind in classes if kind.__module__.startswith("gpn_bayes"))
 
 
 def test_modules_are_found():

@@ -426,7 +426,10 @@ def test_what_needs_one_complete_table_refuses(mixed, posterior):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"score": "bic"}, "missing='impute' needs the method `complete`, which bic doesn't have$"),
+        (
+            {"score": "bic"},
+            "missing='impute' needs the method `complete`, which bic doesn't have: use missing='drop', or score='bge', ",
+        ),
         ({"sampler": "exact"}, "with missing='impute', sampler must be 'partition' or 'order'; received 'exact'"),
         (
             {"sampler": gpn.samplers.Partition(temperatures=4)},

@@ -163,7 +163,7 @@ def test_moves_are_checked_at_once(moves, message):
 
 
 def test_moves_of_ones_own_are_not_coupled():
-    with pytest.raises(ValueError, match="^moves of one's own take temperatures=1; received 2$"):
+    with pytest.raises(ValueError, match="^your own moves need temperatures=1; received temperatures=2$"):
         gpn.samplers.Partition(temperatures=2, moves=[(Anywhere(), 0.3)])
     assert gpn.samplers.Partition(moves=[(Anywhere(), 0.3)]).coupled(4) is None
     assert gpn.samplers.Partition(moves=[("any swap", 0.3)]).coupled(4).temperatures == 4

@@ -168,7 +168,7 @@ def test_a_call_that_cannot_be_told_is_not():
     cut = quick(data)
     cut = replace(cut, settings=cut.settings | {"interrupted": True})
     assert origin_of(cut)["call"] is None
-    assert origin_of(made_posterior("ab", [(0, 1, 0.5)], score="Mine(x)"))["call"] is None
+    assert origin_of(made_posterior("ab", [(0, 1, 0.5)], score={"name": "mine", "parameters": {}}))["call"] is None
 
 
 def test_settings_in_words():

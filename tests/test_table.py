@@ -231,6 +231,13 @@ def test_posteriors_take_tables_where_they_take_rows():
     post = gpn.sample(whole, "bge", **QUIET)
     rows = gpn.Table(made()[NUMBERS].iloc[:3])
     assert post.log_predictive(rows).equals(post.log_predictive(rows.data))
+    # New rows are read as their table says.
+    coded = rows.data.copy()
+    coded.iloc[1, 0] = -99.0
+    stated = gpn.Table(coded, na=-99, missing="drop")
+    assert post.log_predictive(stated).equals(post.log_predictive(rows.data.drop(index=coded.index[1])))
+    with pytest.raises(ValueError, match="^new rows take no weights; received weights=3 values$|received weights="):
+        post.log_predictive(gpn.Table(rows.data, weights=[1, 2, 1]))
 
 
 def test_reports_take_tables(tmp_path):
@@ -244,9 +251,9 @@ def test_reports_take_tables(tmp_path):
 
 def test_what_is_stated_is_stated_once():
     table = gpn.Table(made()[[*NUMBERS, "n"]], weights="n")
-    with pytest.raises(ValueError, match="^weights must be stated once; the table states weights='n', and received "):
+    with pytest.raises(ValueError, match="^weights must be stated once; the table has weights='n', and received "):
         gpn.sample(table, weights="visits")
-    with pytest.raises(ValueError, match="^weights must be stated once; .* received weights=60 values besides$"):
+    with pytest.raises(ValueError, match="^weights must be stated once; .* received weights=60 values$"):
         gpn.scores.BGe().bind(table, weights=np.ones(60))
     added = gpn.Table(table, kinds={"visits": "number"})
     assert added.keywords == {"weights": "n", "kinds": {"visits": "number"}} and table.keywords == {"weights": "n"}

@@ -163,10 +163,11 @@ def _client_config(config: Path | None, overrides: dict[str, Any]) -> "ClientCon
 def _sample(statistics: Path, options: dict[str, Any], quiet: bool) -> list[Path]:
     """Draw from the posterior of networks, given the statistics; return the files."""
     from gpn_bayes.cli.folder import edges_csv
+    from gpn_bayes.sampling.options import nested
     from gpn_bayes.sampling.sample import sample
 
     settings: dict[str, Any] = {"score": "bge", "random_seed": 1, "progressbar": not quiet} | options
-    post = sample(statistics, **settings)
+    post = sample(statistics, **nested(settings))
     files = [statistics.with_name("posterior.nc"), statistics.with_name("edges.csv")]
     post.save(files[0])
     write_whole(files[1], edges_csv(post.summary()))

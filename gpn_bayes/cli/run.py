@@ -1,6 +1,6 @@
 """``gpn-bayes run`` and ``gpn-bayes demo``: from a table to the folder of its results."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -9,17 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gpn_bayes import samplers
-from gpn_bayes._util.checks import check_choice
 from gpn_bayes._util.files import UnwritableError
-from gpn_bayes._util.options import options_of
-from gpn_bayes.candidates.space import Space
 from gpn_bayes.cli import inputs, screen
 from gpn_bayes.cli.cluster import Cluster, read_cluster
 from gpn_bayes.cli.folder import ResultFolder
 from gpn_bayes.cli.options import Quiet, TableFile, folder_option, reads_table, takes_options
 from gpn_bayes.cli.retyping import retyped
-from gpn_bayes.sampling.options import RunOptions, all_options
+from gpn_bayes.sampling.options import RunOptions, all_options, nested
 
 if TYPE_CHECKING:
     from gpn_bayes.data import Dataset, SufficientStatistics
@@ -201,22 +197,7 @@ def _run_options(asked: dict[str, Any], names: Sequence[str]) -> RunOptions:
     """Return the options of a run from what was typed, or stands there by default."""
     defaults = {name: default for name, (_, default) in all_options().items()}
     given = {name: defaults[name] if value is None else _read(name, value, names) for name, value in asked.items()}
-    check_choice("--sampler", given["sampler"], samplers.names())
-    of_samplers = {name for kind in samplers.BUILT_IN.values() for name in options_of(kind)}
-    own = {name: (given.pop(name), defaults[name]) for name in of_samplers & given.keys()}
-    given["sampler"] = _sampler_with(given["sampler"], own).with_options(own)
-    given["space"] = Space(**{name: given.pop(name) for name in options_of(Space) if name in given})
-    return RunOptions(**given)
-
-
-def _sampler_with(name: str, given: Mapping[str, tuple[Any, Any]]) -> type[samplers.Sampler]:
-    """Return the sampler of a name; where "auto" lacks an option that was typed, the only one that has it."""
-    chosen = samplers.BUILT_IN[name]
-    typed = {option for option, (value, default) in given.items() if value != default}
-    if chosen is not samplers.Auto or typed <= options_of(chosen).keys():
-        return chosen
-    able = [kind for kind in samplers.BUILT_IN.values() if typed <= options_of(kind).keys()]
-    return able[0] if len(able) == 1 else chosen
+    return RunOptions(**nested(given))
 
 
 def _read(name: str, value: Any, names: Sequence[str]) -> Any:

@@ -77,6 +77,11 @@ class Dataset:
     >>> numbers = Dataset.read(np.array([[1.0, 4.0], [3.0, 8.0], [5.0, 0.0]]))
     >>> numbers.n_rows, numbers.numeric("my score")[0].tolist(), numbers.standardised("my score")[0].tolist()
     (3, [1.0, 4.0], [-1.0, 0.0])
+
+    What takes `SufficientStatistics` too asks both alike; only these have no `table`, and refuse what needs rows:
+
+    >>> numbers.table is numbers.with_rows("my score needs the rows"), numbers.require_numbers("my score")
+    (True, None)
     """
 
     names: tuple[str, ...]

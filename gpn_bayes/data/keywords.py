@@ -7,6 +7,7 @@ on. This file imports nothing heavy, since the command line makes its options of
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Annotated, Any, TypedDict, cast, get_type_hints
 
 from gpn_bayes._util.checks import check_choice, check_count, check_not_negative, check_share, did_you_mean, listed
@@ -41,8 +42,10 @@ def _each_row(name: str, value: Any) -> Any:
 
 
 def _texts(name: str, value: Any) -> tuple[str, ...] | None:
-    if isinstance(value, str | int | float):
+    if isinstance(value, str | Real):
         value = (value,)
+    if value is not None and not isinstance(value, Iterable):
+        raise ValueError(f"{name} must be a text, or several; received {value!r}")
     return None if value is None else tuple(map(str, value))
 
 
@@ -134,7 +137,7 @@ class TableKeywords(TypedDict, total=False):
         int,
         Keyword(
             "completed tables, where each has a run of its own: {}",
-            "Completed tables, each with a run of its own, of --missing impute under gp; 5 by default.",
+            "How many completed tables, each with its own run, for --missing impute under gp; 5 by default.",
             default=5, check=_imputations, typed="count",
         ),
     ]  # fmt: skip
@@ -404,18 +407,19 @@ class Described:
 
         Examples
         --------
-        >>> Described(None, {"weights": "n"}).joined({"missing": "drop"})
-        {'weights': 'n', 'missing': 'drop'}
-        >>> Described(None, {"weights": "n"}).joined({"weights": "m"})
+        >>> import gpn_bayes as gpn
+        >>> table = gpn.Table(np.array([[1.0, 4.0], [3.0, 8.0]]), weights=[1, 2])
+        >>> table.joined({"missing": "drop"})
+        {'weights': [1, 2], 'missing': 'drop'}
+        >>> table.joined({"weights": "n"})
         Traceback (most recent call last):
-        ValueError: weights must be stated once; the table states weights='n', and received weights='m' besides
+        ValueError: weights must be stated once; the table has weights=[1, 2], and received weights='n'
         """
         for name, value in further.items():
             if name in self.keywords:
                 stated = f"{name}={in_short(self.keywords[name])}"
                 raise ValueError(
-                    f"{name} must be stated once; the table states {stated}, and received {name}={in_short(value)} "
-                    "besides"
+                    f"{name} must be stated once; the table has {stated}, and received {name}={in_short(value)}"
                 )
         return {**self.keywords, **further}
 

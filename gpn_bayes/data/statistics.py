@@ -170,6 +170,13 @@ class SufficientStatistics:
     ('x', 'y')
     >>> SufficientStatistics.of(np.array([[1.0, 4.0], [3.0, 8.0], [5.0, 0.0]])).cov.tolist()
     [[4.0, -4.0], [-4.0, 16.0]]
+
+    They answer what a `Dataset` answers, but for what needs rows:
+
+    >>> stats.kinds, stats.levels, stats.means().tolist(), stats.size
+    (('continuous', 'continuous'), (None, None), [0.0, 1.0], 100)
+    >>> stats.require_numbers("my score"), stats.refuse_gaps()
+    (None, None)
     """
 
     n: int

@@ -12,6 +12,7 @@ from gpn_bayes.data.dataset import Dataset
 from gpn_bayes.data.keywords import KEYWORDS, Described, Keywords, ReadingKeywords, TableKeywords, in_short, settings_of
 from gpn_bayes.data.kinds import CATEGORICAL, in_words
 from gpn_bayes.data.reading import check_described
+from gpn_bayes.data.statistics import SufficientStatistics, read_data
 
 __all__ = ["ReadingKeywords", "Table", "TableKeywords", "described"]
 
@@ -106,7 +107,8 @@ class Table(Described):
     """
 
     def __init__(self, data: Any, **keywords: Unpack[Keywords]) -> None:
-        given = dict(keywords)
+        # What can be read only once is kept, to be checked now and used later.
+        given = {name: list(own) if isinstance(own, Iterator) else own for name, own in keywords.items()}
         if isinstance(data, Described):
             data, given = data.data, data.joined(given)
         if isinstance(data, Dataset):
@@ -192,7 +194,11 @@ def described(data: Any, keywords: TableKeywords) -> Any:
     >>> described(values, {}) is values, described(values, {"missing": "drop"}).keywords
     (True, {'missing': 'drop'})
     """
-    return Table(data, **keywords) if keywords else data
+    if not keywords:
+        return data
+    if isinstance(data, list | tuple):  # several tables, as for series
+        return [described(own, keywords) for own in data]
+    return read_data(data, **keywords) if isinstance(data, SufficientStatistics) else Table(data, **keywords)
 
 
 def _columns(table: Dataset) -> Iterator[tuple[str, str, str]]:

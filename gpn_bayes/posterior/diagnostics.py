@@ -24,6 +24,8 @@ ESS_LIMIT = 400
 # error on. Edges that are rarer, or more certain, than this don't count: a few draws in a row don't make them slow.
 EDGE_ESS_LIMIT = 200
 EDGE_SHARES = 0.05, 0.95
+# The samplers of `gpn_bayes.samplers`, which stands above this file.
+_BUILT_IN = ("auto", "exact", "partition", "order")
 GAP_LIMIT = 0.05
 # With this many effective draws of each chain, chance can excuse a gap.
 EXCUSED_FROM = 800
@@ -610,7 +612,8 @@ def weight_warnings(pareto_k: float, effective: float, draws: int, sampler: str 
     if not pareto_k > limit and effective >= WEIGHT_ESS_LIMIT * draws:
         return []
     tail = "" if np.isnan(pareto_k) else f"; Pareto k {pareto_k:.2f}, should be below {limit:.2f}"
-    directly = f"sampler=gpn.samplers.{sampler.capitalize()}(reweight=None)"
+    named = f"sampler=gpn.samplers.{sampler.capitalize()}(reweight=None)"
+    directly = named if sampler in _BUILT_IN else "your sampler with reweight=None"
     return [
         f"The draws' weights can't be relied on (worth {effective:.0f} of {draws} draws{tail}): the score they were "
         f"drawn under is too far from the target. Use {directly} to draw under the target score itself, or draw more."

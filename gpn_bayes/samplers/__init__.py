@@ -43,6 +43,11 @@ def by_name(sampler: Any) -> Sampler:
     Order(thin='auto', reweight='auto', bias='keep')
     """
     if isinstance(sampler, Sampler):
+        kind, name = type(sampler), getattr(sampler, "name", None)
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"a sampler must have a name; {kind.__name__} has none")
+        if BUILT_IN.get(name, kind) is not kind:
+            raise ValueError(f"your own sampler must not be named like a built-in one; {kind.__name__} is {name!r}")
         return sampler
     if isinstance(sampler, str) and sampler in BUILT_IN:
         return BUILT_IN[sampler]()

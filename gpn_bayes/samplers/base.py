@@ -56,6 +56,35 @@ class Sampler(ABC):
     >>> gpn.samplers.Order(bias="fix")
     Traceback (most recent call last):
     ValueError: bias must be 'keep' or 'correct'; received 'fix'
+
+    What a run asks of a sampler:
+
+    >>> sampler = gpn.samplers.Partition(thin=5)
+    >>> sampler.steps(8), sampler.settle(8, outside=True) is sampler, sampler.takes_all(8, True, plus_one=False)
+    (5, True, False)
+    >>> sampler.coupled(4).temperatures, sampler.imputing() is sampler, sampler.max_nodes
+    (4, True, None)
+    >>> sampler.settings, len(sampler.move_names)
+    ({'sampler': 'partition', 'temperatures': 1, 'order_bias': None}, 8)
+    >>> gpn.samplers.Order.with_options({"bias": ("correct", "keep"), "temperatures": (1, 1)}).bias
+    'correct'
+    >>> sampler.compiled[1], sampler.rehearse("walk")
+    (('draws', 'walk'), None)
+
+    And what it makes of tables of scores, here those of three variables:
+
+    >>> from gpn_bayes.mcmc.tables import build_tables
+    >>> scorer = gpn.scores.BGe().bind(gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk"]])
+    >>> lists = [[1, 2], [0, 2], [0, 1]]
+    >>> tables = build_tables(lists, [scorer.table(i, own) for i, own in enumerate(lists)])
+    >>> (chain,) = sampler.chains(tables, np.zeros((3, 3), bool), 1)
+    >>> rng = np.random.default_rng(1)
+    >>> chain.init(rng)
+    >>> block = chain.step(rng, 4, thin=5, tuning=False)
+    >>> block.parents.shape, int(chain.info().counters[:, 0].sum())
+    ((4, 3, 1), 20)
+    >>> sampler.log_weights(block.parents[None]) is None, sampler.answers(tables, progressbar=False) is None
+    (True, True)
     """
 
     name: ClassVar[str]
@@ -81,7 +110,10 @@ class Sampler(ABC):
     @property
     def settings(self) -> dict[str, Any]:
         """What the settings of a posterior say of it, JSON-able; two that draw differently must differ here."""
-        return {"sampler": self.name, "temperatures": 1, "order_bias": None}
+        known = {"sampler": self.name, "temperatures": 1, "order_bias": None}
+        built_in = type(self).__module__.startswith("gpn_bayes.samplers.")
+        own = {} if built_in else {name: repr(value) for name, value in sorted(vars(self).items())}
+        return known | ({"sampler_options": own} if own else {})
 
     def steps(self, n: int) -> int:
         """Return the steps of a chain before each draw of a DAG over n nodes."""

@@ -82,6 +82,24 @@ class MarkovChain(ABC):
         The scores; the chain makes its own copy of what changes.
     required : ndarray of bool, shape (n, n)
         Edges that every DAG has, rows parents.
+
+    Examples
+    --------
+    >>> import gpn_bayes as gpn
+    >>> scorer = gpn.scores.BGe().bind(gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk"]])
+    >>> lists = [[1, 2], [0, 2], [0, 1]]
+    >>> tables = build_tables(lists, [scorer.table(i, own) for i, own in enumerate(lists)])
+    >>> chain, other = gpn.samplers.Order().chains(tables, np.zeros((3, 3), bool), 2)
+    >>> rng = np.random.default_rng(1)
+    >>> chain.init(rng)
+    >>> block = chain.step(rng, 4, thin=5, tuning=False)
+    >>> other.restore(chain.state())
+    >>> rngs = [np.random.default_rng(2) for _ in range(2)]
+    >>> bool((chain.step(rngs[0], 4, 5, False).parents == other.step(rngs[1], 4, 5, False).parents).all())
+    True
+    >>> chain.rescore(tables)
+    >>> int(chain.info().counters[:, 0].sum())
+    40
     """
 
     moves: tuple[str, ...] = ()  # in the order of the counters

@@ -85,10 +85,10 @@ class Mix(NamedTuple):
                 if move not in built_in:
                     known = f"the built-in moves are {', '.join(built_in)}"
                     raise ValueError(f"{known}; received {move!r}{did_you_mean(move, built_in)}")
-            elif not callable(getattr(move, "propose", None)):
+            elif isinstance(move, type) or not callable(getattr(move, "propose", None)):
                 raise ValueError(f"a move must have a method propose(rng, partition); received {shown(move)}")
             elif name in built_in:
-                raise ValueError(f"a move of one's own needs a name of its own; received {name!r}, a built-in move")
+                raise ValueError(f"your own move must not be named like a built-in one; received {name!r}")
             if name in mix.shares or name in [own for own, *_ in mix.own]:
                 raise ValueError(f"moves must have different names; received {name!r} twice")
             if isinstance(share, bool) or not isinstance(share, Real) or not 0 < float(share) < 1:

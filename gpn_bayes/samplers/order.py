@@ -78,7 +78,9 @@ class Order(Sampler):
     def imputing(self) -> "Order":
         """Return the sampler itself; with a bias."""
         if self.bias == "correct":
-            raise ValueError("with missing='impute', bias must be 'keep'; received bias='correct'")
+            raise ValueError(
+                "missing='impute' takes the order sampler without correction; received order_bias='correct'"
+            )
         return self
 
     def chains(
@@ -114,6 +116,7 @@ class Order(Sampler):
         import numpy as np
 
         from gpn_bayes import graphs
+        from gpn_bayes._util.effective_size import effective_size
         from gpn_bayes.posterior.diagnostics import WEIGHT_ESS_LIMIT
 
         if self.bias == "keep":
@@ -123,7 +126,7 @@ class Order(Sampler):
         orders: np.ndarray = graphs.log_linear_extensions(distinct)[inverse.reshape(-1)].reshape(parents.shape[:2])
         log_weights = -orders
         weights = np.exp(log_weights - log_weights.max())
-        share = weights.sum() ** 2 / (weights**2).sum() / weights.size
+        share = effective_size(weights) / weights.size
         if share < WEIGHT_ESS_LIMIT:
             warnings.warn(
                 f"correcting the order bias leaves {share:.1%} of the draws effective; sampler='partition' needs "

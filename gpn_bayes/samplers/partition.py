@@ -55,7 +55,7 @@ class Partition(Sampler):
         """Check every option, and the moves."""
         super().__post_init__()
         if self.moves is not None and self._mix.own and self.temperatures > 1:
-            raise ValueError(f"moves of one's own take temperatures=1; received {shown(self.temperatures)}")
+            raise ValueError(f"your own moves need temperatures=1; received temperatures={shown(self.temperatures)}")
 
     @property
     def _mix(self) -> Mix:
@@ -77,7 +77,10 @@ class Partition(Sampler):
         known = super().settings | {"temperatures": self.temperatures}
         if not self.moves:
             return known
-        return known | {"shares_of_moves": self._mix.shares | {name: share for name, _, share in self._mix.own}}
+        shares = self._mix.shares | {name: share for name, _, share in self._mix.own}
+        # In their order, and with what they hold: moves that differ there draw differently.
+        own = [[name, repr(sorted(getattr(move, "__dict__", {}).items()))] for name, move, _ in self._mix.own]
+        return known | {"shares_of_moves": shares} | ({"own_moves": own} if own else {})
 
     def imputing(self) -> "Partition":
         """Return the sampler itself, if its chains aren't coupled."""

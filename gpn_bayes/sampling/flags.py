@@ -14,7 +14,7 @@ from gpn_bayes.sampling.options import all_options, flags
 # Arguments of questions and learners, which aren't options of a run.
 _OTHERS = {"random_state": "--seed"} | {name: f"--{name}" for name in ("points", "to", "versus", "which")}
 _INSIDE = r"""(?:[^()'"]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")*"""
-_KINDS = "|".join(["Dataset\\.read", "Table", "Space", *(kind.__name__ for kind in samplers.BUILT_IN.values())])
+_KINDS = "|".join(["Table", "Space", *(kind.__name__ for kind in samplers.BUILT_IN.values())])
 
 
 @cache
@@ -29,7 +29,7 @@ def _argument() -> re.Pattern[str]:
     Descriptions, such as BGe(alpha_w=None), are no advice and stay as they are.
     """
     return re.compile(
-        rf"(?P<call>(?:\b\w+=)?(?:\bgpn\.)?(?:samplers\.)?\b(?:{_KINDS})\({_INSIDE}\))|\w+\([^()]*\)"
+        rf"(?P<call>Dataset\.read\({_INSIDE}\)|(?:\b\w+=)?\bgpn\.(?:samplers\.)?(?:{_KINDS})\({_INSIDE}\))|\w+\([^()]*\)"
         rf"|\b(?P<given>(?P<name>{'|'.join(_flags())})=(?:'\w+'|\d+\b|None\b|(?=[ ,;)]|$)))"
     )
 
@@ -84,7 +84,7 @@ def _option(found: re.Match[str]) -> str:
         call = ast.parse(f"sample({text})", mode="eval").body
         assert isinstance(call, ast.Call)
         return " ".join(_words("", call))
-    except (SyntaxError, ValueError):  # no call with its values
+    except (SyntaxError, ValueError, LookupError):  # no call with its values, or with others than options
         return ""
 
 
@@ -101,7 +101,8 @@ def _words(name: str, node: ast.expr) -> list[str]:
         return [f"{flag} FILE"]
     value = ast.literal_eval(node)
     if isinstance(value, bool):
-        return [all_options()[name][0].flag.split("/")[not value]]
+        both = all_options()[name][0].flag.split("/")
+        return [both[not value]] if len(both) == 2 else [] if value else [f"{flag} 0"]  # --expand 0: never
     return [f"{flag} {_value(value)}"]
 
 

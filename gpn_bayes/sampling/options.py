@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gpn_bayes import samplers
-from gpn_bayes._util.checks import did_you_mean, shown
+from gpn_bayes._util.checks import check_choice, did_you_mean, shown
 from gpn_bayes._util.options import KNOWLEDGE, Option, check_options, count, flag_of, one_of, option, options_of
 from gpn_bayes.candidates.space import Space
 
@@ -120,10 +120,11 @@ class RunOptions:
 
 
 DEFAULTS = RunOptions()
-# Where options stand that are not arguments of `gpn_bayes.sample` themselves, by the class that has them: the more
-# special sampler first, since its options are its own.
+# Where options stand that are not arguments of `gpn_bayes.sample` themselves, by the class that has them: first the one
+# that draws as before whatever the number of variables.
 _HOLDERS: dict[str, Any] = {
     "space=gpn.Space": Space,
+    "sampler=gpn.samplers.Auto": samplers.Auto,
     "sampler=gpn.samplers.Partition": samplers.Partition,
     "sampler=gpn.samplers.Order": samplers.Order,
 }
@@ -149,6 +150,39 @@ def all_options() -> dict[str, tuple[Option, Any]]:
     }
 
 
+def nested(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments of `gpn_bayes.sample`, given its options by name alone, as commands and files have them.
+
+    Examples
+    --------
+    >>> nested({"draws": 500, "max_parents": 3, "temperatures": 4})["space"].max_parents
+    3
+    >>> nested({"temperatures": 4})["sampler"].name
+    'partition'
+    """
+    left = dict(given)
+    of_samplers = dict.fromkeys(name for kind in samplers.BUILT_IN.values() for name in options_of(kind))
+    own = {name: (left.pop(name), all_options()[name][1]) for name in of_samplers if name in left}
+    if own or isinstance(left.get("sampler"), str):
+        asked = left.get("sampler", samplers.Auto.name)
+        check_choice("sampler", asked, samplers.names())
+        left["sampler"] = _sampler_with(asked, own).with_options(own)
+    space = {name: left.pop(name) for name in options_of(Space) if name in left}
+    return left | ({"space": Space(**space)} if space else {})
+
+
+def _sampler_with(name: str, given: Mapping[str, tuple[Any, Any]]) -> type[samplers.Sampler]:
+    """Return the sampler of a name; where "auto" lacks an option that was given, the only one that has it."""
+    chosen = samplers.BUILT_IN[name]
+    needed = {option for option, (value, default) in given.items() if value != default}
+    if chosen is not samplers.Auto or needed <= options_of(chosen).keys():
+        return chosen
+    able = [kind for kind in samplers.BUILT_IN.values() if needed <= options_of(kind).keys()]
+    if not able:
+        raise ValueError(f"options must be of one sampler; {' and '.join(sorted(needed))} are of different ones")
+    return able[0]
+
+
 def flags() -> dict[str, str]:
     """Return what the command line calls every option of a run and of a table, by its name in Python."""
     from gpn_bayes.data.table import TableKeywords
@@ -157,8 +191,15 @@ def flags() -> dict[str, str]:
     return of_tables | {name: flag_of(name, own) for name, (own, _) in all_options().items()}
 
 
-def check_keywords(given: Mapping[str, Any]) -> None:
+def check_keywords(given: Mapping[str, Any], sampler: Any = "auto") -> None:
     """Refuse what isn't among the keywords of a table: what has moved says where to, anything else what is close.
+
+    Parameters
+    ----------
+    given : mapping
+        The keywords.
+    sampler : Sampler or str
+        What was given beside them: an option of this sampler has moved there.
 
     Examples
     --------
@@ -169,7 +210,7 @@ def check_keywords(given: Mapping[str, Any]) -> None:
     Traceback (most recent call last):
     ValueError: sample takes no argument 'wieghts': did you mean 'weights'?
     """
-    from gpn_bayes.data.table import TableKeywords
+    from gpn_bayes.data.keywords import KEYWORDS, TableKeywords
 
     for name, value in given.items():
         if name in TableKeywords.__annotations__:
@@ -177,8 +218,13 @@ def check_keywords(given: Mapping[str, Any]) -> None:
         text = shown(value)
         text = text if len(text) <= _LONGEST_SHOWN else "…"
         new = _RENAMED.get(name, name)
-        for holder, kind in _HOLDERS.items():
+        own_class = samplers.BUILT_IN.get(sampler) if isinstance(sampler, str) else None
+        asked = {} if own_class is None else {f"sampler=gpn.samplers.{own_class.__name__}": own_class}
+        for holder, kind in (asked | _HOLDERS).items():
             if new in options_of(kind):
                 raise ValueError(f"{name}={text} is now {holder}({new}={text})")
+        if name in KEYWORDS:
+            raise ValueError(f"{name} says how to read a table: use gpn.Table(data, {name}={text}) as data")
         known = [*(own.name for own in fields(RunOptions)), *TableKeywords.__annotations__]
+        known += ["cache", "executor", "progressbar"]
         raise ValueError(f"sample takes no argument {name!r}{did_you_mean(name, known)}")

@@ -204,4 +204,6 @@ def exact_answers(exact: ExactPosterior | None, tables: ScoreTables, lists: list
 def _move_table(moves: Sequence[str], counters: np.ndarray) -> dict[str, float]:
     """Return the share of each move's steps that changed the state."""
     tried, changed = counters.sum(axis=0).T
+    if len(moves) != len(tried):  # a sampler of the user's own that names none
+        moves = [f"move {k}" for k in range(1, len(tried) + 1)]
     return {move: float(c / max(t, 1)) for move, t, c in zip(moves, tried, changed, strict=True)}

@@ -97,6 +97,8 @@ def run_chains(
     chains: Sequence[MarkovChain]
     if run.imputation is None:
         chains = plan.sampler.chains(tables, run.prior.required, run.chains, progressbar)
+        if len(chains) != run.chains:
+            raise ValueError(f"a sampler must return {run.chains} chains; {plan.sampler.name!r} returned {len(chains)}")
     else:
         chains = imputing_chains(run.imputation, plan, tables, run.prior, run.parent_space, run.chains)
     generators = _generators(run.random_seed, name, run.chains)

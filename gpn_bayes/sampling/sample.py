@@ -148,7 +148,7 @@ def sample(
     True
     """
     check_executor(executor)
-    check_keywords(table)
+    check_keywords(table, sampler)
     options = RunOptions(
         score, sampler=sampler, space=space, prior=prior, required=required, forbidden=forbidden, tiers=tiers,
         draws=draws, tune=tune, chains=chains, cores=cores, random_seed=random_seed, until=until,

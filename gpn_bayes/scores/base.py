@@ -197,7 +197,10 @@ class Score(ABC):
         >>> BGe().complete(data).missing.sum()
         np.int64(1)
         """
-        raise lacking("missing='impute'", "complete", self.name)
+        raise ValueError(
+            f"{lacking("missing='impute'", 'complete', self.name)}: use missing='drop', or score='bge', 'cg', 'bdeu', "
+            "'k2' or 'gp'"
+        )
 
     def _of_groups(self, data: Data) -> "tuple[Score, Data]":
         """Return the score of a group of rows, and the whole table as this score takes it.

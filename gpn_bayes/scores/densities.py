@@ -11,6 +11,8 @@ from gpn_bayes._util.checks import did_you_mean
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import Floats
 from gpn_bayes.data import Dataset, Table
+from gpn_bayes.data.keywords import in_short, settings_of, value_of
+from gpn_bayes.data.notation import POINT, is_number
 from gpn_bayes.scores.base import LARGEST_K_HAT, Scorer
 from gpn_bayes.scores.equations import LeftOut
 
@@ -30,7 +32,7 @@ def read_rows(rows: Any, names: Sequence[str]) -> pd.DataFrame:
     >>> read_rows({"b": 1, "c": 2, "a": 3}, ["a", "b"]).to_dict("records")
     [{'a': 3, 'b': 1}]
     """
-    rows = rows.data if isinstance(rows, Table) else rows
+    rows = _stated(rows, names) if isinstance(rows, Table) else rows
     if not isinstance(rows, pd.DataFrame | pd.Series | Mapping):
         raise ValueError(f"new rows must be a DataFrame, a Series or a mapping; received {type(rows).__name__}")
     table = (rows if isinstance(rows, pd.DataFrame) else pd.DataFrame([dict(rows)])).rename(columns=str)
@@ -43,6 +45,22 @@ def read_rows(rows: Any, names: Sequence[str]) -> pd.DataFrame:
     if table.empty:
         raise ValueError("new rows must be one or more; received none")
     return table[list(names)]
+
+
+def _stated(table: Table, names: Sequence[str]) -> Any:
+    """Return the rows of a table as it says: codes that mean missing are, and rows with missing values dropped.
+
+    What columns are is known from the rows that a score is bound to.
+    """
+    settings, rows = settings_of(table.keywords), table.data
+    if not isinstance(rows, pd.DataFrame):
+        raise ValueError(f"new rows must be a DataFrame, or a Table of one; received a Table of {type(rows).__name__}")
+    for word in ("weights", "targets", "contexts", "discretise"):
+        if value_of(settings, word) is not None:
+            raise ValueError(f"new rows take no {word}; received {word}={in_short(value_of(settings, word))}")
+    codes = [*settings["na"], *(float(code) for code in settings["na"] if is_number(code, POINT))]
+    rows = rows.mask(rows.isin(codes)) if codes else rows
+    return rows.dropna(subset=[name for name in names if name in rows]) if settings["missing"] == "drop" else rows
 
 
 def values_of(table: pd.DataFrame, scorer: Scorer) -> np.ndarray:

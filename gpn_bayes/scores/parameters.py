@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from gpn_bayes._util.checks import check_not_negative
+from gpn_bayes._util.effective_size import effective_size
 from gpn_bayes._util.pareto_tails import smooth_tail
 from gpn_bayes._util.types import Floats
 
@@ -90,7 +91,7 @@ class Parameters:
         for _ in range(_ROUNDS):
             values, log_weights = _weighted(log_density, mean, covariance, _ROUND, rng)
             weights = np.exp(log_weights - log_weights.max())
-            if weights.sum() ** 2 / (weights**2).sum() > _GOOD * _ROUND:
+            if effective_size(weights) > _GOOD * _ROUND:
                 break
             mean, covariance = _fitted(values, log_weights, covariance)
         count = _FEWEST
@@ -134,7 +135,7 @@ def _fitted(values: Floats, log_weights: Floats, before: Floats) -> tuple[Floats
     power = 1.0
     while True:
         weights = np.exp(power * (log_weights - log_weights.max()))
-        if weights.sum() ** 2 / (weights**2).sum() >= _COUNTING * d or power < 1e-6:
+        if effective_size(weights) >= _COUNTING * d or power < 1e-6:
             break
         power *= 0.7
     weights /= weights.sum()
