@@ -165,16 +165,16 @@ def watched(pytester):
 )
 def test_no_test_waits_without_a_limit(waiting, watched):
     begin = "import subprocess, threading, time\ndef while_true():\n    while True:\n        pass\n"
-    ran = watched(f"{begin}def test_one():\n    {waiting}\ndef test_two():\n    pass\n", limit=1)
+    ran = watched(f"{begin}def test_one():\n    {waiting}\ndef test_two():\n    pass\n", limit=4)
     ran.assert_outcomes(failed=1, passed=1)
-    ran.stdout.fnmatch_lines(["*waited without end? *::test_one has taken 1 seconds*"])
+    ran.stdout.fnmatch_lines(["*waited without end? *::test_one has taken 4 seconds*"])
 
 
 def test_fixtures_have_the_limit_too_and_tests_run_by_hand_have_none(watched):
     ran = watched(
         "import pytest, time\n@pytest.fixture\ndef given():\n    time.sleep(60)\ndef test_one(given):\n    pass\n"
         "@pytest.mark.slow\ndef test_two():\n    time.sleep(1.5)\n",
-        limit=1,
+        limit=4,
     )
     ran.assert_outcomes(errors=1, passed=1)
 

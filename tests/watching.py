@@ -77,6 +77,14 @@ class Limits:
         """Limit the clearing up."""
         return (yield from self._limited(item))
 
+    def pytest_enter_pdb(self) -> None:
+        """Give a person all the time in the world."""
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def pytest_unconfigure(self) -> None:
+        """End no process that goes on after its tests."""
+        faulthandler.cancel_dump_traceback_later()
+
     def _limited(self, item: pytest.Item) -> Iterator[None]:
         if item.get_closest_marker("slow") or threading.current_thread() is not threading.main_thread():
             return (yield)

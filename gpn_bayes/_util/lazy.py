@@ -72,7 +72,8 @@ class Attached:
         """Put the function in its own place, and return it as it is found there."""
         function = getattr(import_module(self._module), self._function)
         setattr(self._owner, self._name, function)
-        return getattr(self._owner if instance is None else instance, self._name)
+        # Not by name: a subclass may have one of its own, which calls this.
+        return function if instance is None else function.__get__(instance, owner)
 
 
 class Shelf:

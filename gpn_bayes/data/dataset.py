@@ -67,6 +67,8 @@ class Dataset:
         Whether rows stand there as often as their frequencies said.
     imputations : int
         How many completed tables there are to be where missing values are drawn once for several runs.
+    own_units : tuple of ndarray, or None
+        Of rows that are part of a larger table: its means and standard deviations, by which they are standardised.
 
     Examples
     --------
@@ -94,6 +96,7 @@ class Dataset:
     weights: Floats | None = None
     repeated: bool = False
     imputations: int = KEYWORDS["imputations"].default
+    own_units: tuple[Floats, Floats] | None = None
     # As of `SufficientStatistics`, which may have some.
     noise: ClassVar[None] = None
     experiments: ClassVar[None] = None
@@ -249,6 +252,17 @@ class Dataset:
         weights = None if self.weights is None else self.weights[places]
         return Dataset(self.names, chosen, self.kinds, self.levels, weights=weights)
 
+    def in_units_of(self, whole: "Dataset") -> "Dataset":
+        """Return some rows of a table, to be standardised by the means and standard deviations of all its rows.
+
+        Examples
+        --------
+        >>> whole = Dataset.read(np.array([[1.0, 4.0], [3.0, 8.0], [5.0, 0.0]]))
+        >>> whole.rows(np.array([0, 2])).in_units_of(whole).standardised("my score").tolist()
+        [[-1.0, 0.0], [1.0, -1.0]]
+        """
+        return replace(self, own_units=(whole.means(), whole.spreads()))
+
     def numeric(self, purpose: str, instead: str = "") -> Floats:
         """Return the raw values as floats, or say which column is not a number.
 
@@ -287,6 +301,9 @@ class Dataset:
         """
         # Columns in one piece, as pandas has them: sums are then rounded alike.
         columns = np.ascontiguousarray(self.numeric(purpose, instead).T)
+        if self.own_units is not None:
+            centre, scale = self.own_units
+            return np.ascontiguousarray((columns.T - centre) / scale)
         if self.weights is not None:
             return np.ascontiguousarray((columns.T - self.means()) / self.spreads())
         centred = columns - columns.mean(axis=1, keepdims=True)

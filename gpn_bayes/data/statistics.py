@@ -238,6 +238,7 @@ class SufficientStatistics:
     table: ClassVar[None] = None
     repeated: ClassVar[bool] = False
     rows_dropped: ClassVar[int] = 0
+    own_units: ClassVar[None] = None
     notes: ClassVar[tuple[str, ...]] = ()
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpn_bayes import graphs
 from gpn_bayes._util.types import Words
-from gpn_bayes.data import Dataset, SufficientStatistics
+from gpn_bayes.data import Dataset, Flag, SufficientStatistics
 from gpn_bayes.data.reading import check_names
 from gpn_bayes.posterior import file_reading, stored_data
 from gpn_bayes.posterior.draws import ExactAnswers
@@ -142,6 +142,10 @@ def _check(post: GraphPosterior) -> None:
             raise ValueError("completed tables aren't one number for every missing value")
         if not can_complete(post.data, post.completed):
             raise ValueError("completed tables hold levels that there are not")
+    if post.record.tables < 1 or shape[0] % post.record.tables:
+        raise ValueError("its chains aren't as many for each completed table")
+    tuple(map(Flag.read, post.record.data_flags or ()))
+    _ = post._known_targets
     if any(not 0 <= node < len(post.names) for pair in post.record.impossible_pairs for node in pair):
         raise ValueError("pairs that can't be joined aren't pairs of its variables")
     if post.exact is not None:

@@ -76,7 +76,7 @@ class Order(Sampler):
         return self
 
     def imputing(self) -> "Order":
-        """Return the sampler itself; with a bias."""
+        """Return the sampler itself, if it corrects nothing."""
         if self.bias == "correct":
             raise ValueError(
                 "missing='impute' takes the order sampler without correction; received order_bias='correct'"

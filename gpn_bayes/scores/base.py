@@ -81,6 +81,21 @@ class ScoreBatch(NamedTuple):
     k_hats: Floats
     statuses: list[str]
 
+    def checked(self, count: int) -> "ScoreBatch":
+        """Return the batch, if it has as many scores as there were sets.
+
+        Examples
+        --------
+        >>> ScoreBatch.exact(np.array([-3.5])).checked(2)
+        Traceback (most recent call last):
+        ValueError: score_sets must return a score for each of 2 parent sets; received 1
+        """
+        if len(self.values) != count:
+            raise ValueError(
+                f"score_sets must return a score for each of {count} parent sets; received {len(self.values)}"
+            )
+        return self
+
     @classmethod
     def exact(cls, values: Floats) -> "ScoreBatch":
         """Return scores in closed form, which have no error.
@@ -217,7 +232,13 @@ class Score(ABC):
     def _bind_group(self, data: Data, group: Group) -> "Scorer":
         """Return the scorer of the rows of some experiments of a table."""
         assert data.interventions is not None
-        return self._bind(data.rows(data.interventions.rows_of(group)))
+        return self._bind(self._part_of(data, data.interventions.rows_of(group)))
+
+    def _part_of(self, data: Data, rows: Ints) -> Any:
+        """Return some rows; a score that standardises does so as over the whole table, so that units are the same."""
+        part = data.rows(rows)
+        standardised = self.standardise and data.table is not None
+        return part.in_units_of(data) if standardised else part
 
     def _bind_groups(self, data: Data) -> "GroupedScorer":
         """Return the scorer of a table of which some rows come from experiments."""
@@ -271,7 +292,12 @@ class Score(ABC):
         >>> scores.BGe(alpha_mu=1.0).fingerprint == scores.by_name("bge").fingerprint
         True
         """
-        return f"{self.name}:{json.dumps(self.parameters, sort_keys=True)}"
+        try:
+            text = json.dumps(self.parameters, sort_keys=True)
+        except (TypeError, ValueError):
+            rule = "the parameters of a score must be numbers, texts and lists or mappings of these"
+            raise ValueError(f"{rule}; {self.name!r} has {self.parameters!r}") from None
+        return f"{self.name}:{text}"
 
     def __repr__(self) -> str:
         """Show the score as it would be made."""
@@ -394,7 +420,8 @@ class Scorer(ABC):
         n = len(self.names)
         if self.discrete or not self.score.standardise:
             return np.zeros(n), np.ones(n)
-        return np.where(self.categories, 0.0, data.means()), np.where(self.categories, 1.0, data.spreads())
+        centre, scale = (data.means(), data.spreads()) if data.own_units is None else data.own_units
+        return np.where(self.categories, 0.0, centre), np.where(self.categories, 1.0, scale)
 
     def rows(self, data: Dataset) -> NDArray[Any]:
         """Return the rows that the score is bound to, as it takes them: numbers in units of the table, codes of levels.
@@ -693,7 +720,7 @@ class Scorer(ABC):
         masks = [mask for mask in range(1 << len(candidates)) if mask.bit_count() <= max_parents]
         sets = [tuple(sorted(candidates[list(members_of(mask))].tolist())) for mask in masks]
         table = np.full(1 << len(candidates), -np.inf)
-        table[masks] = self.score_sets(node, sets).values
+        table[masks] = self.score_sets(node, sets).checked(len(sets)).values
         return table
 
     def scores_up_to(self, node: int, candidates: Sequence[int], max_parents: int) -> tuple[NDArray[np.int16], Floats]:
@@ -922,7 +949,7 @@ class GroupedScorer(Scorer):
     def residuals(self, data: Dataset, node: int, parents: tuple[int, ...]) -> Floats | None:
         """Return the residuals in the rows in which the node wasn't a target, and NaN in the others."""
         part, rows = self.observed_part(node, parents)
-        known = part.residuals(data.rows(rows), node, parents)
+        known = part.residuals(part.score._part_of(data, rows), node, parents)
         if known is None:
             return None
         residuals = np.full(data.n_rows, np.nan)

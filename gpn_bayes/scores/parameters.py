@@ -23,6 +23,8 @@ from gpn_bayes._util.types import Floats
 _DF = 5.0
 # Rounds of the fit, draws of each, and the share of them that must count as effective for the fit to be good enough.
 _ROUNDS, _ROUND, _GOOD = 60, 500, 0.6
+# Of more parameters, this many draws for each.
+_PER_PARAMETER = 100
 # While weights are taken to a power, this many draws a parameter count, and the distribution is wider by this factor.
 _COUNTING, _WIDER = 10, 2.0
 # Draws of the integral at least, and at most.
@@ -85,13 +87,15 @@ class Parameters:
         """
         check_not_negative("target_error", target_error)
         rng = np.random.default_rng(_SEED)
-        mean, covariance = np.asarray(start, dtype=float), np.eye(len(start))
-        if not np.isfinite(log_density(mean[None])[0]):
-            raise ValueError(f"the log density must be finite at the start; received {log_density(mean[None])[0]}")
+        mean = np.atleast_1d(np.asarray(start, dtype=float))
+        covariance = np.eye(len(mean))
+        if not np.isfinite(first := _density(log_density, mean[None])[0]):
+            raise ValueError(f"the log density must be finite at the start; received {first}")
+        size = max(_ROUND, _PER_PARAMETER * len(mean))
         for _ in range(_ROUNDS):
-            values, log_weights = _weighted(log_density, mean, covariance, _ROUND, rng)
+            values, log_weights = _weighted(log_density, mean, covariance, size, rng)
             weights = np.exp(log_weights - log_weights.max())
-            if effective_size(weights) > _GOOD * _ROUND:
+            if effective_size(weights) > _GOOD * size:
                 break
             mean, covariance = _fitted(values, log_weights, covariance)
         count = _FEWEST
@@ -125,8 +129,23 @@ def _weighted(
     constant = gammaln(0.5 * (_DF + d)) - gammaln(0.5 * _DF) - 0.5 * d * np.log(_DF * np.pi)
     log_t = constant - np.log(np.diag(root)).sum() - 0.5 * (_DF + d) * np.log1p((stretched**2).sum(axis=1) / _DF)
     with np.errstate(over="ignore"):  # a density far out may be zero
-        log_weights: Floats = log_density(values) - log_t
+        log_weights: Floats = _density(log_density, values) - log_t
     return values, log_weights
+
+
+def _density(log_density: Callable[[Floats], Floats], values: Floats) -> Floats:
+    """Return the log density of draws, if it is one."""
+    density = np.asarray(log_density(values), dtype=float)
+    if density.shape != (len(values),):
+        raise ValueError(
+            f"the log density must be one number for each row of draws; received shape {density.shape} for {len(values)}"
+        )
+    if np.isnan(density).any() or (density == np.inf).any():
+        raise ValueError(
+            "the log density must be a number or -inf for any parameters; received NaN or inf: give what must be positive "
+            "by its logarithm"
+        )
+    return density
 
 
 def _fitted(values: Floats, log_weights: Floats, before: Floats) -> tuple[Floats, Floats]:

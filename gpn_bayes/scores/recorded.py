@@ -39,6 +39,6 @@ def from_parameters(name: str, parameters: dict[str, Any]) -> Score:
         )
     try:
         score: Score = kind(**parameters)
-    except TypeError:
+    except Exception:  # of a user's own class, anything
         raise ValueError(f"{name!r} can't be made from the parameters {parameters!r}") from None
     return score
