@@ -9,9 +9,10 @@ from sklearn.linear_model import Ridge
 
 import gpn_bayes as gpn
 from gpn_bayes.posterior.score_noise import drawn_sets
-from gpn_bayes.sampling import agreeing_chains, predicted_scores, score_tables
+from gpn_bayes.sampling import agreeing_chains, score_tables
 from gpn_bayes.sampling import sample as sampling
-from gpn_bayes.sampling.corrected_proposal import CorrectedProposal
+from gpn_bayes.sampling.slow_scores import predicted_scores
+from gpn_bayes.sampling.slow_scores.corrected_proposal import CorrectedProposal
 from gpn_bayes.scores.cache import ScoreCache
 from tests.rough_scores import Noisy
 

@@ -11,12 +11,12 @@ from gpn_bayes import graphs
 from gpn_bayes.candidates.parent_space import ParentSpace
 from gpn_bayes.mcmc.exact_posterior import exact_probabilities
 from gpn_bayes.sampling import score_tables
-from gpn_bayes.sampling.neglected_mass import _Sampler, audit
 from gpn_bayes.sampling.options import RunOptions
 from gpn_bayes.sampling.prepared_run import prepare
 from gpn_bayes.sampling.rounds import grow
 from gpn_bayes.sampling.score_tables import Tabulator
-from gpn_bayes.sampling.scored_sets import ScoredSets, drawn_contexts
+from gpn_bayes.sampling.slow_scores.neglected_mass import _Sampler, audit
+from gpn_bayes.sampling.slow_scores.scored_sets import ScoredSets, drawn_contexts
 from gpn_bayes.scores import BGe, GraphPrior
 from gpn_bayes.scores.cache import ScoreCache
 from tests.draws import asked, assert_same_draws

@@ -18,8 +18,8 @@ from gpn_bayes.posterior.imputed_tables import completed_values
 from gpn_bayes.posterior.run_record import INTERRUPTED, RunRecord
 from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.sampling.prepared_run import PreparedRun
-from gpn_bayes.sampling.reweighting import Reweighted, errors_of, poor_scores
 from gpn_bayes.sampling.run_chains import Draws
+from gpn_bayes.sampling.slow_scores.reweighting import Reweighted, errors_of, poor_scores
 from gpn_bayes.scores.base import GroupedScorer, Scorer
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.completing import MISSING_AT_RANDOM, complete_dataset

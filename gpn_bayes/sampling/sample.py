@@ -30,8 +30,6 @@ from gpn_bayes.samplers import Sampler
 from gpn_bayes.sampling.agreeing_chains import run_agreeing_chains
 from gpn_bayes.sampling.checkpoint import CheckpointStore
 from gpn_bayes.sampling.completed_tables import draw_completed
-from gpn_bayes.sampling.corrected_proposal import CorrectedProposal
-from gpn_bayes.sampling.linear_scouts import scout
 from gpn_bayes.sampling.options import DEFAULTS, RunOptions, check_keywords
 from gpn_bayes.sampling.prepared_run import PreparedRun, prepare
 from gpn_bayes.sampling.rehearsal import compile_first
@@ -43,9 +41,11 @@ from gpn_bayes.sampling.result import (
     with_errors,
     with_weights,
 )
-from gpn_bayes.sampling.reweighting import Reweighted, reweight_draws
 from gpn_bayes.sampling.rounds import grow
 from gpn_bayes.sampling.score_tables import Tabulator
+from gpn_bayes.sampling.slow_scores.corrected_proposal import CorrectedProposal
+from gpn_bayes.sampling.slow_scores.linear_scouts import scout
+from gpn_bayes.sampling.slow_scores.reweighting import Reweighted, reweight_draws
 from gpn_bayes.sampling.unjoinable import warn_of_impossible_pairs
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.workers import check_executor
