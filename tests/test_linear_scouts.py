@@ -6,14 +6,14 @@ import pytest
 
 import gpn_bayes as gpn
 from gpn_bayes import graphs
-from gpn_bayes.sampling import sample, score_tables
+from gpn_bayes.sampling import sample, tables
+from gpn_bayes.sampling.chains import Draws
 from gpn_bayes.sampling.options import RunOptions
-from gpn_bayes.sampling.prepared_run import prepare
+from gpn_bayes.sampling.preparing import prepare
 from gpn_bayes.sampling.rounds import Scouted, edge_frequencies, grow
-from gpn_bayes.sampling.run_chains import Draws
-from gpn_bayes.sampling.score_tables import Tabulator
 from gpn_bayes.sampling.slow_scores import linear_scouts
 from gpn_bayes.sampling.slow_scores.linear_scouts import scout
+from gpn_bayes.sampling.tables import Tabulator
 from gpn_bayes.scores.cache import ScoreCache
 from tests.benchmarks.field.data import problem
 from tests.draws import asked, assert_same_draws
@@ -29,7 +29,7 @@ N = 8
 @pytest.fixture
 def few_are_many(monkeypatch):
     """Score no table in full, however small."""
-    monkeypatch.setattr(score_tables, "MAX_ALL_SLOW", 0)
+    monkeypatch.setattr(tables, "MAX_ALL_SLOW", 0)
 
 
 def simulated():

@@ -17,8 +17,8 @@ from gpn_bayes.posterior.draws import ExactAnswers
 from gpn_bayes.posterior.imputed_tables import completed_values
 from gpn_bayes.posterior.run_record import INTERRUPTED, RunRecord
 from gpn_bayes.posterior.score_noise import drawn_sets
-from gpn_bayes.sampling.prepared_run import PreparedRun
-from gpn_bayes.sampling.run_chains import Draws
+from gpn_bayes.sampling.chains import Draws
+from gpn_bayes.sampling.preparing import PreparedRun
 from gpn_bayes.sampling.slow_scores.reweighting import Reweighted, errors_of, poor_scores
 from gpn_bayes.scores.base import GroupedScorer, Scorer
 from gpn_bayes.scores.cache import ScoreCache

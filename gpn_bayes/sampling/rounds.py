@@ -14,13 +14,12 @@ from gpn_bayes._util.types import Floats
 from gpn_bayes.candidates.costs import grown_up_to, most_candidates
 from gpn_bayes.candidates.growth import THRESHOLD, GrowthRule, Round
 from gpn_bayes.candidates.parent_space import ParentSpace
-from gpn_bayes.sampling.chain import Plan
+from gpn_bayes.sampling.chains import Draws, run_chains
 from gpn_bayes.sampling.checkpoint import CheckpointStore
-from gpn_bayes.sampling.prepared_run import PreparedRun
-from gpn_bayes.sampling.run_chains import Draws, run_chains
-from gpn_bayes.sampling.score_tables import Tabulator
+from gpn_bayes.sampling.preparing import Plan, PreparedRun
 from gpn_bayes.sampling.slow_scores.neglected_mass import Audit, audit
 from gpn_bayes.sampling.slow_scores.scored_sets import drawn_contexts
+from gpn_bayes.sampling.tables import Tabulator
 from gpn_bayes.scores.workers import ParentSet
 
 # Sets are settled when no more than this share of the nodes of a DAG have one that had no score a round before, and an

@@ -18,20 +18,12 @@ from gpn_bayes.candidates.space import Space
 from gpn_bayes.candidates.spaces import find_candidates
 from gpn_bayes.data import TableKeywords, read_data
 from gpn_bayes.posterior import GraphPosterior
-from gpn_bayes.posterior.diagnostics import (
-    EXCUSED_FROM,
-    GAP_LIMIT,
-    REWEIGHTING_INTERRUPTED,
-    Diagnostics,
-    weight_warnings,
-)
-from gpn_bayes.posterior.run_record import INTERRUPTED
 from gpn_bayes.samplers import Sampler
-from gpn_bayes.sampling.agreeing_chains import run_agreeing_chains
+from gpn_bayes.sampling.chains import run_agreeing_chains
 from gpn_bayes.sampling.checkpoint import CheckpointStore
-from gpn_bayes.sampling.completed_tables import draw_completed
+from gpn_bayes.sampling.missing_values.completed_tables import draw_completed
 from gpn_bayes.sampling.options import DEFAULTS, RunOptions, check_keywords
-from gpn_bayes.sampling.prepared_run import PreparedRun, prepare
+from gpn_bayes.sampling.preparing import PreparedRun, prepare
 from gpn_bayes.sampling.rehearsal import compile_first
 from gpn_bayes.sampling.result import (
     draws_under_score,
@@ -42,11 +34,11 @@ from gpn_bayes.sampling.result import (
     with_weights,
 )
 from gpn_bayes.sampling.rounds import grow
-from gpn_bayes.sampling.score_tables import Tabulator
 from gpn_bayes.sampling.slow_scores.corrected_proposal import CorrectedProposal
 from gpn_bayes.sampling.slow_scores.linear_scouts import scout
 from gpn_bayes.sampling.slow_scores.reweighting import Reweighted, reweight_draws
-from gpn_bayes.sampling.unjoinable import warn_of_impossible_pairs
+from gpn_bayes.sampling.tables import Tabulator
+from gpn_bayes.sampling.warned import long_tails, run_warnings, warn_of_impossible_pairs
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.workers import check_executor
 
@@ -54,8 +46,6 @@ from gpn_bayes.scores.workers import check_executor
 # that are known by then.
 _EVEN_SHARE = 0.8
 _MAX_ATTEMPTS = 2
-# Standard deviations from the mean beyond which an outlier makes a long tail.
-_LONG_TAIL = 10.0
 
 
 def sample(
@@ -158,7 +148,7 @@ def sample(
         for text in filter(None, (run.kinds, run.either)):
             print(text, file=sys.stderr, flush=True)
     warn_of_impossible_pairs(run)
-    if long := _long_tails(run):
+    if long := long_tails(run):
         # In time to stop and transform the table, not after an hour.
         warnings.warn(
             f"columns with long tails make scores take many times as long; consider logarithms of {', '.join(long)}",
@@ -169,20 +159,6 @@ def sample(
     for text in run_warnings(post, draws):
         warnings.warn(text, UserWarning, stacklevel=2)
     return post
-
-
-def _long_tails(run: PreparedRun) -> list[str]:
-    """Return the columns whose farthest outliers leave all else within a small part of their range."""
-    table = run.data.table
-    if run.scorer.closed_form or table is None or run.imputation is not None:
-        return []
-    flagged = {name for flag in run.data_flags or () if flag.kind == "outliers" for name in flag.columns}
-    columns = zip(table.names, table.values.T, strict=True)
-    return [
-        name
-        for name, column in columns
-        if name in flagged and np.abs(column - column.mean()).max() > _LONG_TAIL * column.std()
-    ]
 
 
 def draw(
@@ -276,39 +252,3 @@ def _effective_share(weighted: Reweighted) -> float:
     """Return what share of the draws the weights leave."""
     weights = np.exp(weighted.log_weights)
     return effective_size(weights) / weights.size
-
-
-def run_warnings(post: GraphPosterior, draws: int) -> list[str]:
-    """Return what the user should be warned of at once, in words.
-
-    Parameters
-    ----------
-    post : GraphPosterior
-        What `draw` returned.
-    draws : int
-        The number of draws of each chain that were asked for.
-    """
-    texts = []
-    if post.settings.get("interrupted"):
-        texts.append(f"interrupted: {post.log_score.shape[1]} of {draws} draws of each chain were made")
-    elif post.settings.get("converged") is False:
-        diagnostics = post.diagnostics()
-        texts.append(
-            "\n".join([f"not converged: {diagnostics.summary}", *diagnostics.warnings()]) + _too_few(diagnostics)
-        )
-    if post.settings["reweight"] == INTERRUPTED:
-        texts.append(REWEIGHTING_INTERRUPTED)
-    elif post.settings["reweight"] is not None:
-        pareto_k = post.settings["pareto_k"]
-        pareto_k = np.nan if pareto_k is None else pareto_k
-        texts += weight_warnings(pareto_k, effective_size(post.weights), post.log_score.size, post.settings["sampler"])
-    return texts
-
-
-def _too_few(diagnostics: Diagnostics) -> str:
-    """Return in words that a gap is no more than chance, but draws are too few to call that agreement."""
-    if not GAP_LIMIT < diagnostics.largest_gap <= diagnostics.gap_limit:
-        return ""
-    few = diagnostics.ess < EXCUSED_FROM * diagnostics.chains
-    more = f"well over {EXCUSED_FROM} of each chain" if few else "more, or thin more"
-    return f"\nChance may explain the gap, but would hide one as large: draw {more}."
