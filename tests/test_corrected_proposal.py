@@ -10,8 +10,7 @@ from sklearn.linear_model import Ridge
 import gpn_bayes as gpn
 from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.sampling import chains, tables
-from gpn_bayes.sampling import sample as sampling
-from gpn_bayes.sampling.slow_scores import predicted_scores
+from gpn_bayes.sampling.slow_scores import predicted_scores, stages
 from gpn_bayes.sampling.slow_scores.corrected_proposal import CorrectedProposal
 from gpn_bayes.scores.cache import ScoreCache
 from tests.rough_scores import Noisy
@@ -50,7 +49,7 @@ def test_weights_are_even_and_probabilities_those_of_the_target(sampler, monkeyp
     assert (difference <= 4 * np.nan_to_num(np.array(errors)) + 0.01).all()
     share = post.diagnostics().weight_share
     # Negative control: drawn once, most of the draws are lost.
-    monkeypatch.setattr(sampling, "_EVEN_SHARE", 0.0)
+    monkeypatch.setattr(stages, "_EVEN_SHARE", 0.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         once = drawn(sampler=sampler).diagnostics().weight_share

@@ -6,7 +6,7 @@ import pytest
 
 import gpn_bayes as gpn
 from gpn_bayes import graphs
-from gpn_bayes.sampling import sample, tables
+from gpn_bayes.sampling import stages, tables
 from gpn_bayes.sampling.chains import Draws
 from gpn_bayes.sampling.options import RunOptions
 from gpn_bayes.sampling.preparing import prepare
@@ -75,7 +75,7 @@ def test_parents_that_tell_little_one_by_one_are_found():
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_without_scouts_they_are_missed(monkeypatch):
     """Negative control."""
-    monkeypatch.setattr(sample, "scout", without_scouts)
+    monkeypatch.setattr(stages, "scout", without_scouts)
     closed_form, slow = by_both(problem(*HARD).table)
     assert np.abs(closed_form - slow).max() > 0.9
 
