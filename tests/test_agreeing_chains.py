@@ -5,8 +5,8 @@ import pytest
 
 import gpn_bayes as gpn
 from gpn_bayes import graphs
-from gpn_bayes.sampling import agreeing_chains
-from gpn_bayes.sampling.run_chains import Draws
+from gpn_bayes.sampling import chains
+from gpn_bayes.sampling.chains import Draws
 from gpn_bayes.scores import Score, ScoreBatch, Scorer
 
 pytestmark = pytest.mark.more("statistics that take long")
@@ -63,7 +63,7 @@ def test_chains_that_disagree_are_tempered():
 
 
 def test_the_better_of_both_is_kept(monkeypatch):
-    monkeypatch.setattr(agreeing_chains, "_limit", lambda drawn: -1.0)
+    monkeypatch.setattr(chains, "_chance_gap", lambda drawn: -1.0)
     agreeing = np.random.default_rng(1).normal(size=(50, 3))
     plain = gpn.sample(agreeing, Quick(), random_seed=1, **SETTINGS | {"space": gpn.Space(max_parents=0)})
     post = gpn.sample(agreeing, TwoModes(), random_seed=1, **SETTINGS | {"space": gpn.Space(max_parents=0)})
@@ -77,7 +77,7 @@ def test_what_chance_explains_depends_on_the_draws_of_each_chain_not_on_how_many
     for t in range(1, 2000):
         scores[:, t] += 0.95 * scores[:, t - 1]
     four, eight, even = (
-        agreeing_chains._limit(Draws(*[None] * 9)._replace(log_scores=own))
+        chains._chance_gap(Draws(*[None] * 9)._replace(log_scores=own))
         for own in (scores, np.concatenate([scores, scores]), noise)
     )
     assert eight == pytest.approx(four, rel=0.05)

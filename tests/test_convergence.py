@@ -7,7 +7,7 @@ from gpn_bayes import graphs
 from gpn_bayes.posterior import GraphPosterior
 from gpn_bayes.posterior.diagnostics import chance_gap, diagnose, have_converged
 from gpn_bayes.posterior.estimate import ess_of
-from gpn_bayes.sampling.sample import run_warnings
+from gpn_bayes.sampling.warned import run_warnings
 
 pytestmark = pytest.mark.more("statistics that take long")
 

@@ -9,9 +9,9 @@ from sklearn.linear_model import Ridge
 
 import gpn_bayes as gpn
 from gpn_bayes.posterior.score_noise import drawn_sets
-from gpn_bayes.sampling import agreeing_chains, predicted_scores, score_tables
-from gpn_bayes.sampling import sample as sampling
-from gpn_bayes.sampling.corrected_proposal import CorrectedProposal
+from gpn_bayes.sampling import chains, tables
+from gpn_bayes.sampling.slow_scores import predicted_scores, stages
+from gpn_bayes.sampling.slow_scores.corrected_proposal import CorrectedProposal
 from gpn_bayes.scores.cache import ScoreCache
 from tests.rough_scores import Noisy
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.more("statistics that take long")
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch):
     """Score no table in full, however small, and all sets that are drawn: noise of sets can't be predicted."""
-    monkeypatch.setattr(score_tables, "MAX_ALL_SLOW", 0)
+    monkeypatch.setattr(tables, "MAX_ALL_SLOW", 0)
     monkeypatch.setattr(predicted_scores, "_RARE_SHARE", 0.0)
 
 
@@ -49,7 +49,7 @@ def test_weights_are_even_and_probabilities_those_of_the_target(sampler, monkeyp
     assert (difference <= 4 * np.nan_to_num(np.array(errors)) + 0.01).all()
     share = post.diagnostics().weight_share
     # Negative control: drawn once, most of the draws are lost.
-    monkeypatch.setattr(sampling, "_EVEN_SHARE", 0.0)
+    monkeypatch.setattr(stages, "_EVEN_SHARE", 0.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         once = drawn(sampler=sampler).diagnostics().weight_share
@@ -84,7 +84,7 @@ def test_corrections_are_gaps_where_these_are_known_and_predictions_elsewhere():
 
 
 def test_ctrl_c_while_drawing_again_keeps_the_draws_made_before(monkeypatch):
-    run_chains = agreeing_chains.run_chains
+    run_chains = chains.run_chains
 
     attempts = []
 
@@ -94,7 +94,7 @@ def test_ctrl_c_while_drawing_again_keeps_the_draws_made_before(monkeypatch):
             raise KeyboardInterrupt
         return run_chains(*arguments, **settings)
 
-    monkeypatch.setattr(agreeing_chains, "run_chains", interrupted)
+    monkeypatch.setattr(chains, "run_chains", interrupted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that the weights are uneven
         post = drawn(sampler="exact")

@@ -11,9 +11,9 @@ from gpn_bayes.candidates.spaces import SpaceContext, find_candidates
 from gpn_bayes.mcmc.exact_posterior import ExactPosterior, exact_probabilities
 from gpn_bayes.mcmc.tables import build_tables
 from gpn_bayes.sampling.options import RunOptions
-from gpn_bayes.sampling.prepared_run import prepare
+from gpn_bayes.sampling.preparing import prepare
 from gpn_bayes.sampling.rounds import grow
-from gpn_bayes.sampling.score_tables import Tabulator
+from gpn_bayes.sampling.tables import Tabulator
 from gpn_bayes.scores.cache import ScoreCache
 from tests.draws import asked, assert_edges_agree
 

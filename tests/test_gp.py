@@ -12,7 +12,7 @@ import gpn_bayes as gpn
 from gpn_bayes.kernels.gaussian_process.low_rank import new_workspace
 from gpn_bayes.kernels.gaussian_process.modes import LOWEST_LOG_THETA, hessian_at
 from gpn_bayes.sampling.options import RunOptions
-from gpn_bayes.sampling.prepared_run import prepare
+from gpn_bayes.sampling.preparing import prepare
 from gpn_bayes.scores import GP
 from gpn_bayes.scores.gp.curve_equation import LevelEquation
 from gpn_bayes.scores.gp.dense import LARGEST_DENSE, DensePosterior

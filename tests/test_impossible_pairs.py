@@ -14,7 +14,7 @@ import gpn_bayes as gpn
 from gpn_bayes.candidates.costs import gp_seconds
 from gpn_bayes.posterior.estimate import Estimate
 from gpn_bayes.sampling.options import RunOptions
-from gpn_bayes.sampling.prepared_run import prepare
+from gpn_bayes.sampling.preparing import prepare
 from tests.command_line import call
 
 pytestmark = pytest.mark.more("statistics that take long")

@@ -13,10 +13,10 @@ from scipy.special import gammaln, logsumexp
 import gpn_bayes as gpn
 from gpn_bayes import Dataset, graphs
 from gpn_bayes.posterior.estimate import Moments, with_spread_between
-from gpn_bayes.sampling.imputation import imputing_chains
+from gpn_bayes.sampling.missing_values.imputing_chains import imputing_chains
 from gpn_bayes.sampling.options import RunOptions
-from gpn_bayes.sampling.prepared_run import prepare
-from gpn_bayes.sampling.score_tables import Tabulator
+from gpn_bayes.sampling.preparing import prepare
+from gpn_bayes.sampling.tables import Tabulator
 from gpn_bayes.scores import CG, K2, BDeu, BGe, ScoreCache
 from gpn_bayes.scores.discrete import distinct_rows
 

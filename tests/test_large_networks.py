@@ -14,11 +14,11 @@ import gpn_bayes as gpn
 from gpn_bayes import graphs
 from gpn_bayes.candidates.costs import most_candidates
 from gpn_bayes.candidates.parent_space import ParentSpace, with_parents_from_outside
-from gpn_bayes.sampling import sample as sampling
 from gpn_bayes.sampling.checkpoint import CheckpointStore
 from gpn_bayes.sampling.options import RunOptions
-from gpn_bayes.sampling.prepared_run import prepare
-from gpn_bayes.sampling.score_tables import Tabulator
+from gpn_bayes.sampling.preparing import prepare
+from gpn_bayes.sampling.tables import Tabulator
+from gpn_bayes.sampling.warned import run_warnings
 from gpn_bayes.scores import GraphPrior
 from tests.draws import asked, assert_same_draws
 
@@ -160,7 +160,7 @@ def test_a_run_that_has_not_converged_goes_on_at_a_larger_thinning(monkeypatch):
         checks.append(log_scores.shape)
         return len(checks) == 7
 
-    monkeypatch.setattr("gpn_bayes.sampling.run_chains.have_converged", judge)
+    monkeypatch.setattr("gpn_bayes.sampling.chains.have_converged", judge)
     post = quick(until="converged", draws=100, tune=10, sampler=gpn.samplers.Partition(thin=3), chains=2)
     # Four looks on the way, then one at the end of each of three extensions.
     assert [shape[1] for shape in checks] == [25, 50, 75, 100, 100, 100, 100]
@@ -168,7 +168,7 @@ def test_a_run_that_has_not_converged_goes_on_at_a_larger_thinning(monkeypatch):
 
 
 def test_a_run_that_never_converges_says_so(monkeypatch):
-    monkeypatch.setattr("gpn_bayes.sampling.run_chains.have_converged", lambda parents, log_scores, planned: False)
+    monkeypatch.setattr("gpn_bayes.sampling.chains.have_converged", lambda parents, log_scores, planned: False)
     with pytest.warns(UserWarning, match="not converged: 2 chains"):
         post = quick(until="converged", draws=20, tune=0, sampler=gpn.samplers.Partition(thin=1), chains=2)
     assert post.settings["converged"] is False and post.settings["thin"] == 32
@@ -320,7 +320,7 @@ def test_gp_scores_take_a_search_space_and_its_outside_nodes(tmp_path):
     assert post.settings["reweight"] == "auto"
     either = post.edge_probabilities() + post.edge_probabilities().T
     assert max(either.loc["x0", "x1"], either.loc["x2", "x1"]) > 0.5
-    assert sampling.run_warnings(post, 100) is not None
+    assert run_warnings(post, 100) is not None
 
 
 def test_progress_says_how_many_rounds_there_are_at_most(capsys, progress_at_once):

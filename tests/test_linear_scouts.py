@@ -6,13 +6,14 @@ import pytest
 
 import gpn_bayes as gpn
 from gpn_bayes import graphs
-from gpn_bayes.sampling import linear_scouts, sample, score_tables
-from gpn_bayes.sampling.linear_scouts import scout
+from gpn_bayes.sampling import stages, tables
+from gpn_bayes.sampling.chains import Draws
 from gpn_bayes.sampling.options import RunOptions
-from gpn_bayes.sampling.prepared_run import prepare
+from gpn_bayes.sampling.preparing import prepare
 from gpn_bayes.sampling.rounds import Scouted, edge_frequencies, grow
-from gpn_bayes.sampling.run_chains import Draws
-from gpn_bayes.sampling.score_tables import Tabulator
+from gpn_bayes.sampling.slow_scores import linear_scouts
+from gpn_bayes.sampling.slow_scores.linear_scouts import scout
+from gpn_bayes.sampling.tables import Tabulator
 from gpn_bayes.scores.cache import ScoreCache
 from tests.benchmarks.field.data import problem
 from tests.draws import asked, assert_same_draws
@@ -28,7 +29,7 @@ N = 8
 @pytest.fixture
 def few_are_many(monkeypatch):
     """Score no table in full, however small."""
-    monkeypatch.setattr(score_tables, "MAX_ALL_SLOW", 0)
+    monkeypatch.setattr(tables, "MAX_ALL_SLOW", 0)
 
 
 def simulated():
@@ -74,7 +75,7 @@ def test_parents_that_tell_little_one_by_one_are_found():
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_without_scouts_they_are_missed(monkeypatch):
     """Negative control."""
-    monkeypatch.setattr(sample, "scout", without_scouts)
+    monkeypatch.setattr(stages, "scout", without_scouts)
     closed_form, slow = by_both(problem(*HARD).table)
     assert np.abs(closed_form - slow).max() > 0.9
 

@@ -15,7 +15,7 @@ from gpn_bayes.cli.run import run_demo, run_file
 from gpn_bayes.posterior.run_record import RunRecord
 from gpn_bayes.report.origin import origin_of
 from gpn_bayes.sampling.options import DEFAULTS, RunOptions, all_options
-from gpn_bayes.sampling.prepared_run import prepare
+from gpn_bayes.sampling.preparing import prepare
 from gpn_bayes.scores import GraphPrior
 from tests.command_line import call
 from tests.draws import LINEAR, REFERENCE, asked, quick, table

@@ -5,7 +5,7 @@ import pytest
 
 from gpn_bayes import graphs
 from gpn_bayes.posterior.score_noise import drawn_sets
-from gpn_bayes.sampling.predicted_scores import often_drawn, with_predictions
+from gpn_bayes.sampling.slow_scores.predicted_scores import often_drawn, with_predictions
 from gpn_bayes.scores.cache import ScoreRecord
 
 pytestmark = pytest.mark.more("statistics that take long")

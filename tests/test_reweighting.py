@@ -23,9 +23,8 @@ from gpn_bayes.posterior.score_noise import drawn_sets
 from gpn_bayes.sampling import sample as sampling
 from gpn_bayes.sampling.checkpoint import CheckpointStore
 from gpn_bayes.sampling.options import RunOptions
-from gpn_bayes.sampling.pareto_smoothing import pareto_smooth
-from gpn_bayes.sampling.prepared_run import prepare
-from gpn_bayes.sampling.reweighting import weigh
+from gpn_bayes.sampling.preparing import prepare
+from gpn_bayes.sampling.slow_scores.reweighting import pareto_smooth, weigh
 from gpn_bayes.scores.cache import ScoreCache, ScoreRecord
 from gpn_bayes.scores.dag_scorer import DagScorer
 from tests.draws import DAGS, NULL, assert_same_draws, make, quick, table

@@ -10,13 +10,13 @@ import gpn_bayes as gpn
 from gpn_bayes import graphs
 from gpn_bayes.candidates.parent_space import ParentSpace
 from gpn_bayes.mcmc.exact_posterior import exact_probabilities
-from gpn_bayes.sampling import score_tables
-from gpn_bayes.sampling.neglected_mass import _Sampler, audit
+from gpn_bayes.sampling import tables
 from gpn_bayes.sampling.options import RunOptions
-from gpn_bayes.sampling.prepared_run import prepare
+from gpn_bayes.sampling.preparing import prepare
 from gpn_bayes.sampling.rounds import grow
-from gpn_bayes.sampling.score_tables import Tabulator
-from gpn_bayes.sampling.scored_sets import ScoredSets, drawn_contexts
+from gpn_bayes.sampling.slow_scores.neglected_mass import _Sampler, audit
+from gpn_bayes.sampling.slow_scores.scored_sets import ScoredSets, drawn_contexts
+from gpn_bayes.sampling.tables import Tabulator
 from gpn_bayes.scores import BGe, GraphPrior
 from gpn_bayes.scores.cache import ScoreCache
 from tests.draws import asked, assert_same_draws
@@ -29,7 +29,7 @@ SLOW = Noisy(noise=0.5, rough=0)
 @pytest.fixture
 def few_are_many(monkeypatch):
     """Score no table in full, however small."""
-    monkeypatch.setattr(score_tables, "MAX_ALL_SLOW", 0)
+    monkeypatch.setattr(tables, "MAX_ALL_SLOW", 0)
 
 
 def simulated(n, seed=1, parents=2.0, rows=300):
@@ -53,10 +53,10 @@ def log_z(tabulator, space):
 def test_what_is_left_out_is_little_and_as_much_as_the_audit_says(seed, monkeypatch):
     """Nine variables: the sum over all DAGs of the scored sets against that of all sets."""
     data = simulated(9, seed)
-    monkeypatch.setattr(score_tables, "MAX_ALL_SLOW", 0)
+    monkeypatch.setattr(tables, "MAX_ALL_SLOW", 0)
     run, tabulator, growth = grown(data, max_parents=4)
     kept = log_z(tabulator, growth.space)
-    monkeypatch.setattr(score_tables, "MAX_ALL_SLOW", 10**6)
+    monkeypatch.setattr(tables, "MAX_ALL_SLOW", 10**6)
     left_out = 1 - np.exp(kept - log_z(Tabulator(tabulator.store, run.prior, progressbar=False), growth.space))
     assert growth.audit.conceivable == 9 * 163
     assert growth.audit.scored == sum(tabulator.scored.counts) < growth.audit.conceivable
@@ -151,7 +151,7 @@ def test_all_samplers_give_the_posterior_over_all_sets(sampler, reweight, monkey
         "space": gpn.Space(max_parents=4),
     }  # fmt: skip
     full = gpn.sample(data, sampler=gpn.samplers.Exact(reweight=None), draws=100, **settings)
-    monkeypatch.setattr(score_tables, "MAX_ALL_SLOW", 0)
+    monkeypatch.setattr(tables, "MAX_ALL_SLOW", 0)
     bias = {"bias": "correct"} if sampler == "order" else {}
     post = gpn.sample(data, draws=1500, **settings, **asked(sampler=sampler, reweight=reweight, **bias))
     found = post.diagnostics()
@@ -198,7 +198,7 @@ def test_contexts_weigh_as_much_as_the_dags_that_have_them():
 
 def test_powers_are_of_all_scores_those_with_a_parent_from_outside_too(monkeypatch):
     data, made = simulated(4, parents=1.0), []
-    monkeypatch.setattr(score_tables, "build_tables", lambda *parts: made.append(parts))
+    monkeypatch.setattr(tables, "build_tables", lambda *parts: made.append(parts))
     space = ParentSpace([[1], [0], [0, 1], [2]], [[2, 3], [2, 3], [3], [0, 1]], max_parents=None)
     tabulator = Tabulator(ScoreCache(BGe().bind(data)), GraphPrior(list(data.columns), "fair"), progressbar=False)
     for power in (1.0, 0.25):
@@ -228,7 +228,7 @@ def test_a_space_that_grows_beyond_what_is_scored_in_full(monkeypatch):
     """The first round scores all sets, later ones those that count; none is left with the sets it begins with."""
     data = simulated(8)
     settings = {"score": SLOW, "prior": "fair", "random_seed": 1, "progressbar": False, "sampler": "partition"}
-    monkeypatch.setattr(score_tables, "MAX_ALL_SLOW", 80)  # eight nodes with eight sets each, and one with 14
+    monkeypatch.setattr(tables, "MAX_ALL_SLOW", 80)  # eight nodes with eight sets each, and one with 14
     few = dict.fromkeys(data.columns, []) | {data.columns[0]: [data.columns[1]]}
     post = gpn.sample(data, space=gpn.Space(candidates=few, plus_one=True), draws=1500, **settings)
     assert len(post.settings["candidates"]["rounds"]) > 2

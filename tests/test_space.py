@@ -27,7 +27,7 @@ from gpn_bayes.data import Dataset, SufficientStatistics
 from gpn_bayes.kernels.graphs.subsets import MAX_CANDIDATES
 from gpn_bayes.mcmc.tables import MAX_TABULATED
 from gpn_bayes.sampling.options import RunOptions
-from gpn_bayes.sampling.prepared_run import prepare
+from gpn_bayes.sampling.preparing import prepare
 from gpn_bayes.scores import BGe, GraphPrior
 from gpn_bayes.scores.cache import ScoreCache
 from tests.test_screening import SlowScore

@@ -20,9 +20,9 @@ the exact sampler by 0.01 at 2 parents per node and by 0.015 at 3, which is Mont
 0.02 and 0.09. Giving 16 to every node that used a parent from outside took 1.3 times as long and was no better.
 
 A Gaussian-process score takes about 10 ms, a thousand times the rest, so that only sets that count are scored (see
-`sampling.scored_sets`): for 14 variables about 3,500 of 33,320, for which 65 s took the place of 438 s. This draws in
-rounds, so that the exact sampler, which takes half its time at 15, is left at 16: there it took 116 s, 46 of them for
-drawing, and 20 variables by MCMC 112 s.
+`sampling.slow_scores`): for 14 variables about 3,500 of 33,320, for which 65 s took the place of 438 s. This draws in
+rounds, so that the exact sampler, which takes half its time at 15, is left at 16: there it took 116 s, 46 of
+them for drawing, and 20 variables by MCMC 112 s.
 """
 
 from collections.abc import Sequence

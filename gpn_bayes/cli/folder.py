@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from gpn_bayes.posterior import GraphPosterior
-    from gpn_bayes.sampling.prepared_run import PreparedRun
+    from gpn_bayes.sampling.preparing import PreparedRun
 
 FORMAT = "gpn_bayes run 1"
 # How each column of edges.csv is written, so that equal results are equal files.

@@ -20,7 +20,7 @@ from gpn_bayes.sampling.options import RunOptions, all_options, nested
 if TYPE_CHECKING:
     from gpn_bayes.data import Dataset, SufficientStatistics
     from gpn_bayes.posterior import GraphPosterior
-    from gpn_bayes.sampling.prepared_run import PreparedRun
+    from gpn_bayes.sampling.preparing import PreparedRun
 
 INTERRUPTED = 130
 # A run can only go on where it stopped if it has a seed.
@@ -116,8 +116,8 @@ def run_demo(
 
 def _carry_out(job: _Job) -> "GraphPosterior":
     """Do the run, or what is left of it, and show its summary."""
-    from gpn_bayes.sampling.prepared_run import prepare
-    from gpn_bayes.sampling.unjoinable import warn_of_impossible_pairs
+    from gpn_bayes.sampling.preparing import prepare
+    from gpn_bayes.sampling.warned import warn_of_impossible_pairs
 
     run = prepare(job.data, job.options)
     folder = ResultFolder(job.out)

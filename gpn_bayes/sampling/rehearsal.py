@@ -16,7 +16,7 @@ import numpy as np
 from gpn_bayes import graphs
 from gpn_bayes._util.processes import interpreter, package_environment
 from gpn_bayes._util.progress import progress_bar
-from gpn_bayes.sampling.prepared_run import PreparedRun
+from gpn_bayes.sampling.preparing import PreparedRun
 
 _TITLE = "Compiling (first run only)"
 

@@ -17,9 +17,10 @@ from gpn_bayes.posterior.draws import ExactAnswers
 from gpn_bayes.posterior.imputed_tables import completed_values
 from gpn_bayes.posterior.run_record import INTERRUPTED, RunRecord
 from gpn_bayes.posterior.score_noise import drawn_sets
-from gpn_bayes.sampling.prepared_run import PreparedRun
-from gpn_bayes.sampling.reweighting import Reweighted, errors_of, poor_scores
-from gpn_bayes.sampling.run_chains import Draws
+from gpn_bayes.sampling.chains import Draws
+from gpn_bayes.sampling.preparing import PreparedRun
+from gpn_bayes.sampling.slow_scores.reweighting import Reweighted, errors_of, poor_scores
+from gpn_bayes.sampling.stages import Sampled
 from gpn_bayes.scores.base import GroupedScorer, Scorer
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.completing import MISSING_AT_RANDOM, complete_dataset
@@ -31,7 +32,39 @@ from gpn_bayes.scores.residuals import residual_flags
 _LISTED_PAIRS = 8
 
 
-def draws_under_score(
+def as_posterior(state: Sampled) -> GraphPosterior:
+    """Return the posterior of a run that has its draws.
+
+    Parameters
+    ----------
+    state : Sampled
+        The last state of the run.
+    """
+    run, space = state.run, state.growth.space
+    post = _draws_under_score(run, state.drawn, state.correction, _space_record(state))
+    if run.proposal is None:
+        known = run.plan.sampler.answers(state.tables, state.progressbar)
+        post = replace(_with_errors(post, state.store), exact=_exact_answers(known, state.tables, space.lists))
+    elif state.weighted is None:
+        post = _under_proposal(post, run, run.proposal)
+    else:
+        post = _with_weights(post, state.weighted)
+    return _with_caveats(post, run)
+
+
+def _space_record(state: Sampled) -> dict[str, Any]:
+    """Return how the search space came about, JSON-able."""
+    space, rounds, audited = state.growth
+    return {
+        **state.candidates.report.parameters,
+        "sizes": list(map(len, space.lists)),
+        "plus_one": any(space.outside),
+        "rounds": [done.parameters for done in rounds],
+        "sets": None if audited is None else audited.parameters,
+    }
+
+
+def _draws_under_score(
     run: PreparedRun, drawn: Draws, correction: np.ndarray | None, space_record: dict[str, Any]
 ) -> GraphPosterior:
     """Return the draws as they are, before any weighting to another score.
@@ -76,7 +109,7 @@ def draws_under_score(
     )
 
 
-def with_errors(post: GraphPosterior, store: ScoreCache) -> GraphPosterior:
+def _with_errors(post: GraphPosterior, store: ScoreCache) -> GraphPosterior:
     """Return draws with the errors of the scores they were drawn under, where these have any."""
     if store.scorer.closed_form:
         return post
@@ -87,7 +120,7 @@ def with_errors(post: GraphPosterior, store: ScoreCache) -> GraphPosterior:
     return replace(post, score_errors=errors if (errors != 0).any() else None, settings=settings)
 
 
-def with_weights(post: GraphPosterior, weighted: Reweighted) -> GraphPosterior:
+def _with_weights(post: GraphPosterior, weighted: Reweighted) -> GraphPosterior:
     """Return draws under the proposal score as weighted draws under the target score."""
     return replace(
         post,
@@ -103,13 +136,13 @@ def with_weights(post: GraphPosterior, weighted: Reweighted) -> GraphPosterior:
     )
 
 
-def under_proposal(post: GraphPosterior, run: PreparedRun, proposal: Scorer) -> GraphPosterior:
+def _under_proposal(post: GraphPosterior, run: PreparedRun, proposal: Scorer) -> GraphPosterior:
     """Return draws that were never weighted as what they are: draws under the proposal score."""
     settings = {**post.settings, "score": as_setting(proposal.score), "reweight": INTERRUPTED}
     return replace(post, settings=settings, scorer=DagScorer.of(proposal, run.prior, run.data))
 
 
-def with_caveats(post: GraphPosterior, run: PreparedRun) -> GraphPosterior:
+def _with_caveats(post: GraphPosterior, run: PreparedRun) -> GraphPosterior:
     """Return a posterior that knows what its answers assume, and what deserves a look in the data.
 
     Residuals are those of the best network drawn.
@@ -187,7 +220,7 @@ def _open_directions(run: PreparedRun, adjacency: np.ndarray) -> list[str]:
     return [f"In the best network drawn, this leaves open the direction of {', '.join(shown)}{more}."]
 
 
-def exact_answers(exact: ExactPosterior | None, tables: ScoreTables, lists: list[list[int]]) -> ExactAnswers | None:
+def _exact_answers(exact: ExactPosterior | None, tables: ScoreTables, lists: list[list[int]]) -> ExactAnswers | None:
     """Return edge and parent-set probabilities without Monte Carlo error, where the sampler knows them."""
     if exact is None:
         return None

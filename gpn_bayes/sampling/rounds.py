@@ -1,4 +1,9 @@
-"""Rounds of short chains, between which the search space and the scored sets grow by what was drawn."""
+"""Rounds of short chains, between which the search space and the scored sets grow by what was drawn.
+
+They stand on the road that all take, since under BGe, too, a space grows by the draws. Where scores are slow, the same
+draws also tell which sets to score next, so that neither can be done without the other; which sets these are, and what
+the others hold, is found in `sampling.slow_scores`.
+"""
 
 from typing import NamedTuple
 
@@ -9,13 +14,12 @@ from gpn_bayes._util.types import Floats
 from gpn_bayes.candidates.costs import grown_up_to, most_candidates
 from gpn_bayes.candidates.growth import THRESHOLD, GrowthRule, Round
 from gpn_bayes.candidates.parent_space import ParentSpace
-from gpn_bayes.sampling.chain import Plan
+from gpn_bayes.sampling.chains import Draws, run_chains
 from gpn_bayes.sampling.checkpoint import CheckpointStore
-from gpn_bayes.sampling.neglected_mass import Audit, audit
-from gpn_bayes.sampling.prepared_run import PreparedRun
-from gpn_bayes.sampling.run_chains import Draws, run_chains
-from gpn_bayes.sampling.score_tables import Tabulator
-from gpn_bayes.sampling.scored_sets import drawn_contexts
+from gpn_bayes.sampling.preparing import Plan, PreparedRun
+from gpn_bayes.sampling.slow_scores.neglected_mass import Audit, audit
+from gpn_bayes.sampling.slow_scores.scored_sets import drawn_contexts
+from gpn_bayes.sampling.tables import Tabulator
 from gpn_bayes.scores.workers import ParentSet
 
 # Sets are settled when no more than this share of the nodes of a DAG have one that had no score a round before, and an

@@ -4,58 +4,22 @@ import os
 import sys
 import warnings
 from concurrent.futures import Executor
-from contextlib import suppress
-from dataclasses import replace
 from typing import Any, Unpack
 
-import numpy as np
-
 from gpn_bayes import scores
-from gpn_bayes._util.effective_size import effective_size
-from gpn_bayes._util.progress import Stages
-from gpn_bayes.candidates.methods import SpaceContext
 from gpn_bayes.candidates.space import Space
-from gpn_bayes.candidates.spaces import find_candidates
 from gpn_bayes.data import TableKeywords, read_data
 from gpn_bayes.posterior import GraphPosterior
-from gpn_bayes.posterior.diagnostics import (
-    EXCUSED_FROM,
-    GAP_LIMIT,
-    REWEIGHTING_INTERRUPTED,
-    Diagnostics,
-    weight_warnings,
-)
-from gpn_bayes.posterior.run_record import INTERRUPTED
 from gpn_bayes.samplers import Sampler
-from gpn_bayes.sampling.agreeing_chains import run_agreeing_chains
-from gpn_bayes.sampling.checkpoint import CheckpointStore
-from gpn_bayes.sampling.completed_tables import draw_completed
-from gpn_bayes.sampling.corrected_proposal import CorrectedProposal
-from gpn_bayes.sampling.linear_scouts import scout
+from gpn_bayes.sampling.missing_values.completed_tables import draw_completed
 from gpn_bayes.sampling.options import DEFAULTS, RunOptions, check_keywords
-from gpn_bayes.sampling.prepared_run import PreparedRun, prepare
-from gpn_bayes.sampling.rehearsal import compile_first
-from gpn_bayes.sampling.result import (
-    draws_under_score,
-    exact_answers,
-    under_proposal,
-    with_caveats,
-    with_errors,
-    with_weights,
-)
-from gpn_bayes.sampling.reweighting import Reweighted, reweight_draws
-from gpn_bayes.sampling.rounds import grow
-from gpn_bayes.sampling.score_tables import Tabulator
-from gpn_bayes.sampling.unjoinable import warn_of_impossible_pairs
+from gpn_bayes.sampling.preparing import PreparedRun, prepare
+from gpn_bayes.sampling.result import as_posterior
+from gpn_bayes.sampling.slow_scores.stages import draw_again, reweight
+from gpn_bayes.sampling.stages import begin, compile_parts, draw_dags, finish, search, tabulate
+from gpn_bayes.sampling.warned import long_tails, run_warnings, warn_of_impossible_pairs
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.workers import check_executor
-
-# Where weights leave a smaller share of the draws, DAGs are drawn again, at most this often, under the target scores
-# that are known by then.
-_EVEN_SHARE = 0.8
-_MAX_ATTEMPTS = 2
-# Standard deviations from the mean beyond which an outlier makes a long tail.
-_LONG_TAIL = 10.0
 
 
 def sample(
@@ -158,7 +122,7 @@ def sample(
         for text in filter(None, (run.kinds, run.either)):
             print(text, file=sys.stderr, flush=True)
     warn_of_impossible_pairs(run)
-    if long := _long_tails(run):
+    if long := long_tails(run):
         # In time to stop and transform the table, not after an hour.
         warnings.warn(
             f"columns with long tails make scores take many times as long; consider logarithms of {', '.join(long)}",
@@ -169,20 +133,6 @@ def sample(
     for text in run_warnings(post, draws):
         warnings.warn(text, UserWarning, stacklevel=2)
     return post
-
-
-def _long_tails(run: PreparedRun) -> list[str]:
-    """Return the columns whose farthest outliers leave all else within a small part of their range."""
-    table = run.data.table
-    if run.scorer.closed_form or table is None or run.imputation is not None:
-        return []
-    flagged = {name for flag in run.data_flags or () if flag.kind == "outliers" for name in flag.columns}
-    columns = zip(table.names, table.values.T, strict=True)
-    return [
-        name
-        for name, column in columns
-        if name in flagged and np.abs(column - column.mean()).max() > _LONG_TAIL * column.std()
-    ]
 
 
 def draw(
@@ -207,108 +157,12 @@ def draw(
     if run.imputation is not None and run.imputation.tables:
         return draw_completed(run, run.imputation, draw, cache, executor, progressbar)
     with ScoreCache(run.scorer, cache) as store:
-        proposal_store = store
-        if run.proposal is not None:
-            proposal_store = ScoreCache(run.proposal, store.connection, table="proposal_scores")
-        checkpoints = None
-        if store.connection is not None and run.random_seed is not None:
-            checkpoints = CheckpointStore(store.connection)
-        stages = Stages(progressbar)
-        with stages.stage("Compiling"):
-            compile_first(run, progressbar)
-        with stages.stage("Candidates"):
-            candidates = find_candidates(
-                run.space, SpaceContext(run.complete_data, proposal_store, executor, progressbar)
-            )
-            scouted = scout(run, checkpoints, progressbar)
-        tabulator = Tabulator(proposal_store, run.prior, executor, progressbar)
-        with stages.stage("Scores"):
-            space, rounds, audited = grow(run, candidates.lists, tabulator, checkpoints, progressbar, scouted)
-            tables = tabulator.tables(space)
-        with stages.stage("Sampling"):
-            drawn = run_agreeing_chains(run, tables, checkpoints, progressbar)
-        correction = run.plan.sampler.log_weights(drawn.parents)
-        weighted = None
-        if run.proposal is not None:
-            # What was drawn is worth more than an exception.
-            with suppress(KeyboardInterrupt), stages.stage("Reweighting"):
-                weighted = reweight_draws(drawn.parents, proposal_store, store, correction, executor, progressbar)
-        seen = drawn.parents
-        with suppress(KeyboardInterrupt):  # ends the attempts; the draws made before stay
-            for attempt in range(_MAX_ATTEMPTS if audited is not None else 0):
-                if weighted is None or _effective_share(weighted) >= _EVEN_SHARE:
-                    break
-                closer = CorrectedProposal(seen, proposal_store, store)
-                with stages.stage("Sampling"):
-                    tables = tabulator.tables(space, correction=closer)
-                    again = run_agreeing_chains(run, tables, checkpoints, progressbar, f"Sampling {attempt + 2}")
-                if again.interrupted:
-                    break
-                with stages.stage("Reweighting"):
-                    bias = run.plan.sampler.log_weights(again.parents)
-                    reweighted = reweight_draws(again.parents, closer, store, bias, executor, progressbar)
-                seen = np.concatenate([seen, again.parents], axis=1)
-                if _effective_share(reweighted) > _effective_share(weighted):
-                    drawn, correction, weighted = again, bias, reweighted
-        stages.finish()
-        complete = not drawn.interrupted and (run.proposal is None or weighted is not None)
-        if checkpoints is not None and complete and not keep_checkpoints:
-            checkpoints.forget(run.key)
-    space_record = {
-        **candidates.report.parameters,
-        "sizes": list(map(len, space.lists)),
-        "plus_one": any(space.outside),
-        "rounds": [done.parameters for done in rounds],
-        "sets": None if audited is None else audited.parameters,
-    }
-    post = draws_under_score(run, drawn, correction, space_record)
-    if run.proposal is None:
-        known = run.plan.sampler.answers(tables, progressbar)
-        post = replace(with_errors(post, store), exact=exact_answers(known, tables, space.lists))
-    elif weighted is None:
-        post = under_proposal(post, run, run.proposal)
-    else:
-        post = with_weights(post, weighted)
-    return with_caveats(post, run)
-
-
-def _effective_share(weighted: Reweighted) -> float:
-    """Return what share of the draws the weights leave."""
-    weights = np.exp(weighted.log_weights)
-    return effective_size(weights) / weights.size
-
-
-def run_warnings(post: GraphPosterior, draws: int) -> list[str]:
-    """Return what the user should be warned of at once, in words.
-
-    Parameters
-    ----------
-    post : GraphPosterior
-        What `draw` returned.
-    draws : int
-        The number of draws of each chain that were asked for.
-    """
-    texts = []
-    if post.settings.get("interrupted"):
-        texts.append(f"interrupted: {post.log_score.shape[1]} of {draws} draws of each chain were made")
-    elif post.settings.get("converged") is False:
-        diagnostics = post.diagnostics()
-        texts.append(
-            "\n".join([f"not converged: {diagnostics.summary}", *diagnostics.warnings()]) + _too_few(diagnostics)
-        )
-    if post.settings["reweight"] == INTERRUPTED:
-        texts.append(REWEIGHTING_INTERRUPTED)
-    elif post.settings["reweight"] is not None:
-        pareto_k = post.settings["pareto_k"]
-        pareto_k = np.nan if pareto_k is None else pareto_k
-        texts += weight_warnings(pareto_k, effective_size(post.weights), post.log_score.size, post.settings["sampler"])
-    return texts
-
-
-def _too_few(diagnostics: Diagnostics) -> str:
-    """Return in words that a gap is no more than chance, but draws are too few to call that agreement."""
-    if not GAP_LIMIT < diagnostics.largest_gap <= diagnostics.gap_limit:
-        return ""
-    few = diagnostics.ess < EXCUSED_FROM * diagnostics.chains
-    more = f"well over {EXCUSED_FROM} of each chain" if few else "more, or thin more"
-    return f"\nChance may explain the gap, but would hide one as large: draw {more}."
+        state = begin(run, store, executor, progressbar)
+        state = compile_parts(state)
+        state = search(state)
+        state = tabulate(state)
+        state = draw_dags(state)
+        state = reweight(state)
+        state = draw_again(state)
+        state = finish(state, keep_checkpoints)
+    return as_posterior(state)

@@ -19,6 +19,7 @@ from gpn_bayes import graphs
 from gpn_bayes._util.types import Bools, Floats
 from gpn_bayes.candidates.parent_space import ParentSpace
 from gpn_bayes.posterior.score_noise import drawn_sets
+from gpn_bayes.sampling.slow_scores.corrected_proposal import CorrectedProposal
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.prior import GraphPrior
 from gpn_bayes.scores.workers import ParentSet
@@ -251,6 +252,39 @@ class ScoredSets:
         for i, own in fresh.items():
             self.nodes[i].append(list(own), self.store.values(i, list(own)) + list(own.values()))
         return sum(map(len, fresh.values()))
+
+    def table(self, space: ParentSpace, i: int, correction: CorrectedProposal | None = None) -> tuple[Floats, Floats]:
+        """Return the scores of all sets of a node's candidates, and with each parent from outside.
+
+        Sets that have no score have minus infinity.
+
+        Parameters
+        ----------
+        space : ParentSpace
+            The candidates, and those outside.
+        i : int
+            The node.
+        correction : CorrectedProposal, optional
+            What to add to the scores.
+        """
+        own, others = space.lists[i], space.outside[i]
+        bits = {j: 1 << b for b, j in enumerate(own)}
+        rows = {j: row for row, j in enumerate(others)}
+        table = np.full(1 << len(own), -np.inf)
+        beside = np.full((len(others), len(table)), -np.inf)
+        node = self.nodes[i]
+        scores = node.scores
+        if correction is not None:
+            scores = scores + correction.corrections(i, list(node.places))
+        for parents, score in zip(node.places, scores.tolist(), strict=True):
+            if space.holds(i, set(parents)):
+                mask = sum(bits.get(j, 0) for j in parents)
+                outside = [rows[j] for j in parents if j not in bits]
+                if outside:
+                    beside[outside[0], mask] = score
+                else:
+                    table[mask] = score
+        return table, beside
 
     def _worth_scoring(
         self, space: ParentSpace, contexts: Sequence[Contexts], log_negligible: float

@@ -1,7 +1,13 @@
-"""Run chains side by side: threads, progress, checkpoints, when to stop, and a clean stop on Ctrl-C."""
+"""Chains, one of them block by block and all side by side: threads, checkpoints, when to stop, Ctrl-C.
 
+Those of slow scores that don't agree are run again, coupled to copies of themselves, which costs little beside the
+scores.
+"""
+
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -9,18 +15,96 @@ import numpy as np
 from gpn_bayes._util.interrupts import noting_interrupts
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes.mcmc.tables import ScoreTables
-from gpn_bayes.posterior.diagnostics import have_converged
+from gpn_bayes.posterior.diagnostics import chain_gap, gap_limit, have_converged
+from gpn_bayes.posterior.estimate import ess_of
 from gpn_bayes.samplers.chains import MarkovChain
-from gpn_bayes.samplers.stored_chains import Arrays
-from gpn_bayes.sampling.chain import MAX_EXTENSIONS, ChainRun, Plan
-from gpn_bayes.sampling.checkpoint import CheckpointStore
-from gpn_bayes.sampling.imputation import imputing_chains
-from gpn_bayes.sampling.prepared_run import PreparedRun
+from gpn_bayes.samplers.stored_chains import Arrays, check_arrays, check_draws, require
+from gpn_bayes.sampling.checkpoint import Checkpoint, CheckpointStore
+from gpn_bayes.sampling.missing_values.imputing_chains import imputing_chains
+from gpn_bayes.sampling.preparing import Plan, PreparedRun
 
 # What progress bars call the chains whose draws are kept, as opposed to those of rounds.
 FINAL = "Sampling"
 # A run until it has converged is looked at this often within its planned length.
 _CHECKS = 4
+# A block is what Ctrl-C waits for and what a kill can lose, in seconds.
+_BLOCK_SECONDS = 0.3
+_FIRST_BLOCK = 5
+# A run until it has converged doubles its thinning at most this many times: then it is 32 times as long as planned.
+_MAX_EXTENSIONS = 5
+# Coupled copies of every chain: they take four times as long as the chains alone.
+_TEMPERATURES = 4
+
+
+@dataclass
+class ChainRun:
+    """One chain on its way through a plan, block by block.
+
+    Parameters
+    ----------
+    plan : Plan
+        How long to run.
+    chain : MarkovChain
+        The chain, which has not started yet.
+    rng : Generator
+        Its source of randomness.
+    """
+
+    plan: Plan
+    chain: MarkovChain
+    rng: np.random.Generator
+    started: bool = field(default=False, init=False)
+    done: int = field(default=0, init=False)
+    blocks: int = field(default=0, init=False)
+    block_size: int = field(default=_FIRST_BLOCK, init=False)
+
+    def draw_block(self, end: int) -> tuple[int, Arrays]:
+        """Draw a block, not beyond the `end`-th DAG; return its size and what to keep of it.
+
+        Its size follows the clock, which doesn't change what is drawn.
+        """
+        if not self.started:
+            self.chain.init(self.rng)
+            self.started = True
+        kept = self.done - self.plan.tune
+        extension = self.plan.extension_at(kept) if kept >= 0 else 0
+        # A block reaches neither across the end of tuning nor into another thinning: it is kept whole or not at all.
+        limit = self.plan.tune if kept < 0 else self.plan.tune + self.plan.length_of(extension)
+        count = min(self.block_size, limit - self.done, end - self.done)
+        began = time.perf_counter()
+        block = self.chain.step(self.rng, count, self.plan.thin << extension, tuning=kept < 0)
+        took = max(time.perf_counter() - began, 1e-6)
+        self.block_size = int(np.clip(count * _BLOCK_SECONDS / took, 1, 2 * self.block_size))
+        self.done += count
+        self.blocks += 1
+        return count, {} if kept < 0 else block._asdict()
+
+    def snapshot(self) -> Arrays:
+        """Return what the chain needs to go on."""
+        return {"done": np.array([self.done]), "counters": self.chain.counters} | self.chain.state()
+
+    def resume(self, checkpoint: Checkpoint) -> None:
+        """Go back to where a checkpoint was taken.
+
+        Raises
+        ------
+        ValueError
+            If it can't have been taken of this chain.
+        """
+        state = dict(checkpoint.state)
+        counts = {name: state.pop(name, np.empty(0)) for name in ("done", "counters")}
+        check_arrays(counts, {"done": np.empty(1, np.int64), "counters": self.chain.counters}, "the counts of a chain")
+        done = int(counts["done"][0])
+        longest = self.plan.tune + self.plan.length_of(_MAX_EXTENSIONS if self.plan.until_converged else 0)
+        require(0 <= done <= longest and bool((counts["counters"] >= 0).all()), "the counts of a chain")
+        check_draws(checkpoint.draws, len(self.chain.tables.layout), max(done - self.plan.tune, 0))
+        try:
+            self.rng.bit_generator.state = checkpoint.rng_state
+        except (ValueError, TypeError, KeyError, OverflowError):
+            require(False, "the generator of a chain")
+        self.chain.restore(state)
+        self.chain.counters[:] = counts["counters"]
+        self.blocks, self.done, self.started = checkpoint.n_blocks, done, True
 
 
 class Draws(NamedTuple):
@@ -120,7 +204,7 @@ def run_chains(
             kept[c].append(draws)
 
     converged = None
-    for extension in range(MAX_EXTENSIONS + 1 if plan.until_converged else 1):
+    for extension in range(_MAX_EXTENSIONS + 1 if plan.until_converged else 1):
         goals = _goals(plan, extension)
         interrupted = False
         part = title or name if extension == 0 else f"Thin {plan.thin << extension}"
@@ -137,6 +221,39 @@ def run_chains(
         if interrupted or converged:
             break
     return _collect(plan, chain_runs, kept, goal - plan.tune, interrupted, converged)
+
+
+def run_agreeing_chains(
+    run: PreparedRun,
+    tables: ScoreTables,
+    checkpoints: CheckpointStore | None = None,
+    progressbar: bool = True,
+    name: str = FINAL,
+) -> Draws:
+    """Run the chains of a run; of slow scores once more, tempered, if they don't agree on every edge.
+
+    Parameters
+    ----------
+    run, tables, checkpoints, progressbar, name
+        As for `run_chains`.
+
+    Returns
+    -------
+    Draws
+        Of the second time only if its chains agree better.
+    """
+    drawn = run_chains(run, tables, checkpoints, progressbar, name=name)
+    coupled = run.plan.sampler.coupled(_TEMPERATURES)
+    if drawn.interrupted or run.scorer.closed_form or coupled is None or chain_gap(drawn.parents) <= _chance_gap(drawn):
+        return drawn
+    plan = run.plan._replace(sampler=coupled)
+    tempered = run_chains(run, tables, checkpoints, progressbar, plan, f"{name}, tempered")
+    return tempered if not tempered.interrupted and chain_gap(tempered.parents) < chain_gap(drawn.parents) else drawn
+
+
+def _chance_gap(drawn: Draws) -> float:
+    """Return the largest gap that says nothing."""
+    return gap_limit(ess_of(drawn.log_scores), drawn.log_scores.size, len(drawn.log_scores))
 
 
 def _generators(random_seed: int | None, name: str, count: int) -> list[np.random.Generator]:

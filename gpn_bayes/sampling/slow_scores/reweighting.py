@@ -3,19 +3,29 @@
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from itertools import groupby
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from gpn_bayes._util.pareto_tails import smooth_tail, tail_size
 from gpn_bayes._util.types import Floats
 from gpn_bayes.posterior.score_noise import DrawnSets, drawn_sets
-from gpn_bayes.sampling.corrected_proposal import Proposal
-from gpn_bayes.sampling.pareto_smoothing import pareto_smooth
-from gpn_bayes.sampling.predicted_scores import PREDICTED, often_drawn, with_predictions
+from gpn_bayes.sampling.slow_scores.predicted_scores import PREDICTED, often_drawn, with_predictions
 from gpn_bayes.scores.cache import ScoreCache, ScoreRecord
+from gpn_bayes.scores.workers import ParentSet
 
 # Scores that are as precise as they were meant to be, or needn't be.
 _GOOD = ("exact", "ok", "bridge", PREDICTED)
+# A shape fitted to fewer weights than this would mostly be its prior.
+_SHORTEST_TAIL = 20
+
+
+class Proposal(Protocol):
+    """Scores that DAGs are drawn under."""
+
+    def values(self, node: int, sets: Sequence[ParentSet]) -> Floats:
+        """Return the scores of some parent sets of a node."""
+        ...
 
 
 class Reweighted(NamedTuple):
@@ -52,7 +62,7 @@ def reweight_draws(
 ) -> Reweighted:
     """Compute the target scores of the parent sets that were drawn, and weight the draws to them.
 
-    Where many sets were drawn, the target scores of the rarest are predicted; see `sampling.predicted_scores`.
+    Where many sets were drawn, the target scores of the rarest are predicted; see `slow_scores.predicted_scores`.
 
     Parameters
     ----------
@@ -119,6 +129,41 @@ def weigh(
     combined = ratios if log_weights is None else ratios + log_weights
     smoothed, pareto_k = pareto_smooth(combined)
     return Reweighted(smoothed, ratios, pareto_k, errors_of(sets, target), poor_scores(target))
+
+
+def pareto_smooth(log_ratios: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return Pareto-smoothed log weights, the largest about 0, and k, the estimated shape of their tail.
+
+    Weights are a function of the DAG. Where most of the tail's draws repeat, each of its weights is known as it is, and
+    a tail fitted to their ties would mean nothing: then they are returned as they are, with the shape NaN. So they are
+    where no shape can be fitted, as when a quarter of the tail's draws have its smallest weight, or when all but a few
+    weights vanish. Otherwise draws of one DAG share the mean of their smoothed weights.
+
+    Parameters
+    ----------
+    log_ratios : ndarray
+        Log importance ratios; equal for equal DAGs.
+
+    Examples
+    --------
+    >>> pareto_smooth(np.array([[-1.0, 0.5], [0.5, -1.0]]))
+    (array([[-1.5,  0. ],
+           [ 0. , -1.5]]), nan)
+    """
+    flat = log_ratios.ravel()
+    plain = log_ratios - flat.max()
+    size = tail_size(len(flat))
+    tail = np.sort(flat)[len(flat) - size :]
+    if size < _SHORTEST_TAIL or tail[0] == -np.inf or 2 * len(np.unique(tail)) < size:
+        return plain, float("nan")
+    weights, k_hat = smooth_tail(np.exp(flat - flat.max()))
+    if not np.isfinite(k_hat):
+        # Not a heavy tail, but none to speak of; what the weights are worth is known without it.
+        return plain, float("nan")
+    _, dag = np.unique(flat, return_inverse=True)
+    means = np.bincount(dag, weights) / np.bincount(dag)
+    with np.errstate(divide="ignore"):
+        return np.log(means[dag]).reshape(log_ratios.shape), float(k_hat)
 
 
 def errors_of(sets: DrawnSets, records: Sequence[ScoreRecord]) -> np.ndarray:

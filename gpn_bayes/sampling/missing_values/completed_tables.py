@@ -16,8 +16,8 @@ import numpy as np
 from gpn_bayes.posterior import GraphPosterior
 from gpn_bayes.posterior.imputed_tables import completed_values
 from gpn_bayes.posterior.run_record import INTERRUPTED
-from gpn_bayes.sampling.imputation import Imputation, warm_up_options
-from gpn_bayes.sampling.prepared_run import PreparedRun, prepare
+from gpn_bayes.sampling.missing_values.imputation import Imputation, warm_up_options
+from gpn_bayes.sampling.preparing import PreparedRun, prepare
 from gpn_bayes.scores.completing import MISSING_AT_RANDOM, complete_dataset
 from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.residuals import RESIDUAL_KINDS

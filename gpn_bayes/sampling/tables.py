@@ -11,8 +11,8 @@ from gpn_bayes._util.progress import progress_bar
 from gpn_bayes.candidates.parent_space import ParentSpace
 from gpn_bayes.kernels.graphs.subsets import members_of
 from gpn_bayes.mcmc.tables import ScoreTables, build_tables
-from gpn_bayes.sampling.corrected_proposal import CorrectedProposal
-from gpn_bayes.sampling.scored_sets import ScoredSets
+from gpn_bayes.sampling.slow_scores.corrected_proposal import CorrectedProposal
+from gpn_bayes.sampling.slow_scores.scored_sets import ScoredSets
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.prior import GraphPrior
 from gpn_bayes.scores.workers import ParentSet
@@ -75,7 +75,7 @@ class Tabulator:
         if self.leaves_out(space):
             if not any(self.scored.counts):
                 self.scored.begin(space)
-            parts = [self._scored_table(space, i, correction) for i in range(len(space.lists))]
+            parts = [self.scored.table(space, i, correction) for i in range(len(space.lists))]
         else:
             parts = self._full_tables(space)
         if power != 1.0:
@@ -100,29 +100,6 @@ class Tabulator:
             for i in stale:
                 self._known[i] = (_key(space, i), self._look_up(space, i), self._look_up_beside(space, i))
         return [self._known[i][1:] for i in range(len(space.lists))]
-
-    def _scored_table(
-        self, space: ParentSpace, i: int, correction: CorrectedProposal | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the same with minus infinity for sets that have no score."""
-        own, others = space.lists[i], space.outside[i]
-        bits = {j: 1 << b for b, j in enumerate(own)}
-        rows = {j: row for row, j in enumerate(others)}
-        table = np.full(1 << len(own), -np.inf)
-        beside = np.full((len(others), len(table)), -np.inf)
-        node = self.scored.nodes[i]
-        scores = node.scores
-        if correction is not None:
-            scores = scores + correction.corrections(i, list(node.places))
-        for parents, score in zip(node.places, scores.tolist(), strict=True):
-            if space.holds(i, set(parents)):
-                mask = sum(bits.get(j, 0) for j in parents)
-                outside = [rows[j] for j in parents if j not in bits]
-                if outside:
-                    beside[outside[0], mask] = score
-                else:
-                    table[mask] = score
-        return table, beside
 
     def _closed_form(self, space: ParentSpace) -> bool:
         wanted = sum((1 + len(others)) << len(own) for own, others in zip(space.lists, space.outside, strict=True))

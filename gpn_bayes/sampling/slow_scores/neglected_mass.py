@@ -9,7 +9,7 @@ import numpy as np
 
 from gpn_bayes._util.types import Floats
 from gpn_bayes.candidates.costs import number_of_sets
-from gpn_bayes.sampling.scored_sets import Contexts, NodeSets, ScoredSets
+from gpn_bayes.sampling.slow_scores.scored_sets import Contexts, NodeSets, ScoredSets
 from gpn_bayes.scores.workers import ParentSet
 
 # Sets audited of each node.

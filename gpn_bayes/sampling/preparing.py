@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,13 +18,51 @@ from gpn_bayes.candidates.spaces import SearchSpace, read_space
 from gpn_bayes.data import Data, Dataset, Flag, SufficientStatistics, checked, data_flags, read_data, warn_of_noise
 from gpn_bayes.data.weights import are_frequencies
 from gpn_bayes.posterior.impossible_pairs import impossible_pairs
-from gpn_bayes.sampling.chain import Plan
-from gpn_bayes.sampling.imputation import Imputation, plan_imputation
+from gpn_bayes.samplers import Sampler
+from gpn_bayes.sampling.missing_values.imputation import Imputation, plan_imputation
 from gpn_bayes.sampling.options import DEFAULTS, RunOptions
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.mixed import either_in_words, kinds_in_words
 from gpn_bayes.scores.prior import GraphPrior
 from gpn_bayes.scores.recorded import as_setting
+
+
+class Plan(NamedTuple):
+    """The sampler and how long to run it.
+
+    Attributes
+    ----------
+    sampler : Sampler
+        How DAGs are drawn.
+    draws, tune : int
+        DAGs to keep of each chain, and DAGs to drop before.
+    thin : int
+        Steps before each of them.
+    cores : int
+        Threads.
+    until_converged : bool
+        Whether to stop early if the chains agree, and to go on, `thin` doubled, if they don't.
+    """
+
+    sampler: Sampler
+    draws: int
+    tune: int
+    thin: int
+    cores: int
+    until_converged: bool = False
+
+    def extension_at(self, kept: int) -> int:
+        """Return how often the run has been extended by the time a chain has drawn `kept` DAGs after tuning."""
+        return 0 if kept < self.draws else 1 + (kept - self.draws) // self.half
+
+    def length_of(self, extensions: int) -> int:
+        """Return how many DAGs a chain has drawn, after tuning, at the end of some extensions."""
+        return self.draws + extensions * self.half
+
+    @property
+    def half(self) -> int:
+        """How many DAGs an extension draws: with every second one from before they are as many as planned."""
+        return max(self.draws // 2, 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,11 +15,11 @@ from gpn_bayes.candidates.methods import SpaceContext
 from gpn_bayes.candidates.spaces import find_candidates, read_space
 from gpn_bayes.data import CATEGORICAL
 from gpn_bayes.posterior.score_noise import drawn_sets
+from gpn_bayes.sampling.chains import run_chains
 from gpn_bayes.sampling.checkpoint import CheckpointStore
-from gpn_bayes.sampling.prepared_run import PreparedRun
+from gpn_bayes.sampling.preparing import PreparedRun
 from gpn_bayes.sampling.rounds import INTERRUPTED, Scouted, edge_frequencies, grow, short
-from gpn_bayes.sampling.run_chains import run_chains
-from gpn_bayes.sampling.score_tables import Tabulator
+from gpn_bayes.sampling.tables import Tabulator
 from gpn_bayes.scores.bge import BGe
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.workers import ParentSet

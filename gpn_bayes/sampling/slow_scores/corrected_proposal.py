@@ -1,23 +1,14 @@
 """A closer proposal: the target scores of parent sets that were drawn, and proposal scores on their level elsewhere."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 
 from gpn_bayes._util.types import Floats
 from gpn_bayes.posterior.score_noise import drawn_sets
-from gpn_bayes.sampling.predicted_scores import often_drawn, ridge
+from gpn_bayes.sampling.slow_scores.predicted_scores import often_drawn, ridge
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.workers import ParentSet
-
-
-class Proposal(Protocol):
-    """Scores that DAGs are drawn under."""
-
-    def values(self, node: int, sets: Sequence[ParentSet]) -> Floats:
-        """Return the scores of some parent sets of a node."""
-        ...
 
 
 class CorrectedProposal:

@@ -1,0 +1,1 @@
+"""Runs of tables with missing values, which are drawn along with the DAGs."""
