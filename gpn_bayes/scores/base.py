@@ -236,9 +236,9 @@ class Score(ABC):
 
     def _part_of(self, data: Data, rows: Ints) -> Any:
         """Return some rows; a score that standardises does so as over the whole table, so that units are the same."""
-        part = data.rows(rows)
-        standardised = self.standardise and data.table is not None
-        return part.in_units_of(data) if standardised else part
+        if self.standardise and data.table is not None:
+            return data.table.rows(rows).in_units_of(data.table)
+        return data.rows(rows)
 
     def _bind_groups(self, data: Data) -> "GroupedScorer":
         """Return the scorer of a table of which some rows come from experiments."""

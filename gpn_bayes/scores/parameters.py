@@ -138,12 +138,12 @@ def _density(log_density: Callable[[Floats], Floats], values: Floats) -> Floats:
     density = np.asarray(log_density(values), dtype=float)
     if density.shape != (len(values),):
         raise ValueError(
-            f"the log density must be one number for each row of draws; received shape {density.shape} for {len(values)}"
+            f"the log density must be one number for each of {len(values)} draws; received shape {density.shape}"
         )
     if np.isnan(density).any() or (density == np.inf).any():
         raise ValueError(
-            "the log density must be a number or -inf for any parameters; received NaN or inf: give what must be positive "
-            "by its logarithm"
+            "the log density must be a number or -inf for any parameters; received NaN or inf: give what must be "
+            "positive by its logarithm"
         )
     return density
 
