@@ -9,6 +9,7 @@ import numpy as np
 from gpn_bayes import graphs
 from gpn_bayes.posterior import GraphPosterior
 from gpn_bayes.scores import BGe
+from gpn_bayes.scores.assumptions import EQUIVALENCE
 from gpn_bayes.scores.recorded import as_setting
 
 AWKWARD = ("<b>raf</b>", "mek & co", "erk\"'`", "</script><script>alert(1)</script>", "TNF-α -> x", "${akt}, \\u003c")
@@ -48,7 +49,8 @@ def crowded_posterior(names=LONG, tiers=None, seed=1) -> GraphPosterior:
         for j in range(i + 1, n)
         if chances[i, j] < possible
     ]
-    return made_posterior(names, edges, shape=(2, 60), prior={"kind": "uniform", "tiers": tiers})
+    settings = {"prior": {"kind": "uniform", "tiers": tiers}, "assumptions": [*EQUIVALENCE]}
+    return made_posterior(names, edges, shape=(2, 60), **settings)
 
 
 def awkward_posterior() -> GraphPosterior:

@@ -92,8 +92,9 @@ def _shared_posteriors(drawn: dict[tuple[str, str], Any], monkeypatch: pytest.Mo
     """Draw the posterior that most examples begin with only once."""
     sample = gpn_bayes.sample
 
-    def sample_once(data: Any, **settings: Any) -> Any:
-        if not isinstance(settings.get("score", ""), str):
+    def sample_once(data: Any, score: Any = "bge", **others: Any) -> Any:
+        settings = {"score": score} | others
+        if not isinstance(score, str):
             return sample(data, **settings)
         table = Dataset.read(data, missing=settings.get("missing", "error"))
         key = (table.fingerprint, repr(sorted(settings.items())))
