@@ -364,6 +364,7 @@ def checkpoints(folder: Path) -> Target:
     """Resume a run from its file."""
     import gpn_bayes as gpn
     from gpn_bayes.sampling.checkpoint import CheckpointStore
+    from tests.draws import asked
     from tests.test_damaged_checkpoints import DATA, KINDS, SETTINGS, Stop
 
     def half_done(path: Path, kind: str) -> None:
@@ -377,7 +378,7 @@ def checkpoints(folder: Path) -> Target:
 
         with mock.patch.object(CheckpointStore, "save_block", stop):
             try:
-                gpn.sample(DATA, "bge", cache=path, **SETTINGS | KINDS[kind])
+                gpn.sample(DATA, "bge", cache=path, **asked(**SETTINGS | KINDS[kind]))
             except Stop:
                 pass
 
@@ -395,7 +396,7 @@ def checkpoints(folder: Path) -> Target:
         path.write_bytes(content[10:])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of chains that don't agree
-            return gpn.sample(DATA, "bge", cache=path, **SETTINGS | KINDS.get(kind, KINDS["order"]))
+            return gpn.sample(DATA, "bge", cache=path, **asked(**SETTINGS | KINDS.get(kind, KINDS["order"])))
 
     columns = {
         "checkpoints": ["run_key", "chain", "n_blocks", "layout", "state", "rng_state"],
