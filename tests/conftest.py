@@ -106,7 +106,7 @@ def scores_of_this_file(request: pytest.FixtureRequest) -> Iterator[None]:
         for name, kind in known.items()
         if kind.__module__.startswith("tests.")
         and kind.__module__ != request.module.__name__
-        and kind not in vars(request.module).values()
+        and not any(own is kind for own in vars(request.module).values())
     }
     for name in others:
         del known[name]

@@ -179,7 +179,8 @@ def _sampler_with(name: str, given: Mapping[str, tuple[Any, Any]]) -> type[sampl
         return chosen
     able = [kind for kind in samplers.BUILT_IN.values() if needed <= options_of(kind).keys()]
     if not able:
-        raise ValueError(f"options must be of one sampler; {' and '.join(sorted(needed))} are of different ones")
+        called = " and ".join(flag_of(option, all_options()[option][0]) for option in sorted(needed))
+        raise ValueError(f"options must be of one sampler; {called} are of different ones")
     return able[0]
 
 
