@@ -20,6 +20,7 @@ def write_report(
     curves: int = 24,
     overwrite: bool = False,
     comparison: Comparison | None = None,
+    *,
     command: str | None = None,
 ) -> Path:
     """Write the report of a posterior: one HTML file that works offline.
