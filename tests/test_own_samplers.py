@@ -134,8 +134,11 @@ class Proposes:
         (([{0, 1}, {1, 2, 3}], 0.0), "a move must propose a partition of the nodes 0, …, 3 into blocks"),
         (([{0, 1, 2, 3}, set()], 0.0), "a move must propose a partition of the nodes 0, …, 3 into blocks"),
         ((7, 0.0), "a move must propose a partition of the nodes 0, …, 3 into blocks"),
-        (([{0, 1, 2, 3}], np.nan), "a move must return a partition and log q(back) - log q(there), a number; Proposes"),
-        (None, "a move must return a partition and log q(back) - log q(there), a number; Proposes returned None"),
+        (
+            ([{0, 1, 2, 3}], np.nan),
+            "a move must return a partition and log q(backward) - log q(forward), a number; Proposes",
+        ),
+        (None, "a move must return a partition and log q(backward) - log q(forward), a number; Proposes returned None"),
     ],
 )
 def test_what_no_move_can_propose_is_refused_in_one_line(answer, message):

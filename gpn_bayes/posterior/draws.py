@@ -289,7 +289,7 @@ class Draws(GraphCollection):
         return moments._replace(mcse=np.hypot(moments.mcse, self._noise.errors_of(features)))
 
     def _exactly(self, value: np.ndarray, features_of: Features) -> Moments:
-        """Return exact means with the error that the scores leave in them, as the draws tell it."""
+        """Return exact means with the error that the scores leave in them, estimated from the draws."""
         if self._noise is None:
             return exact_moments(value)
         features = self._features(features_of)

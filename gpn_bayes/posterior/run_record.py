@@ -36,7 +36,7 @@ class ScoreRecord:
         return f"{self.title}({arguments})" if arguments else self.title
 
     def make(self) -> "Score":
-        """Return the score itself; a ValueError where name and parameters don't tell all of it."""
+        """Return the score itself; a ValueError where name and parameters don't determine it."""
         from gpn_bayes.scores.recorded import from_parameters
 
         return from_parameters(self.name, self.parameters)
@@ -161,7 +161,7 @@ class RunRecord:
     data_flags : tuple of dict or None
         What is odd in the data; None where these couldn't be looked at.
     examined : bool
-        Whether somebody looked.
+        Whether the data were checked.
 
     Examples
     --------

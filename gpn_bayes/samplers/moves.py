@@ -16,7 +16,7 @@ Blocks = tuple[frozenset[int], ...]
 
 
 class Move(Protocol):
-    """A move: ``propose(rng, partition)`` returns another partition and log q(back) - log q(there).
+    """A move: ``propose(rng, partition)`` returns another partition and log q(backward) - log q(forward).
 
     An ordered partition of the nodes 0, …, n - 1 is a tuple of frozensets: the first holds the roots of a DAG, and a
     node of any other has its parents in those before, at least one of them in the one just before. The sampler computes
@@ -24,7 +24,7 @@ class Move(Protocol):
 
     Examples
     --------
-    Swap two neighbouring blocks, which is as probable there as back:
+    Swap two neighbouring blocks, which is as probable forward as backward:
 
     >>> class SwapBlocks:
     ...     def propose(self, rng, partition):
@@ -144,7 +144,7 @@ def _proposed(answer: Any, name: str) -> tuple[Any, float]:
     """Return the two parts of what a move proposes."""
     import numpy as np
 
-    rule = "a move must return a partition and log q(back) - log q(there), a number"
+    rule = "a move must return a partition and log q(backward) - log q(forward), a number"
     try:
         proposed, log_ratio = answer
         number = float(log_ratio)
