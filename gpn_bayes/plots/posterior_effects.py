@@ -14,7 +14,7 @@ from gpn_bayes.posterior.effects import effect, effects
 
 
 def plot_effect_of(post: Draws, cause: Hashable, outcome: Hashable, ax: Axes | None = None, **settings: Any) -> Axes:
-    """Draw the effect of setting one variable on another, as `plot_effect` does.
+    """Draw the effect of setting one variable on another; see `gpn_bayes.plots.plot_effect`.
 
     Parameters
     ----------
