@@ -11,6 +11,8 @@ import gpn_bayes as gpn
 from gpn_bayes import graphs
 from gpn_bayes.mcmc.tables import build_tables, candidate, log_score_of, n_candidates
 from gpn_bayes.sampling.checkpoint import CheckpointStore
+from gpn_bayes.sampling.options import RunOptions
+from gpn_bayes.sampling.preparing import prepare
 from tests.draws import NULL, assert_edges_agree, assert_same_draws, quick, table
 
 DATA = table(NULL)
@@ -151,6 +153,7 @@ def test_what_no_move_can_propose_is_refused_in_one_line(answer, message):
     ("moves", "message"),
     [
         (7, "moves must be pairs of a move and its share, [(MyMove(), 0.3), …]; received 7"),
+        ([(MergeOrSplitOff, 0.3)], "a move must have a method propose(rng, partition); received <class"),
         ([MergeOrSplitOff], "moves must be pairs of a move and its share, [(MyMove(), 0.3), …]; received <class"),
         ([(object(), 0.3)], "a move must have a method propose(rng, partition); received <object"),
         ([("relocatoin", 0.3)], "the built-in moves are split or join, adjacent swap, any swap, relocation,"),
@@ -170,6 +173,16 @@ def test_moves_of_ones_own_are_not_coupled():
         gpn.samplers.Partition(temperatures=2, moves=[(Anywhere(), 0.3)])
     assert gpn.samplers.Partition(moves=[(Anywhere(), 0.3)]).coupled(4) is None
     assert gpn.samplers.Partition(moves=[("any swap", 0.3)]).coupled(4).temperatures == 4
+
+
+def test_moves_that_hold_something_else_are_another_run():
+    def key(*moves):
+        options = RunOptions(sampler=gpn.samplers.Partition(moves=[(move, 0.3) for move in moves]), random_seed=1)
+        return prepare(DATA, options).key
+
+    one, other = MergeOrSplitOff(), MergeOrSplitOff(wrong=True)
+    assert key(one) == key(MergeOrSplitOff()) and key(one) != key(other)
+    assert key(one, Anywhere()) != key(Anywhere(), one)
 
 
 # Samplers
@@ -233,6 +246,44 @@ def test_a_sampler_of_ones_own_meets_the_exact_posterior(exact, tmp_path):
     assert_same_draws(quick(DATA, sampler=Toggling(), draws=1500, tune=50, chains=2, cores=1), post)
     page = post.report(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "toggling" in page and "gpn.sample(" not in page
+
+
+class LikeABuiltIn(Toggling):
+    name = "exact"
+
+
+class Nameless(gpn.samplers.Sampler):
+    def chains(self, tables, required, count, progressbar=False):
+        return []
+
+
+class TooFew(Toggling):
+    name = "too few"
+
+    def chains(self, tables, required, count, progressbar=False):
+        return super().chains(tables, required, 1)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "message"),
+    [
+        (LikeABuiltIn(), "your own sampler must not be named like a built-in one; LikeABuiltIn is 'exact'"),
+        (Nameless(), "a sampler must have a name; Nameless has none"),
+        (TooFew(), "a sampler must return 2 chains; 'too few' returned 1"),
+    ],
+)
+def test_samplers_are_refused_in_one_line(sampler, message):
+    with pytest.raises(ValueError) as refused:
+        quick(DATA, sampler=sampler, draws=10, tune=0, chains=2)
+    assert str(refused.value) == message
+
+
+def test_a_sampler_that_names_no_moves_keeps_its_run():
+    class Silent(Toggling):
+        name = "silent"
+        move_names = ()
+
+    assert list(quick(DATA, sampler=Silent(), draws=20, tune=0).settings["moves"]) == ["move 1"]
 
 
 def test_what_a_sampler_of_ones_own_lacks_is_refused_by_its_name():

@@ -261,6 +261,34 @@ def test_a_file_never_makes_a_score_that_is_not_defined(post, tmp_path, monkeypa
         scores.from_parameters("os.system", {"command": "true"})
 
 
+def test_rows_of_experiments_are_in_units_of_the_whole_table(laplace):
+    """Set far from where it was observed, a variable has another mean and spread in the rows of its experiment."""
+    rng = np.random.default_rng(3)
+    a, targets = rng.laplace(size=240), np.repeat(["", "a"], 120)
+    a[120:] = 20 + 4 * a[120:]
+    rows = pd.DataFrame({"a": a, "b": 0.5 * a + rng.laplace(size=240)})
+    settings = {"targets": targets.tolist(), "required": [("a", "b")], "draws": 200, "random_seed": 1}
+    post = gpn.sample(rows, score="laplace noise", progressbar=False, **settings)
+    assert post.effect("a", "b").mean == pytest.approx(0.5, abs=0.1)
+    # What a is where it wasn't set.
+    assert abs(post.do({}, random_seed=1)["a"].mean()) < 1.0
+
+
+@pytest.mark.parametrize("count", [3, 16, 24])
+def test_many_parameters_are_integrated_too(count):
+    found = Parameters.of(lambda draws: stats.norm.logpdf(draws, scale=0.1).sum(axis=1), np.zeros(count))
+    assert abs(found.log_evidence) < 5 * found.error < 0.2 and found.k_hat < 0.7
+
+
+def test_densities_that_are_none_are_refused():
+    for wrong, message in [
+        (lambda draws: np.log(draws[:, 0]), "must be a number or -inf for any parameters"),
+        (lambda draws: draws, "must be one number for each of"),
+    ]:
+        with pytest.raises(ValueError, match=message), np.errstate(invalid="ignore"):
+            Parameters.of(wrong, [1.0])
+
+
 def test_residuals_are_checked_against_the_noise_that_a_score_has(laplace, table):
     """Laplace noise has heavy tails under normal noise, as it should be under Laplace noise; Cauchy noise is not."""
     rng = np.random.default_rng(2)
