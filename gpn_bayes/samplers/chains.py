@@ -45,6 +45,13 @@ class Block(NamedTuple):
         The DAGs, as parent bits.
     log_scores, targets : ndarray of shape (draws,)
         Their log scores, and those of the states they were drawn from.
+
+    Examples
+    --------
+    >>> from gpn_bayes import graphs
+    >>> block = Block(graphs.pack(np.array([[[0, 1], [0, 0]]])), np.array([-3.5]), np.array([-2.5]))
+    >>> block.parents.shape, block.log_scores.tolist()
+    ((1, 2, 1), [-3.5])
     """
 
     parents: np.ndarray
@@ -65,6 +72,12 @@ class ChainInfo(NamedTuple):
         The powers of the score that the copies have.
     completed : ndarray of shape (tables, missing entries), or None
         What it drew for missing entries, at some of its draws; None where none are missing.
+
+    Examples
+    --------
+    >>> info = ChainInfo(np.array([[10, 4]]), np.zeros((0, 2)), np.ones(1))
+    >>> info.counters.tolist(), info.completed is None
+    ([[10, 4]], True)
     """
 
     counters: np.ndarray
@@ -86,6 +99,7 @@ class MarkovChain(ABC):
     Examples
     --------
     >>> import gpn_bayes as gpn
+    >>> from gpn_bayes.mcmc.tables import build_tables
     >>> scorer = gpn.scores.BGe().bind(gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk"]])
     >>> lists = [[1, 2], [0, 2], [0, 1]]
     >>> tables = build_tables(lists, [scorer.table(i, own) for i, own in enumerate(lists)])
@@ -156,7 +170,13 @@ class MarkovChain(ABC):
 
 
 class WalkingChain(MarkovChain):
-    """A chain whose state is a place that other scores leave where it is."""
+    """A chain whose state is a place that other scores leave where it is.
+
+    Examples
+    --------
+    >>> issubclass(WalkingChain, MarkovChain), hasattr(WalkingChain, "rescore")
+    (True, True)
+    """
 
     @abstractmethod
     def rescore(self, tables: ScoreTables) -> None:

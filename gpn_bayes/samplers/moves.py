@@ -32,6 +32,8 @@ class Move(Protocol):
     ...             return partition, 0.0
     ...         k = rng.integers(len(partition) - 1)
     ...         return (*partition[:k], partition[k + 1], partition[k], *partition[k + 2 :]), 0.0
+    >>> SwapBlocks().propose(np.random.default_rng(1), (frozenset({0}), frozenset({1})))
+    ((frozenset({1}), frozenset({0})), 0.0)
     >>> import gpn_bayes as gpn
     >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk"]]
     >>> sampler = gpn.samplers.Partition(moves=[(SwapBlocks(), 0.3)])
