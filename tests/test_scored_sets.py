@@ -24,6 +24,7 @@ from tests.rough_scores import Noisy
 
 # BGe with noise on it, by a scorer that has no closed form and keeps count.
 SLOW = Noisy(noise=0.5, rough=0)
+OF_CHAINS = pytest.mark.more("statistics that take long")
 
 
 @pytest.fixture
@@ -139,8 +140,15 @@ def test_contexts_are_what_is_no_descendant():
             assert weight == pytest.approx(expected.count(tuple(row)) / 5)
 
 
-@pytest.mark.parametrize("reweight", ["auto", None])
-@pytest.mark.parametrize("sampler", ["exact", "partition", "order"])
+@pytest.mark.parametrize(
+    ("sampler", "reweight"),
+    [
+        ("exact", "auto"),
+        ("partition", None),
+        *(pytest.param(*both, marks=OF_CHAINS) for both in (("exact", None), ("order", None))),
+        *(pytest.param(sampler, "auto", marks=OF_CHAINS) for sampler in ("partition", "order")),
+    ],
+)
 def test_all_samplers_give_the_posterior_over_all_sets(sampler, reweight, monkeypatch):
     """Seven variables, with knowledge about edges; drawn under the score itself, and by way of a rougher one."""
     data = simulated(7)
@@ -166,6 +174,7 @@ def test_all_samplers_give_the_posterior_over_all_sets(sampler, reweight, monkey
     assert (difference <= 4 * np.nan_to_num(np.array(errors)) + 0.005).all()
 
 
+@OF_CHAINS
 def test_a_space_with_parents_from_outside_grows_with_its_sets(few_are_many):
     data = simulated(8)
     settings = {"score": SLOW, "prior": "fair", "random_seed": 1, "progressbar": False}
@@ -224,6 +233,7 @@ def test_only_sets_of_the_space_are_scored(few_are_many):
         )
 
 
+@OF_CHAINS
 def test_a_space_that_grows_beyond_what_is_scored_in_full(monkeypatch):
     """The first round scores all sets, later ones those that count; none is left with the sets it begins with."""
     data = simulated(8)
