@@ -133,8 +133,8 @@ class _Picture:
         self.names = [lettering.wrapped(name, name_width, _LONGEST_WORD) for name in self.full_names]
         sizes = np.array([lettering.size_of(name, frames.FONT) for name in self.names]) + 2 * _PAD
         spacing = _SPACING._replace(heading=self.heading + _SPACING.margin)
-        self.sizes = widened(np.maximum(sizes, [_NARROWEST, 0.0]), self.strong, spacing)
-        self.placed: Placed = place_network(self.sizes, self.strong, self.averaged, spacing, box, self.tiers)
+        sizes = widened(np.maximum(sizes, [_NARROWEST, 0.0]), self.strong, spacing)
+        self.placed: Placed = place_network(sizes, self.strong, self.averaged, spacing, box, self.tiers)
         return self.placed.scale(box)
 
     def start(self, ax: Axes | None, explanation: tuple[list[Line2D], str]) -> Axes:
@@ -192,7 +192,7 @@ class _Picture:
         """Draw boxes with names, above all lines."""
         inset = 0.06
         style = lettering.style(frames.FONT * self.scale)
-        for name, (x, down), (width, height) in zip(self.names, self.placed.centre, self.sizes, strict=True):
+        for name, (x, down), (width, height) in zip(self.names, self.placed.centre, self.placed.sizes, strict=True):
             corner = x - width / 2 + inset, -down - height / 2 + inset
             box = FancyBboxPatch(corner, width - 2 * inset, height - 2 * inset, boxstyle=f"round,pad={inset}", zorder=3)
             box.set(facecolor=ax.get_facecolor(), edgecolor=palette.GREY, linewidth=0.9 * self.scale)
