@@ -24,9 +24,10 @@ function edgeBeside(a, b) {
 
 function showAnswer() {
   const [first, second] = ["first", "second"].map((id) => Number(byId(id).value));
-  // A question names two variables.
-  [...byId("first").options].forEach((option, k) => { option.disabled = k === second; });
-  [...byId("second").options].forEach((option, k) => { option.disabled = k === first; });
+  if (first === second) {
+    byId("answer").replaceChildren(make("p", "", "Choose two different variables."));
+    return;
+  }
   const answer = answerTo(byId("sign").value, first, second);
   const value = make("p", "value", answer.found.value.toFixed(3));
   value.append(" ", make("small", "", errorWords(answer.found)));
