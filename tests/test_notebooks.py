@@ -259,9 +259,8 @@ def test_the_page_of_a_notebook_is_alive(rendered, theme):
         page.switch_to.frame(frame)
         # The frame has its width some time after it came on screen: until then there is a list, and no drawing.
         nodes = browsers.wait_for(page, "#network .node")
-        box = page.find_element("css selector", "#question")
-        box.clear()
-        box.send_keys("erk -> akt\n")
+        page.find_element("css selector", "#first").send_keys("erk")
+        page.find_element("css selector", "#second").send_keys("akt")
         assert "There is an edge erk → akt" in page.find_element("css selector", "#answer").text
         assert len(nodes) == 11
         assert not page.find_element("css selector", "#csv").is_displayed()

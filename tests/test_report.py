@@ -13,10 +13,12 @@ import pandas as pd
 import pytest
 
 import gpn_bayes as gpn
-from gpn_bayes.plots.network import links
+from gpn_bayes.plots.lines import line_of
+from gpn_bayes.plots.links import Link, links
+from gpn_bayes.plots.placing import Placed
 from gpn_bayes.posterior import GraphPosterior
 from gpn_bayes.posterior.questions import Question
-from gpn_bayes.report import content, drawing
+from gpn_bayes.report import content, drawing, svg
 from gpn_bayes.report.compact import compact_places
 from gpn_bayes.report.functions import functions_of
 from gpn_bayes.report.page import script_json
@@ -134,53 +136,81 @@ def test_links_are_those_of_the_picture(post, found):
 def test_nodes_do_not_overlap_and_stay_inside(n, tiered):
     names = [f"a rather long name of a variable {k}" if k % 7 == 0 else f"v{k}" for k in range(n)]
     tiers = [1 + 3 * k // n for k in range(n)] if tiered else None
-    found = drawing.drawing_of(crowded_posterior(names, tiers, seed=n))
-    sizes = np.array(found["sizes"])
-    for own in found["layouts"]:
-        centre = np.array(own["nodes"])
+    for own in drawing.drawing_of(crowded_posterior(names, tiers, seed=n)).layouts:
+        centre, sizes = own.centre, own.sizes
         for k, (place, size) in enumerate(zip(centre, sizes, strict=True)):
             apart = (np.abs(centre - place) >= (sizes + size) / 2 - 0.2).any(axis=1)
             assert apart.sum() == n - 1, names[k]
         assert (centre - sizes / 2).min() >= 0
-        assert (centre + sizes / 2 <= [own["width"], own["height"]]).all()
-        assert [band["label"] for band in own["bands"]] == ([f"tier {k}" for k in sorted(set(tiers))] if tiered else [])
+        assert (centre + sizes / 2 <= own.size).all()
+        assert [band.tier for band in own.bands] == (sorted(set(tiers)) if tiered else [])
         for place, size, tier in zip(centre, sizes, tiers or [], strict=False):
-            band = next(band for band in own["bands"] if band["label"] == f"tier {tier}")
-            assert band["top"] <= place[1] - size[1] / 2 and place[1] + size[1] / 2 <= band["bottom"]
+            band = next(band for band in own.bands if band.tier == tier)
+            assert band.top <= place[1] - size[1] / 2 and place[1] + size[1] / 2 <= band.bottom
 
 
 def test_the_largest_drawing_has_letters_that_can_be_read():
     """On a screen of 1400 pixels, 30 long names have letters of 11 pixels or more, tiers or not."""
     for tiers in (None, [1 + k // 8 for k in range(30)]):
-        own = drawing.drawing_of(crowded_posterior(tiers=tiers))["layouts"][0]
-        assert drawing.FONT * min(1158 / own["width"], 860 / own["height"]) >= 11
+        own = drawing.drawing_of(crowded_posterior(tiers=tiers)).layouts[0]
+        assert svg.FONT * own.scale((1158, 860)) >= 11
 
 
 def test_small_networks_have_a_drawing_for_phones():
-    few, many = (drawing.drawing_of(crowded_posterior(LONG[:n]))["layouts"] for n in (8, 30))
-    assert min(own["width"] for own in few) <= 430 < min(own["width"] for own in many)
-    assert many[0]["width"] > many[0]["height"]
+    few, many = (drawing.drawing_of(crowded_posterior(LONG[:n])).layouts for n in (8, 30))
+    assert min(own.size[0] for own in few) <= 430 < min(own.size[0] for own in many)
+    assert many[0].size[0] > many[0].size[1]
 
 
 def test_names_in_nodes_are_broken_between_words_alone():
     for name in LONG:
-        lines = drawing.name_lines(name)
+        lines = svg.name_lines(name)
         assert "".join(lines).replace(" ", "") == name.replace(" ", "")
         assert all(line[-1] in "_-./" or name[name.index(line) + len(line)] == " " for line in lines[:-1]), name
-    assert drawing.name_lines("x" * 80) == ["x" * 25 + "…"]
-    assert drawing.name_lines("one two three four five six seven eight nine ten eleven twelve")[-1].endswith(" …")
+    assert svg.name_lines("x" * 80) == ["x" * 25 + "…"]
+    assert svg.name_lines("one two three four five six seven eight nine ten eleven twelve")[-1].endswith(" …")
 
 
 def test_lines_pass_beside_nodes():
     names = ["a", "b", "c"]
-    found = drawing.drawing_of(made_posterior(names, [(0, 1, 1.0), (1, 2, 1.0), (0, 2, 1.0)]))
-    number = next(k for k, own in enumerate(found["links"]) if (own["parent"], own["child"]) == (0, 2))
-    own, sizes = found["layouts"][0], np.array(found["sizes"])
-    first, passing, last = np.array(own["courses"][str(number)])
-    (x, y), (width, height) = own["nodes"][1], sizes[1]
+    own = drawing.drawing_of(made_posterior(names, [(0, 1, 1.0), (1, 2, 1.0), (0, 2, 1.0)])).layouts[0]
+    first, passing, last = own.courses[0, 2]
+    (x, y), (width, height) = own.centre[1], own.sizes[1]
     assert abs(passing[0] - x) > width / 2 and passing[1] <= y - height / 2 and passing[2] >= y + height / 2
-    assert first[1] == pytest.approx(own["nodes"][0][1] + sizes[0, 1] / 2, abs=0.2)
-    assert last[2] == pytest.approx(own["nodes"][2][1] - sizes[2, 1] / 2, abs=0.2)
+    assert first[1] == pytest.approx(own.centre[0, 1] + own.sizes[0, 1] / 2)
+    assert last[2] == pytest.approx(own.centre[2, 1] - own.sizes[2, 1] / 2)
+
+
+def test_the_page_holds_every_layout_as_python_drew_it(post, found, tmp_path):
+    """A line and a node each, by number; what is written is what `line_of` says."""
+    drawn, text = drawing.drawing_of(post), post.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    templates = re.findall(r'<template class="layout".*?</template>', text)
+    assert len(templates) == len(found["layouts"]) == len(drawn.layouts) > 1
+    for own, placed in zip(templates, drawn.layouts, strict=True):
+        assert re.findall(r'data-link="(\d+)"', own) == [str(k) for k in range(len(drawn.links))]
+        assert re.findall(r'data-node="(\d+)"', own) == [str(k) for k in range(len(post.names))]
+        for written, link in zip(re.findall(r'class="line" d="([^"]*)"', own), drawn.links, strict=True):
+            places, points = re.findall(r"[\d.]+", written), line_of(placed, link, 1.25, drawn.thinner).points
+            np.testing.assert_allclose([*map(float, places[:2])], points[0], atol=0.051)
+            assert float(places[-1]) == pytest.approx(points[-1, 1], abs=0.051)
+
+
+def test_a_line_goes_from_parent_to_child_whichever_is_above():
+    sizes = np.full((3, 2), [40.0, 20.0])
+    centre = np.array([[50.0, 20.0], [150.0, 100.0], [250.0, 20.0]])
+    placed = Placed(centre, sizes, {(0, 1): np.array([[45.0, 30.0, 40.0], [155.0, 80.0, 90.0]])}, [], (300, 120), 30.0)
+    for parent, child in ((0, 1), (1, 0), (2, 1), (1, 2), (0, 2), (2, 0)):
+        for direction in ("clear", "open"):
+            points, head, width = line_of(placed, Link(parent, child, 1.0, direction), 1.0, 1.0)
+            end = points[-1] if head is None else head[0]
+            assert len(points) % 3 == 1 and (head is None) == (direction == "open") and width == pytest.approx(4)
+            # Its ends lie outside both nodes, and next to them.
+            for node, place in ((parent, points[0]), (child, end)):
+                assert abs(place[0] - centre[node, 0]) <= 5 and 10 < abs(place[1] - centre[node, 1]) < 12
+            if head is not None:
+                towards = np.sign(centre[child, 1] - end[1])
+                assert (head[1:, 1] == points[-1, 1]).all() and towards * (end[1] - points[-1, 1]) > 5
+                assert (towards * (points[-1, 1] - points[1:, 1]) >= 0).all() or parent + child == 2
 
 
 def test_a_deep_network_is_drawn_in_rows():
@@ -189,17 +219,17 @@ def test_a_deep_network_is_drawn_in_rows():
     tiers = [1 + k // 40 for k in range(80)]
     own = drawing.drawing_of(
         made_posterior(names, [(k, k + 1, 1.0) for k in range(79)], shape=(1, 8), prior={"tiers": tiers})
-    )["layouts"][0]
-    assert own["courses"] == {} and drawing.FONT * min(1158 / own["width"], 860 / own["height"]) > 8
-    heights = np.array(own["nodes"])[:, 1]
-    assert heights[:40].max() < own["bands"][1]["top"] < heights[40:].min()
+    ).layouts[0]
+    assert own.courses == {} and svg.FONT * own.scale((1158, 860)) > 8
+    heights = own.centre[:, 1]
+    assert heights[:40].max() < own.bands[1].top < heights[40:].min()
 
 
 def test_a_crowded_network_starts_with_what_is_certain():
     n = 12
     edges = [(i, j, 0.95 if j == i + 1 else 0.3) for i in range(n) for j in range(i + 1, n)]
     found = drawing.drawing_of(made_posterior([f"v{k}" for k in range(n)], edges))
-    assert found["start"] == 0.5
+    assert found.start == 0.5
 
 
 def test_causes_stand_above_effects_in_large_networks():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gpn_bayes as gpn
-from gpn_bayes.posterior.questions import read_question
+from gpn_bayes.posterior.questions import Question, read_question
 from gpn_bayes.report import content, trust, wording
 from gpn_bayes.report.origin import origin_of
 from gpn_bayes.report.page import page_of
@@ -79,8 +79,9 @@ def test_long_lists_are_cut_and_counted():
 
 def test_the_first_questions_can_be_asked():
     for names, p in ((["a", "b"], np.zeros((2, 2))), (["raf", "b", "c"], np.eye(3, k=1)), (AWKWARD, np.eye(6, k=1))):
-        for text in wording.questions(p, names):
-            assert read_question(text, names).names[0] == names[0]
+        for own in wording.questions(p, names):
+            assert read_question(own["text"], names) == Question(own["sign"], tuple(names[k] for k in own["pair"]))
+            assert own["pair"][0] == 0
 
 
 # Trust

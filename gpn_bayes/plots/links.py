@@ -32,12 +32,7 @@ class Link(NamedTuple):
     @property
     def width(self) -> float:
         """The line's width, in points."""
-        return 0.6 + 3.4 * self.probability
-
-    @property
-    def head(self) -> float:
-        """The length of the arrowhead, in inches: it must be seen at the end of the widest line."""
-        return 0.065 + 0.02 * self.width
+        return 0.6 + 3.4 * min(self.probability, 1.0)
 
     @property
     def opacity(self) -> float:

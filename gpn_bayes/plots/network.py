@@ -13,12 +13,12 @@ from matplotlib.text import Text
 from gpn_bayes._util.checks import check_share
 from gpn_bayes.plots import frames, lettering, palette
 from gpn_bayes.plots.layout import averaged_order
+from gpn_bayes.plots.lines import line_of
 from gpn_bayes.plots.links import Link, links
 from gpn_bayes.plots.placing import (
     STARTS,
     Placed,
     Spacing,
-    free_curve,
     line_scale,
     place_network,
     strong_links,
@@ -30,8 +30,8 @@ from gpn_bayes.posterior.directions import counted_sentences, grounds
 from gpn_bayes.posterior.draws import GraphCollection
 from gpn_bayes.posterior.queries import edge_probabilities
 
-# In inches, at a scale of 1: around a name, the narrowest node, and from a line to the node it ends at.
-_PAD, _NARROWEST, _CLEAR = 0.08, 0.5, 0.025
+# In inches, at a scale of 1: around a name, and the narrowest node.
+_PAD, _NARROWEST = 0.08, 0.5
 _SPACING = Spacing(gap=0.24, layers=(0.46, 1.3), inset=0.1, step=0.18, margin=0.12, heading=0.0)
 # Names are broken into lines of this many characters, in small axes of fewer; a word that is longer than all is too.
 _NAME_WIDTHS, _LONGEST_WORD = (18, 12), 30
@@ -133,8 +133,8 @@ class _Picture:
         self.names = [lettering.wrapped(name, name_width, _LONGEST_WORD) for name in self.full_names]
         sizes = np.array([lettering.size_of(name, frames.FONT) for name in self.names]) + 2 * _PAD
         spacing = _SPACING._replace(heading=self.heading + _SPACING.margin)
-        self.sizes = widened(np.maximum(sizes, [_NARROWEST, 0.0]), self.strong, spacing)
-        self.placed: Placed = place_network(self.sizes, self.strong, self.averaged, spacing, box, self.tiers)
+        sizes = widened(np.maximum(sizes, [_NARROWEST, 0.0]), self.strong, spacing)
+        self.placed: Placed = place_network(sizes, self.strong, self.averaged, spacing, box, self.tiers)
         return self.placed.scale(box)
 
     def start(self, ax: Axes | None, explanation: tuple[list[Line2D], str]) -> Axes:
@@ -192,7 +192,7 @@ class _Picture:
         """Draw boxes with names, above all lines."""
         inset = 0.06
         style = lettering.style(frames.FONT * self.scale)
-        for name, (x, down), (width, height) in zip(self.names, self.placed.centre, self.sizes, strict=True):
+        for name, (x, down), (width, height) in zip(self.names, self.placed.centre, self.placed.sizes, strict=True):
             corner = x - width / 2 + inset, -down - height / 2 + inset
             box = FancyBboxPatch(corner, width - 2 * inset, height - 2 * inset, boxstyle=f"round,pad={inset}", zorder=3)
             box.set(facecolor=ax.get_facecolor(), edgecolor=palette.GREY, linewidth=0.9 * self.scale)
@@ -201,59 +201,19 @@ class _Picture:
             ax.add_artist(_Label(x, -down, name, frames.FONT / 72, **look, **style))
 
     def draw_link(self, ax: Axes, link: Link, label: str) -> None:
-        """Draw a line, around the nodes between if it had a say in where nodes stand, with its arrowhead."""
-        head = 0.0 if link.direction == "open" else link.head * (0.4 + 0.6 * self.thinner)
-        points, codes = self._course(link)
-        # Ends are vertical: whether the line comes to the child from above (1) or from below (-1).
-        sign = float(np.sign(points[-2, 1] - points[-1, 1])) or 1.0
-        tip = points[-1] + [0.0, sign * _CLEAR]
-        points[-1] = tip + [0.0, sign * head]
-        if codes[-1] == Path.LINETO and sign * (points[-2, 1] - points[-1, 1]) < 0:
-            # The last straight piece is shorter than the head: the bend ends at the head.
-            points[-2] = points[-1]
-        points[0, 1] += _CLEAR * (np.sign(points[1, 1] - points[0, 1]) or -1.0)
-        colours: dict[str, Any] = {"alpha": link.opacity, "zorder": 1 + link.probability}
-        line = PathPatch(Path(points, codes), fill=False, edgecolor=link.colour, **colours)
-        line.set(gid=label, capstyle="butt", linewidth=link.width * self.scale * self.thinner)
+        """Draw a line with its arrowhead."""
+        points, head, width = line_of(self.placed, link, 1 / 72, self.thinner)
+        codes = [Path.MOVETO, *[Path.CURVE4] * (len(points) - 1)]
+        upwards = np.array([1.0, -1.0])
+        colours: dict[str, Any] = {"edgecolor": link.colour, "alpha": link.opacity, "zorder": 1 + link.probability}
+        line = PathPatch(Path(points * upwards, codes), fill=False, gid=label, capstyle="butt", **colours)
+        line.set_linewidth(72 * width * self.scale)
         ax.add_patch(line)
-        if head:
-            corners = [tip, points[-1] - [0.6 * head, 0.0], points[-1] + [0.6 * head, 0.0]]
+        if head is not None:
             face = link.colour if link.direction == "clear" else ax.get_facecolor()
-            mark = Polygon(corners, facecolor=face, edgecolor=link.colour, linewidth=0.9 * self.scale, **colours)
-            mark.set(gid=f"{label} head", joinstyle="miter")
+            mark = Polygon(head * upwards, facecolor=face, linewidth=0.9 * self.scale, joinstyle="miter", **colours)
+            mark.set_gid(f"{label} head")
             ax.add_patch(mark)
-
-    def _course(self, link: Link) -> tuple[np.ndarray, list[np.uint8]]:
-        """Return the vertices and codes of a line from parent to child, y upwards."""
-        pair = (link.parent, link.child)
-        downwards = pair in self.placed.courses
-        if downwards or pair[::-1] in self.placed.courses:
-            points, codes = _through(self.placed.courses[pair if downwards else pair[::-1]])
-        else:
-            centre = self.placed.centre
-            downwards = bool(centre[link.parent, 1] <= centre[link.child, 1])
-            ends = list(pair if downwards else pair[::-1])
-            # Beside each other in the lower half, they are joined at their tops: below there may be no room.
-            dip = _SPACING.layers[0] if centre[ends[0], 1] <= self.placed.size[1] / 2 else -_SPACING.layers[0]
-            points = free_curve(centre[ends[0]], centre[ends[1]], self.sizes[ends, 1], dip)
-            codes = [Path.MOVETO, *[Path.CURVE4] * 3]
-        points = points * [1.0, -1.0]
-        return (points, codes) if downwards else (points[::-1], [codes[0], *codes[:0:-1]])
-
-
-def _through(lanes: np.ndarray) -> tuple[np.ndarray, list[np.uint8]]:
-    """Return the vertices and codes of a line that goes straight in lanes and bends smoothly between them."""
-    points, codes = [(lanes[0, 0], lanes[0, 1])], [Path.MOVETO]
-    for k, (x, top, bottom) in enumerate(lanes):
-        if k:
-            before = points[-1]
-            halfway = (before[1] + top) / 2
-            points += [(before[0], halfway), (x, halfway), (x, top)]
-            codes += [Path.CURVE4] * 3
-        if bottom > top:
-            points.append((x, bottom))
-            codes.append(Path.LINETO)
-    return np.array(points), codes
 
 
 def _inches(ax: Axes) -> tuple[float, float]:

@@ -64,6 +64,8 @@ class Placed(NamedTuple):
     ----------
     centre : ndarray of shape (nodes, 2)
         The middle of each node.
+    sizes : ndarray of shape (nodes, 2)
+        The width and height of each.
     courses : dict of ndarray of shape (lanes, 3)
         For each pair, from the upper to the lower node: the lanes (x, top, bottom) in which its line goes straight
         down. From one to the next it bends.
@@ -71,12 +73,16 @@ class Placed(NamedTuple):
         The tiers, from the top down.
     size : (float, float)
         Width and height.
+    dip : float
+        How far a line between nodes side by side bends out.
     """
 
     centre: np.ndarray
+    sizes: np.ndarray
     courses: dict[Pair, np.ndarray]
     bands: list[Band]
     size: tuple[float, float]
+    dip: float
 
     def scale(self, box: tuple[float, float]) -> float:
         """Return how much larger the drawing may be drawn to just fit a box."""
@@ -223,35 +229,6 @@ def line_scale(strong: Sequence[Link]) -> float:
     return float(np.clip(np.sqrt(_FEW_LINES / max(len(strong), 1)), 0.5, 1.0))
 
 
-def free_curve(upper: np.ndarray, lower: np.ndarray, heights: np.ndarray, dip: float) -> np.ndarray:
-    """Return a Bézier curve that heeds no other nodes, from the bottom of a node to the top of a lower one.
-
-    Parameters
-    ----------
-    upper, lower : ndarray of shape (2,)
-        The middles of the nodes, y downwards.
-    heights : ndarray of shape (2,)
-        Their heights.
-    dip : float
-        Where two nodes stand side by side, the bend is this far below their bottoms, or above their tops if negative.
-
-    Examples
-    --------
-    >>> free_curve(np.array([0.0, 0.0]), np.array([3.0, 5.0]), np.array([2.0, 2.0]), 1.0).tolist()
-    [[0.0, 1.0], [0.0, 2.5], [3.0, 2.5], [3.0, 4.0]]
-    >>> free_curve(np.array([0.0, 0.0]), np.array([3.0, 0.0]), np.array([2.0, 2.0]), 1.0).tolist()
-    [[0.0, 1.0], [0.0, 2.0], [3.0, 2.0], [3.0, 1.0]]
-    """
-    begin, end = upper[1] + heights[0] / 2, lower[1] - heights[1] / 2
-    if end > begin:
-        begin_bend = end_bend = (begin + end) / 2
-    else:
-        side = np.sign(dip) * heights / 2
-        begin, end = upper[1] + side[0], lower[1] + side[1]
-        begin_bend, end_bend = begin + dip, end + dip
-    return np.array([[upper[0], begin], [upper[0], begin_bend], [lower[0], end_bend], [lower[0], end]])
-
-
 def node_order(drawn: Sequence[Link], averaged: np.ndarray, tiers: np.ndarray | None) -> np.ndarray:
     """Return the nodes from the top of a drawing to its bottom."""
     directed = sorted((link for link in drawn if link.direction != "open"), key=lambda link: -link.probability)
@@ -308,7 +285,8 @@ class _Drawing:
         bands = [Band(own.tier, own.top - corner[1], own.bottom - corner[1]) for own in self._bands()]
         ports = self._ports()
         courses = {pair: self._course(pair, ports) - corner[[0, 1, 1]] for pair in self.layout.routes}
-        return Placed(self.centre - corner, courses, bands, (float(right - corner[0]), float(bottom - corner[1])))
+        size = float(right - corner[0]), float(bottom - corner[1])
+        return Placed(self.centre - corner, self.sizes, courses, bands, size, self.spacing.layers[0])
 
     def _bands(self) -> list[Band]:
         """Return the tiers, which end halfway between layers."""

@@ -77,7 +77,7 @@ def content_of(
         "edges": _edges(post),
         "paths": with_errors(paths),
         "joined": joined(post),
-        "network": drawing_of(post),
+        **drawing_of(post).content(),
         "sets": _parent_sets(post),
         "curves": functions_of(post, data, curves),
         "effects": effects_ahead(post, data, paths.value.reshape(probabilities.shape), curves),

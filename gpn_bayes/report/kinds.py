@@ -77,8 +77,6 @@ def _posterior() -> Kind:
         "most": "probable",
         "never": "in none of the draws",
         "always": "in all draws",
-        "orders": "Orders of more than two variables need the draws: "
-        "ask gpn-bayes query, or order_probability in Python.",
     }
     columns = _columns(further, ["parent", "child", *further], "probability", "Probability")
     parts = frozenset({"ask", "shares", "undirected", "what-if", "sampling"})
@@ -98,7 +96,6 @@ def _bootstrap() -> Kind:
         "most": "frequent",
         "never": "in none of the resamples",
         "always": "in all resamples",
-        "orders": "Orders of more than two variables need the resamples: ask order_probability in Python.",
     }
     columns = _columns(further, ["parent", "child", *further], "probability", "Frequency")
     parts = frozenset({"ask", "shares", "undirected", "caveats"})

@@ -149,7 +149,7 @@ def estimate_content(fitted: FittedGraph, command: str | None = None) -> dict[st
     return {
         "names": list(fitted.names),
         "listed": _listed(fitted),
-        "network": {**network, "thinner": round(_LINES * network["thinner"], 3)},
+        **network._replace(thinner=_LINES * network.thinner).content(),
         "title": wording.title(fitted.names),
         "subtitle": " · ".join(text for text in known if text),
         "answers": _answers(fitted),

@@ -23,7 +23,7 @@ _SCRIPTS = (
 # Parts of the template that some pages lack.
 _PART = re.compile(r"[ ]*<!-- only ([\w-]+) -->\n(.*?)[ ]*<!-- end -->\n", re.DOTALL)
 # What scripts needn't know, since it stands in the page.
-_WITHOUT_SCRIPTS = ("gaps", "answers", "origin", "caveats", "prediction")
+_WITHOUT_SCRIPTS = ("gaps", "answers", "origin", "caveats", "prediction", "layouts")
 _LIGHTS = {True: "good", False: "poor", None: "none"}
 
 
@@ -66,6 +66,7 @@ def page_of(content: dict[str, Any], kind: Kind = POSTERIOR) -> str:
         settings=_definitions(content["origin"]["settings"]),
         versions=_definitions(content["origin"]["versions"]),
         call=_ways(content["origin"]),
+        layouts="\n".join(map(_layout, content["layouts"])),
         numbers=script_json({**for_scripts, "kind": kind.name, "words": kind.words, "columns": kind.columns}),
         scripts=f'(function () {{\n"use strict";\n{scripts}\n}})();',
     )
@@ -87,6 +88,12 @@ def script_json(value: Any) -> str:
 
 def _asset(name: str) -> str:
     return (_ASSETS / name).read_text(encoding="utf-8")
+
+
+def _layout(layout: dict[str, Any]) -> str:
+    """Return a drawing that scripts may show."""
+    size = f'data-width="{layout["width"]}" data-height="{layout["height"]}"'
+    return f'<template class="layout" {size}><svg>{layout["svg"]}</svg></template>'
 
 
 def _answer(answer: dict[str, Any]) -> str:

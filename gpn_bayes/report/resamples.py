@@ -81,7 +81,7 @@ def bootstrap_content(result: ResampledGraphs) -> dict[str, Any]:
         "edges": _edges(result),
         "paths": with_errors(result._moments(graphs.ancestors)),
         "joined": joined(result),
-        "network": drawing_of(result),
+        **drawing_of(result).content(),
         "sets": drawn_parent_sets(result.parents, np.ones(result.parents.shape[:2])),
         "title": wording.title(result.names),
         "subtitle": " · ".join(text for text in known if text),

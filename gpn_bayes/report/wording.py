@@ -9,6 +9,7 @@ import pandas as pd
 from gpn_bayes.plots.links import Link, links
 from gpn_bayes.posterior.directions import JOINED, Ground
 from gpn_bayes.posterior.draws import Draws
+from gpn_bayes.posterior.questions import Question
 from gpn_bayes.posterior.run_record import RunRecord
 
 # A pair that isn't joined is called open down to this probability.
@@ -160,13 +161,16 @@ def answers(
     return sentences
 
 
-def questions(probabilities: np.ndarray, names: Sequence[str]) -> list[str]:
+def questions(probabilities: np.ndarray, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return questions to start with: the likeliest edge, and a path and an order along likely edges.
+
+    Each has its `text`, its `sign`, and the `pair` of variables that it is about, by their numbers.
 
     Examples
     --------
-    >>> questions(np.array([[0.0, 0.97], [0.02, 0.0]]), ["a", "b"])
-    ['a -> b', 'a ~> b', 'a - b', 'a < b']
+    >>> found = questions(np.array([[0.0, 0.97], [0.02, 0.0]]), ["a", "b"])
+    >>> [question["text"] for question in found], found[1]["sign"], found[1]["pair"]
+    (['a -> b', 'a ~> b', 'a - b', 'a < b'], '~>', [0, 1])
     """
     n = len(names)
     i, j = divmod(int(probabilities.argmax()), n)
@@ -176,7 +180,8 @@ def questions(probabilities: np.ndarray, names: Sequence[str]) -> list[str]:
     onwards[[i, j]] = -1.0
     end = int(onwards.argmax()) if n > 2 and onwards.max() > 0 else j
     return [
-        f"{names[a]} {sign} {names[b]}" for a, sign, b in ((i, "->", j), (i, "~>", end), (i, "-", j), (i, "<", end))
+        {"text": str(Question(sign, (names[i], names[k]))), "sign": sign, "pair": [i, k]}
+        for sign, k in (("->", j), ("~>", end), ("-", j), ("<", end))
     ]
 
 

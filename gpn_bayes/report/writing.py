@@ -26,7 +26,7 @@ def write_report(
     """Write the report of a posterior: one HTML file that works offline.
 
     It tells the answers in words, and holds the network, the effects of the most probable pairs, a table of all edges,
-    a box for questions, whether sampling has converged, what the answers assume, what deserves a look in
+    questions to choose, whether sampling has converged, what the answers assume, what deserves a look in
     the data, and what reproduces it all.
 
     Parameters

@@ -213,14 +213,6 @@ function showEffect() {
   byId("effect").replaceChildren(make("p", "", sentence), box, make("p", "hint", effectHint()));
 }
 
-function variableOptions(numbers) {
-  return [...new Set(numbers)].sort((a, b) => a - b).map((number) => {
-    const option = make("option", "", names[number]);
-    option.value = String(number);
-    return option;
-  });
-}
-
 // Offer the outcomes of a cause: the one looked at stays if it can, else the one with the largest effect is chosen.
 function chooseCause(outcome) {
   const cause = Number(byId("cause").value);

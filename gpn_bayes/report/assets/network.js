@@ -1,121 +1,50 @@
-// The network as a drawing in SVG, where Python placed it; the slider hides what is less probable.
+// The network as drawings in SVG that Python made: one is chosen, zoomed and marked; the slider hides what is less probable.
 const drawn = report.network;
+const layouts = [...document.querySelectorAll("template.layout")].map((template) => {
+  return { width: Number(template.dataset.width), height: Number(template.dataset.height), svg: template.content.firstElementChild };
+});
 // Letters in nodes: their size in the drawing, as in the style sheet, and on the screen at most, and at least for a drawing to be read.
 const [fontSize, largestFont, legibleFont] = [13, 15, 8.5];
-const lineHeight = 16;
-// How far a line ends before its node, and by how much a press of a button zooms.
-const [clearance, zoomStep] = [2, 1.35];
+// By how much a press of a button zooms.
+const zoomStep = 1.35;
 const view = { layout: null, width: 0, height: 0, scale: 1, x: 0, y: 0, fitted: 1 };
-const nodeElements = [];
-const linkElements = [];
+let nodeElements = [];
+let linkElements = [];
 let chosenNode = null;
 
-function widthOf(link) {
-  return drawn.thinner * (1 + 4 * link.probability);
-}
-
-// The corners of a line from the parent to the child, three for each bend; it is vertical at both ends.
-function courseOf(link, number) {
-  const [from, to] = [view.layout.nodes[link.parent], view.layout.nodes[link.child]];
-  const downwards = from[1] <= to[1];
-  const lanes = view.layout.courses[number];
-  const points = lanes ? throughLanes(lanes) : freeCurve(downwards ? link.parent : link.child, downwards ? link.child : link.parent);
-  return downwards ? points : points.reverse();
-}
-
-// Straight in every lane, with a bend to the next; a straight piece is given as a bend too.
-function throughLanes(lanes) {
-  const points = [[lanes[0][0], lanes[0][1]]];
-  lanes.forEach(([x, top, bottom], k) => {
-    if (k) {
-      const [fromX, fromY] = points[points.length - 1];
-      points.push([fromX, (fromY + top) / 2], [x, (fromY + top) / 2], [x, top]);
-    }
-    if (bottom > top) points.push([x, top + (bottom - top) / 3], [x, bottom - (bottom - top) / 3], [x, bottom]);
-  });
-  return points;
-}
-
-// A bend that heeds no other nodes; two nodes side by side are joined at their bottoms, in the lower half at their tops.
-function freeCurve(upper, lower) {
-  const [[fromX, fromY], [toX, toY]] = [view.layout.nodes[upper], view.layout.nodes[lower]];
-  const [halfFrom, halfTo] = [drawn.sizes[upper][1] / 2, drawn.sizes[lower][1] / 2];
-  if (toY - halfTo > fromY + halfFrom) {
-    const middle = (toY - halfTo + fromY + halfFrom) / 2;
-    return [[fromX, fromY + halfFrom], [fromX, middle], [toX, middle], [toX, toY - halfTo]];
-  }
-  const side = fromY <= view.layout.height / 2 ? 1 : -1;
-  const [start, end] = [fromY + side * halfFrom, toY + side * halfTo];
-  return [[fromX, start], [fromX, start + side * drawn.dip], [toX, end + side * drawn.dip], [toX, end]];
-}
-
-function pathText(points) {
-  const text = points.map(([x, y]) => x.toFixed(1) + " " + y.toFixed(1));
-  return "M" + text[0] + "C" + text.slice(1).join(" ");
-}
-
-function drawLink(link, number, layer) {
-  const group = svgElement("g", { class: "link " + link.direction, opacity: (0.4 + 0.6 * link.probability).toFixed(2) }, layer);
-  const points = courseOf(link, number);
-  const last = points.length - 1;
-  const head = link.direction === "open" ? 0 : 5 + 1.7 * widthOf(link);
-  // Whether the line comes to the child from below (1) or from above (-1).
-  const sign = Math.sign(points[last - 1][1] - points[last][1]) || -1;
-  points[0][1] += clearance * (Math.sign(points[1][1] - points[0][1]) || 1);
-  const tip = [points[last][0], points[last][1] + sign * clearance];
-  const base = tip[1] + sign * head;
-  // Nothing of the line may lie beyond the head's base.
-  for (let k = last; k > 0 && sign * (points[k][1] - base) < 0; k -= 1) points[k] = [points[k][0], base];
-  const d = pathText(points);
-  svgElement("path", { class: "line", d, "stroke-width": widthOf(link).toFixed(2) }, group);
-  if (head) {
-    const half = (0.55 * head).toFixed(1);
-    svgElement("path", { class: "head", d: `M${tip[0]} ${tip[1]}L${tip[0] - half} ${base}H${tip[0] + Number(half)}Z` }, group);
-  }
-  const touch = svgElement("path", { class: "touch", d }, group);
-  touch.addEventListener("pointerenter", (event) => showTip(linkWords(link), event));
-  touch.addEventListener("pointermove", (event) => showTip(linkWords(link), event));
-  touch.addEventListener("pointerleave", hideTip);
-  touch.addEventListener("click", (event) => showTip(linkWords(link), event));
-  return group;
-}
-
-function drawNode(k, layer) {
-  const [[x, y], [width, height]] = [view.layout.nodes[k], drawn.sizes[k]];
-  const group = svgElement("g", { class: "node", transform: `translate(${x} ${y})` }, layer);
-  svgElement("title", {}, group).textContent = names[k];
-  svgElement("rect", { x: -width / 2, y: -height / 2, width, height, rx: 7 }, group);
-  const lines = drawn.labels[k];
-  const text = svgElement("text", { "text-anchor": "middle" }, group);
-  lines.forEach((line, row) => {
-    const down = (row - (lines.length - 1) / 2) * lineHeight;
-    svgElement("tspan", { x: 0, y: down, dy: "0.35em" }, text).textContent = line;
-  });
-  // Python guessed the widths of letters: where a font is wider, they shrink.
+// Python guessed the widths of letters: where a font is wider, they shrink.
+function fitName(node) {
+  const room = node.querySelector("rect").width.baseVal.value - 8;
+  const text = node.querySelector("text");
   const widest = Math.max(...[...text.children].map((line) => line.getComputedTextLength()));
-  if (widest > width - 8) text.style.fontSize = ((fontSize * (width - 8)) / widest).toFixed(2) + "px";
-  group.addEventListener("click", () => { if (!dragged) chooseVariable(k); });
-  return group;
+  if (widest > room) text.style.fontSize = ((fontSize * room) / widest).toFixed(2) + "px";
 }
 
-function drawBands(layer) {
-  view.layout.bands.forEach((band, k) => {
-    // Beyond both sides of any frame.
-    const place = { x: -1e4, y: band.top, width: 2e4 + view.layout.width, height: band.bottom - band.top };
-    svgElement("rect", { class: k % 2 ? "band plain" : "band", ...place }, layer);
-    const text = svgElement("text", { class: "tier", x: 12, y: (band.top + band.bottom) / 2, dy: "0.35em" }, layer);
-    text.textContent = band.label;
-  });
+// A line is told by its numbers wherever one points near it.
+function startLink(element) {
+  const touch = element.querySelector(".line").cloneNode();
+  touch.setAttribute("class", "touch");
+  touch.removeAttribute("stroke-width");
+  element.append(touch);
+  const words = linkWords(linkOf(element));
+  ["pointerenter", "pointermove", "click"].forEach((kind) => touch.addEventListener(kind, (event) => showTip(words, event)));
+  touch.addEventListener("pointerleave", hideTip);
+}
+
+function linkOf(element) {
+  return drawn.links[Number(element.dataset.link)];
 }
 
 function redrawNetwork() {
   const canvas = byId("drawn");
-  canvas.replaceChildren();
-  drawBands(svgElement("g", { class: "tiers" }, canvas));
-  const links = svgElement("g", {}, canvas);
-  linkElements.splice(0, Infinity, ...drawn.links.map((link, number) => drawLink(link, number, links)));
-  const nodes = svgElement("g", {}, canvas);
-  nodeElements.splice(0, Infinity, ...drawn.labels.map((_, k) => drawNode(k, nodes)));
+  canvas.replaceChildren(...view.layout.svg.cloneNode(true).children);
+  linkElements = [...canvas.querySelectorAll(".link")];
+  nodeElements = [...canvas.querySelectorAll(".node")];
+  linkElements.forEach(startLink);
+  nodeElements.forEach((element) => {
+    fitName(element);
+    element.addEventListener("click", () => { if (!dragged) chooseVariable(Number(element.dataset.node)); });
+  });
   applyMarks();
   hideLowLinks();
 }
@@ -151,7 +80,7 @@ function threshold() {
 }
 
 function hideLowLinks() {
-  linkElements.forEach((element, k) => element.classList.toggle("low", drawn.links[k].probability < threshold()));
+  linkElements.forEach((element) => element.classList.toggle("low", linkOf(element).probability < threshold()));
 }
 
 function applyThreshold() {
@@ -166,9 +95,9 @@ function applyThreshold() {
 
 // Mark a variable, and leave the lines of the others in the background.
 function applyMarks() {
-  nodeElements.forEach((element, k) => element.classList.toggle("chosen", k === chosenNode));
-  linkElements.forEach((element, k) => {
-    const { parent, child } = drawn.links[k];
+  nodeElements.forEach((element) => element.classList.toggle("chosen", Number(element.dataset.node) === chosenNode));
+  linkElements.forEach((element) => {
+    const { parent, child } = linkOf(element);
     element.classList.toggle("far", chosenNode !== null && parent !== chosenNode && child !== chosenNode);
   });
 }
@@ -216,7 +145,7 @@ function fittedScale(layout, width) {
 function fitNetwork() {
   const svg = byId("network");
   const width = svg.clientWidth;
-  const best = drawn.layouts.reduce((a, b) => (fittedScale(b, width) > fittedScale(a, width) ? b : a));
+  const best = layouts.reduce((a, b) => (fittedScale(b, width) > fittedScale(a, width) ? b : a));
   const scale = fittedScale(best, width);
   const height = Math.round(Math.max(best.height * scale, 160));
   svg.style.height = height + "px";
@@ -294,7 +223,7 @@ let viewChosen = false;
 function showFirst() {
   byId("drawing").hidden = false;
   const width = byId("network").clientWidth;
-  const font = fontSize * Math.max(...drawn.layouts.map((layout) => fittedScale(layout, width)));
+  const font = fontSize * Math.max(...layouts.map((layout) => fittedScale(layout, width)));
   showAs(font < legibleFont && width < 600);
 }
 

@@ -70,6 +70,15 @@ function nameText(name) {
   return element;
 }
 
+// Variables to choose from, in the order of the columns.
+function variableOptions(numbers) {
+  return [...new Set(numbers)].sort((a, b) => a - b).map((number) => {
+    const option = make("option", "", names[number]);
+    option.value = String(number);
+    return option;
+  });
+}
+
 function barOf(probability) {
   const bar = make("span", "bar");
   const part = make("i");

@@ -116,11 +116,7 @@ function startVariables() {
   const select = byId("variable");
   const none = make("option", "", "Choose a variable …");
   none.value = "";
-  select.append(none, ...names.map((name, k) => {
-    const option = make("option", "", name);
-    option.value = String(k);
-    return option;
-  }));
+  select.append(none, ...variableOptions(names.keys()));
   select.addEventListener("change", () => {
     if (select.value !== "") {
       chooseVariable(Number(select.value));
