@@ -151,6 +151,8 @@ def _reverse_edge(chance: Chance, tables: ScoreTables, parents: Ints, new: Ints,
     if log_z_j == -np.inf:
         return -np.inf
     new[j] = draw_free(chance, tables, j, below_j, NO_ONE, weights_of_j)
+    # The edges to choose from over those of the way back, times what the draws were normalised by over what the way
+    # back normalises by: each of the four sums is the one over the sets that the node could draw from.
     log_ratio: float = np.log(edges / _count_edges(new)) + log_z_i + log_z_j - log_back_j - log_back_i
     return log_ratio
 

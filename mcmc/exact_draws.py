@@ -2,9 +2,12 @@
 
 Every DAG has one layering: block 0 holds the roots; a node in a later block has all its parents in earlier
 blocks and at least one in the block just before. F(U, L), the total weight of the DAGs on U whose last
-block is L, follows from smaller sets in 4^n steps, all terms positive. A draw walks back: the last block,
-the block before it, and so on, and for each node parents that fit. Sets of nodes and beta_i are as in
-`gpn_bayes.mcmc.exact_posterior`.
+block is L, follows from smaller sets in 4^n steps, all terms positive:
+
+    F(V + L, L) = sum over blocks B in V of F(V, B) prod over i in L of (beta_i(V) - beta_i(V - B)),
+
+and F(L, L) is the product of beta_i(no node). A draw walks back: the last block, the block before it, and so
+on, and for each node parents that fit. Sets of nodes and beta_i are as in `gpn_bayes.mcmc.exact_posterior`.
 """
 
 from collections.abc import Callable

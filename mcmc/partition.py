@@ -2,7 +2,8 @@
 
 Kuipers & Moffa (2017). Every DAG belongs to exactly one ordered partition, its layering: the first
 block holds the roots, and a node in a later block has all its parents in earlier blocks and at least one
-in the block just before. So the chain carries no order bias: the target is the uniform prior over DAGs.
+in the block just before. The target of a partition is the product over the nodes of the sum of S over such parent
+sets. So the chain carries no order bias: the target is the uniform prior over DAGs.
 The moves are in `partition_moves` and `dag_moves`.
 """
 
