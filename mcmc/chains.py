@@ -5,6 +5,7 @@ import numpy as np
 from gpn_bayes.kernels.arrays import Floats, Ints, Words
 from gpn_bayes.kernels.compiled import compiled, inner
 from gpn_bayes.mcmc import order as orders
+from gpn_bayes.mcmc.choices import Chance
 from gpn_bayes.mcmc.dag_moves import longest_paths, propose_dag, restore_outside_candidates
 from gpn_bayes.mcmc.draw_dag import store_parents
 from gpn_bayes.mcmc.order import OrderState, copy_order, draw_from_order, new_order, propose_order
@@ -57,8 +58,7 @@ def accept(rng: np.random.Generator, log_ratio: float) -> bool:
 
 @inner
 def draw_dag(
-    rng: np.random.Generator,
-    script: Floats,
+    chance: Chance,
     tables: ScoreTables,
     state: PartitionState,
     shares: Floats,
@@ -68,16 +68,16 @@ def draw_dag(
     counters: Ints,
 ) -> None:
     """Draw a DAG, take some steps over DAGs, if any, and put its layering in the state's place."""
-    draw_from_partition(rng, script, tables, state, parents)
+    draw_from_partition(chance, tables, state, parents)
     if length == 0:
         return
     _copy(parents, new_parents)
     changed = np.empty(4, np.int64)
     for _ in range(length):
-        move = _pick_move(rng, shares)
-        log_ratio = propose_dag(rng, script, tables, parents, new_parents, move, changed)
+        move = _pick_move(chance.rng, shares)
+        log_ratio = propose_dag(chance, tables, parents, new_parents, move, changed)
         counters[_N_PARTITION_MOVES + move, 0] += 1
-        if accept(rng, log_ratio):
+        if accept(chance.rng, log_ratio):
             counters[_N_PARTITION_MOVES + move, 1] += _copy(new_parents, parents)
         else:
             restore_outside_candidates(tables, changed)
@@ -87,8 +87,7 @@ def draw_dag(
 
 @inner
 def steps_over_partitions(
-    rng: np.random.Generator,
-    script: Floats,
+    chance: Chance,
     tables: ScoreTables,
     state: PartitionState,
     new: PartitionState,
@@ -98,13 +97,13 @@ def steps_over_partitions(
     counters: Ints,
 ) -> None:
     """Redraw the outside candidates, then take steps over partitions; the target is the score to the power `beta`."""
-    redraw_outside_candidates_of_partition(rng, script, tables, state, beta)
+    redraw_outside_candidates_of_partition(chance, tables, state, beta)
     copy_partition(state, new)
     for _ in range(steps):
-        move = _pick_move(rng, shares)
-        log_ratio = propose_partition(rng, script, tables, state, new, move, beta)
+        move = _pick_move(chance.rng, shares)
+        log_ratio = propose_partition(chance, tables, state, new, move, beta)
         counters[move, 0] += 1
-        if accept(rng, log_ratio):
+        if accept(chance.rng, log_ratio):
             if move != RELOCATE or _moved(state, new):
                 counters[move, 1] += 1
             copy_partition(new, state)
@@ -135,8 +134,7 @@ def share_of_walk(mix: Floats, thin: int) -> int:
 
 @compiled
 def run_partition(
-    rng: np.random.Generator,
-    script: Floats,
+    chance: Chance,
     tables: ScoreTables,
     state: PartitionState,
     mix: Floats,
@@ -150,8 +148,8 @@ def run_partition(
 
     Parameters
     ----------
-    rng, script
-        See `gpn_bayes.mcmc.choices`.
+    chance : Chance
+        The source of randomness.
     tables : ScoreTables
         The scores.
     state : PartitionState
@@ -173,8 +171,8 @@ def run_partition(
     partition_shares, dag_shares = split_mix(mix)
     walk = share_of_walk(mix, thin)
     for draw in range(len(log_scores)):
-        steps_over_partitions(rng, script, tables, state, new, partition_shares, thin - walk, 1.0, counters)
-        draw_dag(rng, script, tables, state, dag_shares, walk, parents, spare, counters)
+        steps_over_partitions(chance, tables, state, new, partition_shares, thin - walk, 1.0, counters)
+        draw_dag(chance, tables, state, dag_shares, walk, parents, spare, counters)
         store_parents(tables, parents, words[draw])
         log_scores[draw] = log_score_of(tables, parents)
         targets[draw] = state.score.sum()
@@ -182,8 +180,7 @@ def run_partition(
 
 @compiled
 def run_order(
-    rng: np.random.Generator,
-    script: Floats,
+    chance: Chance,
     tables: ScoreTables,
     state: OrderState,
     mix: Floats,
@@ -198,30 +195,30 @@ def run_order(
     parents = np.empty(len(state.score), np.int64)
     shares = mix.cumsum()
     for draw in range(len(log_scores)):
-        redraw_outside_candidates_of_order(rng, script, tables, state, 1.0)
+        redraw_outside_candidates_of_order(chance, tables, state, 1.0)
         copy_order(state, new)
         for _ in range(thin):
-            move = _pick_move(rng, shares)
-            log_ratio = propose_order(rng, script, tables, state, new, move)
+            move = _pick_move(chance.rng, shares)
+            log_ratio = propose_order(chance, tables, state, new, move)
             counters[move, 0] += 1
-            if accept(rng, log_ratio):
+            if accept(chance.rng, log_ratio):
                 if move != orders.RELOCATE or not np.array_equal(new.ints, state.ints):
                     counters[move, 1] += 1
                 copy_order(new, state)
             else:
                 copy_order(state, new)
-        draw_from_order(rng, script, tables, state, parents)
+        draw_from_order(chance, tables, state, parents)
         store_parents(tables, parents, words[draw])
         log_scores[draw] = log_score_of(tables, parents)
         targets[draw] = state.score.sum()
 
 
-def start_partition(rng: np.random.Generator, script: Floats, tables: ScoreTables, order: Ints) -> PartitionState:
+def start_partition(chance: Chance, tables: ScoreTables, order: Ints) -> PartitionState:
     """Return the layering of a DAG drawn from an order: a partition of finite score."""
     parents = np.empty(len(order), np.int64)
     start = new_order(tables, order)
     if start.score.sum() == -np.inf:
         stuck = np.flatnonzero(start.score == -np.inf).tolist()
         raise ValueError(f"the starting order must allow a DAG; nodes {stuck} have no parent set in {order.tolist()}")
-    draw_from_order(rng, script, tables, start, parents)
+    draw_from_order(chance, tables, start, parents)
     return partition_from_depths(tables, longest_paths(tables, parents))

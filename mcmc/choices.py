@@ -1,10 +1,12 @@
 """The one source of randomness of every move, which a test can replay.
 
-A move never calls the generator itself: it draws through `choose` and `choose_weighted`. In normal use
-the script is empty and the generator decides. With a script (see `new_script`) the outcomes are
-prescribed and each draw notes how many outcomes it had and how probable the prescribed one was, so that
-a test can walk through every path of a move and build its exact transition matrix.
+A move never calls the generator itself: it draws through `choose` and `choose_weighted`, from a `Chance`. In
+normal use, ``Chance(rng)``, the generator decides. With a script, ``Chance(rng, new_script([1, 0], 64))``, the
+outcomes are prescribed and each draw notes how many outcomes it had and how probable the prescribed one was, so
+that a test can walk through every path of a move and build its exact transition matrix.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,11 +15,22 @@ from gpn_bayes.kernels.compiled import compiled, inner
 
 # Rows of a script: the prescribed outcomes, the number of outcomes met, their probabilities, the cursor.
 OUTCOME, OPTIONS, PROBABILITY, CURSOR = 0, 1, 2, 3
+_NO_SCRIPT: Floats = np.zeros((4, 0))
 
 
-def no_script() -> Floats:
-    """Return the empty script: the generator decides."""
-    return np.zeros((4, 0))
+class Chance(NamedTuple):
+    """What decides every outcome of a move.
+
+    Attributes
+    ----------
+    rng : Generator
+        Decides where there is no script.
+    script : ndarray of float64, shape (4, draws)
+        The prescribed outcomes, and what is noted of each draw; empty if nothing is prescribed.
+    """
+
+    rng: np.random.Generator
+    script: Floats = _NO_SCRIPT
 
 
 def new_script(outcomes: list[int], length: int) -> Floats:
@@ -28,52 +41,52 @@ def new_script(outcomes: list[int], length: int) -> Floats:
 
 
 @inner
-def is_scripted(script: Floats) -> bool:
+def is_scripted(chance: Chance) -> bool:
     """Tell whether outcomes are prescribed."""
-    scripted: bool = script.shape[1] > 0
+    scripted: bool = chance.script.shape[1] > 0
     return scripted
 
 
 @inner
-def prescribed(script: Floats) -> int:
+def prescribed(chance: Chance) -> int:
     """Return the next prescribed outcome."""
-    cursor = int(script[CURSOR, 0])
-    script[CURSOR, 0] += 1
-    return int(script[OUTCOME, cursor])
+    cursor = int(chance.script[CURSOR, 0])
+    chance.script[CURSOR, 0] += 1
+    return int(chance.script[OUTCOME, cursor])
 
 
 @compiled
-def note(script: Floats, options: int, probability: float) -> None:
+def note(chance: Chance, options: int, probability: float) -> None:
     """Note how many outcomes the last draw had, and the probability of the prescribed one."""
-    cursor = int(script[CURSOR, 0]) - 1
-    script[OPTIONS, cursor] = options
-    script[PROBABILITY, cursor] = probability
+    cursor = int(chance.script[CURSOR, 0]) - 1
+    chance.script[OPTIONS, cursor] = options
+    chance.script[PROBABILITY, cursor] = probability
 
 
 @compiled
-def choose(rng: np.random.Generator, script: Floats, k: int) -> int:
+def choose(chance: Chance, k: int) -> int:
     """Draw one of 0, …, k - 1 uniformly."""
-    if is_scripted(script):
-        outcome = prescribed(script)
-        note(script, k, 1.0 / k)
+    if is_scripted(chance):
+        outcome = prescribed(chance)
+        note(chance, k, 1.0 / k)
         return outcome
-    return int(rng.random() * k)
+    return int(chance.rng.random() * k)
 
 
 @inner
-def choose_weighted(rng: np.random.Generator, script: Floats, log_weights: Floats) -> int:
+def choose_weighted(chance: Chance, log_weights: Floats) -> int:
     """Draw an index with probability proportional to exp(log_weights); at least one must be finite."""
     k = len(log_weights)
     top = log_weights.max()
     weights = np.exp(log_weights - top)
     total = weights.sum()
-    if is_scripted(script):
+    if is_scripted(chance):
         # Outcomes are counted among those that can happen: a test must not walk into the others.
-        wanted = prescribed(script)
+        wanted = prescribed(chance)
         possible = np.flatnonzero(weights)
-        note(script, len(possible), weights[possible[wanted]] / total)
+        note(chance, len(possible), weights[possible[wanted]] / total)
         return int(possible[wanted])
-    target = rng.random() * total
+    target = chance.rng.random() * total
     reached = 0.0
     chosen = 0
     for index in range(k):

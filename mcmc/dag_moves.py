@@ -11,10 +11,10 @@ ratio.
 
 import numpy as np
 
-from gpn_bayes.kernels.arrays import Bools, Floats, Ints
+from gpn_bayes.kernels.arrays import Bools, Ints
 from gpn_bayes.kernels.compiled import FALSE, NONE, TRUE, ZERO, compiled, inner
 from gpn_bayes.kernels.graphs.subsets import popcount
-from gpn_bayes.mcmc.choices import choose
+from gpn_bayes.mcmc.choices import Chance, choose
 from gpn_bayes.mcmc.draw_dag import draw_parents
 from gpn_bayes.mcmc.order import INSIDE, ORDER, OrderState, new_order, relocate
 from gpn_bayes.mcmc.outside_sets import can_be_parent, draw_free, log_sum, log_weights_of_outside_sets
@@ -94,12 +94,12 @@ def _free_candidates(tables: ScoreTables, parents: Ints, node: int) -> int:
 
 
 @inner
-def _toggle_edge(rng: np.random.Generator, script: Floats, tables: ScoreTables, parents: Ints, new: Ints) -> float:
+def _toggle_edge(chance: Chance, tables: ScoreTables, parents: Ints, new: Ints) -> float:
     """Add or delete an edge from a candidate of some node: symmetric, as both ways pick the same node and bit."""
-    child = choose(rng, script, len(parents))
+    child = choose(chance, len(parents))
     if n_candidates(tables, child) == 0:
         return -np.inf
-    pick = choose(rng, script, n_candidates(tables, child))
+    pick = choose(chance, n_candidates(tables, child))
     new[child] = parents[child] ^ (1 << pick)
     log_ratio = log_score(tables, child, new[child]) - log_score(tables, child, parents[child])
     adds = new[child] > parents[child]
@@ -109,24 +109,17 @@ def _toggle_edge(rng: np.random.Generator, script: Floats, tables: ScoreTables, 
 
 
 @inner
-def _resample_parents(rng: np.random.Generator, script: Floats, tables: ScoreTables, parents: Ints, new: Ints) -> float:
+def _resample_parents(chance: Chance, tables: ScoreTables, parents: Ints, new: Ints) -> float:
     """Give a node a parent set in proportion to its score, among those that close no cycle (Gibbs)."""
-    node = choose(rng, script, len(parents))
+    node = choose(chance, len(parents))
     below = _mark_descendants(tables, parents, node)
     log_weights = log_weights_of_outside_sets(tables, node, below, NO_ONE)
-    new[node] = draw_free(rng, script, tables, node, below, NO_ONE, log_weights)
+    new[node] = draw_free(chance, tables, node, below, NO_ONE, log_weights)
     return 0.0
 
 
 @inner
-def _reverse_edge(
-    rng: np.random.Generator,
-    script: Floats,
-    tables: ScoreTables,
-    parents: Ints,
-    new: Ints,
-    changed: Ints,
-) -> float:
+def _reverse_edge(chance: Chance, tables: ScoreTables, parents: Ints, new: Ints, changed: Ints) -> float:
     """Reverse an edge i -> j and give both ends new parents (Grzegorczyk & Husmeier 2008).
 
     Both lose their parents; i gets a parent set that holds j, then j any parent set, each in proportion
@@ -135,7 +128,7 @@ def _reverse_edge(
     edges = _count_edges(parents)
     if edges == 0:
         return -np.inf
-    j, bit_of_i = _edge_at(tables, parents, choose(rng, script, edges))
+    j, bit_of_i = _edge_at(tables, parents, choose(chance, edges))
     i = candidate(tables, j, bit_of_i)
     if not can_be_parent(tables, i, j):
         return -np.inf
@@ -151,19 +144,21 @@ def _reverse_edge(
     log_back_i = log_sum(log_weights_of_outside_sets(tables, i, _mark_descendants(tables, new, i), NO_ONE))
     new[j] = 0
     changed[0], changed[1], changed[2], changed[3] = i, outside_place(tables, i), j, outside_place(tables, j)
-    new[i] = draw_free(rng, script, tables, i, below_i, j, weights_of_i)
+    new[i] = draw_free(chance, tables, i, below_i, j, weights_of_i)
     below_j = _mark_descendants(tables, new, j)
     weights_of_j = log_weights_of_outside_sets(tables, j, below_j, NO_ONE)
     log_z_j = log_sum(weights_of_j)
     if log_z_j == -np.inf:
         return -np.inf
-    new[j] = draw_free(rng, script, tables, j, below_j, NO_ONE, weights_of_j)
+    new[j] = draw_free(chance, tables, j, below_j, NO_ONE, weights_of_j)
+    # The edges to choose from over those of the way back, times what the draws were normalised by over what the way
+    # back normalises by: each of the four sums is the one over the sets that the node could draw from.
     log_ratio: float = np.log(edges / _count_edges(new)) + log_z_i + log_z_j - log_back_j - log_back_i
     return log_ratio
 
 
 @inner
-def _reorder(rng: np.random.Generator, script: Floats, tables: ScoreTables, parents: Ints, new: Ints) -> float:
+def _reorder(chance: Chance, tables: ScoreTables, parents: Ints, new: Ints) -> float:
     """Draw an order of the DAG, relocate a node in it by Gibbs, and redraw the parents this concerns.
 
     The pair (DAG, order) has the density S(DAG) r(order | DAG), r being the probability that
@@ -173,28 +168,21 @@ def _reorder(rng: np.random.Generator, script: Floats, tables: ScoreTables, pare
     """
     n = len(parents)
     order = np.empty(n, np.int64)
-    log_r = _follow_or_draw(rng, script, tables, parents, order, FALSE)
+    log_r = _follow_or_draw(chance, tables, parents, order, FALSE)
     before = new_order(tables, order)
     after = OrderState(before.ints.copy(), before.score.copy())
-    relocate(rng, script, tables, before, after, 1.0)
+    relocate(chance, tables, before, after, 1.0)
     for node in range(n):
         inside = after.ints[INSIDE, node]
         if inside != before.ints[INSIDE, node]:
-            new[node] = draw_parents(rng, script, tables, node, inside, ZERO, after.score[node])
+            new[node] = draw_parents(chance, tables, node, inside, ZERO, after.score[node])
     for p in range(n):
         order[p] = after.ints[ORDER, p]
-    return _follow_or_draw(rng, script, tables, new, order, TRUE) - log_r
+    return _follow_or_draw(chance, tables, new, order, TRUE) - log_r
 
 
 @inner
-def _follow_or_draw(
-    rng: np.random.Generator,
-    script: Floats,
-    tables: ScoreTables,
-    parents: Ints,
-    order: Ints,
-    follow: bool,
-) -> float:
+def _follow_or_draw(chance: Chance, tables: ScoreTables, parents: Ints, order: Ints, follow: bool) -> float:
     """Sort a DAG by picking, again and again, one of the nodes whose parents have all been picked.
 
     Each pick is uniform, or follows a given order of the DAG. Returns the log probability of the order.
@@ -221,7 +209,7 @@ def _follow_or_draw(
             while ready[pick] != order[p]:
                 pick += 1
         else:
-            pick = choose(rng, script, n_ready)
+            pick = choose(chance, n_ready)
             order[p] = ready[pick]
         node = ready[pick]
         n_ready -= 1
@@ -258,15 +246,7 @@ def _edge_at(tables: ScoreTables, parents: Ints, index: int) -> tuple[int, int]:
 
 
 @compiled
-def propose_dag(
-    rng: np.random.Generator,
-    script: Floats,
-    tables: ScoreTables,
-    parents: Ints,
-    new: Ints,
-    move: int,
-    changed: Ints,
-) -> float:
+def propose_dag(chance: Chance, tables: ScoreTables, parents: Ints, new: Ints, move: int, changed: Ints) -> float:
     """Propose a move from `parents` into `new` (a copy of it); return the log acceptance ratio.
 
     A move that may be refused notes in `changed` whose outside candidates it changed and what they were, for
@@ -274,9 +254,9 @@ def propose_dag(
     """
     changed[0] = changed[2] = NO_ONE
     if move == TOGGLE:
-        return _toggle_edge(rng, script, tables, parents, new)
+        return _toggle_edge(chance, tables, parents, new)
     if move == RESAMPLE:
-        return _resample_parents(rng, script, tables, parents, new)
+        return _resample_parents(chance, tables, parents, new)
     if move == REVERSE:
-        return _reverse_edge(rng, script, tables, parents, new, changed)
-    return _reorder(rng, script, tables, parents, new)
+        return _reverse_edge(chance, tables, parents, new, changed)
+    return _reorder(chance, tables, parents, new)

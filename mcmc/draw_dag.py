@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from gpn_bayes.kernels.arrays import Floats, Ints, Words
+from gpn_bayes.kernels.arrays import Ints, Words
 from gpn_bayes.kernels.compiled import FALSE, ZERO, compiled, inner
-from gpn_bayes.mcmc.choices import choose_weighted, is_scripted, note, prescribed
+from gpn_bayes.mcmc.choices import Chance, choose_weighted, is_scripted, note, prescribed
 from gpn_bayes.mcmc.sums import log_sum_inside, log_sum_meeting_with, log_sum_meeting_without, log_sum_with
 from gpn_bayes.mcmc.tables import (
     ScoreTables,
@@ -21,21 +21,13 @@ _FEW = 6
 
 
 @compiled
-def draw_parents(
-    rng: np.random.Generator,
-    script: Floats,
-    tables: ScoreTables,
-    node: int,
-    inside: int,
-    needed: int,
-    log_total: float,
-) -> int:
+def draw_parents(chance: Chance, tables: ScoreTables, node: int, inside: int, needed: int, log_total: float) -> int:
     """Draw a parent set inside a set, meeting `needed` unless that is empty, in proportion to its score.
 
     Parameters
     ----------
-    rng, script
-        See `gpn_bayes.mcmc.choices`.
+    chance : Chance
+        The source of randomness.
     tables : ScoreTables
         The scores.
     node : int
@@ -52,7 +44,7 @@ def draw_parents(
     """
     k = n_core(tables, node)
     if not inside >> k:
-        return draw_among(rng, script, tables, node, inside, needed, log_total, FALSE)
+        return draw_among(chance, tables, node, inside, needed, log_total, FALSE)
     # First whether the outside candidate is a parent, then the others.
     place = outside_place(tables, node)
     log_weights = np.empty(2)
@@ -62,29 +54,22 @@ def draw_parents(
     else:
         log_weights[0] = log_sum_meeting_without(tables, node, inside, needed)
         log_weights[1] = log_sum_meeting_with(tables, node, place, inside, needed, needed >> k)
-    with_outside = choose_weighted(rng, script, log_weights) == 1
+    with_outside = choose_weighted(chance, log_weights) == 1
     if with_outside and needed >> k:
         needed = ZERO
     low = (1 << k) - 1
     log_total = log_weights[1] if with_outside else log_weights[0]
-    return draw_among(rng, script, tables, node, inside & low, needed & low, log_total, with_outside)
+    return draw_among(chance, tables, node, inside & low, needed & low, log_total, with_outside)
 
 
 @inner
 def draw_among(
-    rng: np.random.Generator,
-    script: Floats,
-    tables: ScoreTables,
-    node: int,
-    inside: int,
-    needed: int,
-    log_total: float,
-    with_outside: bool,
+    chance: Chance, tables: ScoreTables, node: int, inside: int, needed: int, log_total: float, with_outside: bool
 ) -> int:
     """Draw a parent set without the outside candidate, or one with it; `inside` and `needed` don't hold it."""
-    scripted = is_scripted(script)
-    wanted = prescribed(script) if scripted else -1
-    target = 0.0 if scripted else rng.random()
+    scripted = is_scripted(chance)
+    wanted = prescribed(chance) if scripted else -1
+    target = 0.0 if scripted else chance.rng.random()
     few = _popcount_at_most(inside, _FEW)
     outside_bit = int(with_outside) << n_core(tables, node)
     reached = 0.0
@@ -116,7 +101,7 @@ def draw_among(
             rank += 1
     # Reached when scripted, or when rounding left the sum of probabilities just short of the target.
     if scripted:
-        note(script, options, chosen_probability)
+        note(chance, options, chosen_probability)
     return chosen
 
 

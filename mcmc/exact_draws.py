@@ -2,9 +2,12 @@
 
 Every DAG has one layering: block 0 holds the roots; a node in a later block has all its parents in earlier
 blocks and at least one in the block just before. F(U, L), the total weight of the DAGs on U whose last
-block is L, follows from smaller sets in 4^n steps, all terms positive. A draw walks back: the last block,
-the block before it, and so on, and for each node parents that fit. Sets of nodes and beta_i are as in
-`gpn_bayes.mcmc.exact_posterior`.
+block is L, follows from smaller sets in 4^n steps, all terms positive:
+
+    F(V + L, L) = sum over blocks B in V of F(V, B) prod over i in L of (beta_i(V) - beta_i(V - B)),
+
+and F(L, L) is the product of beta_i(no node). A draw walks back: the last block, the block before it, and so
+on, and for each node parents that fit. Sets of nodes and beta_i are as in `gpn_bayes.mcmc.exact_posterior`.
 """
 
 from collections.abc import Callable
@@ -14,7 +17,7 @@ import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats, Ints, Words
 from gpn_bayes.kernels.compiled import compiled, inner
-from gpn_bayes.mcmc.choices import is_scripted, note, prescribed
+from gpn_bayes.mcmc.choices import Chance, is_scripted, note, prescribed
 from gpn_bayes.mcmc.draw_dag import draw_parents, store_parents
 from gpn_bayes.mcmc.exact_posterior import (
     check_size,
@@ -82,19 +85,14 @@ def layered_weights(tables: ScoreTables, progress: Callable[[float], None] | Non
 
 @compiled
 def draw_exact(
-    rng: np.random.Generator,
-    script: Floats,
-    tables: ScoreTables,
-    weights: LayeredWeights,
-    out_words: Words,
-    out_log_score: Floats,
+    chance: Chance, tables: ScoreTables, weights: LayeredWeights, out_words: Words, out_log_score: Floats
 ) -> None:
     """Draw independent DAGs from the posterior.
 
     Parameters
     ----------
-    rng, script
-        See `gpn_bayes.mcmc.choices`.
+    chance : Chance
+        The source of randomness.
     tables : ScoreTables
         The scores.
     weights : LayeredWeights
@@ -107,15 +105,15 @@ def draw_exact(
     parents = np.zeros(len(tables.layout), dtype=np.int64)
     for draw in range(len(out_log_score)):
         rest = len(weights.log_z) - 1
-        block = _draw_block(rng, script, weights, rest, 0)
+        block = _draw_block(chance, weights, rest, 0)
         while block != rest:
             rest &= ~block
-            before = _draw_block(rng, script, weights, rest, block)
+            before = _draw_block(chance, weights, rest, block)
             for i in range(len(parents)):
                 if (block >> i) & 1:
                     inside, needed = local_mask(tables, i, rest), local_mask(tables, i, before)
                     log_total = log_sum_meeting(tables, i, inside, needed)
-                    parents[i] = draw_parents(rng, script, tables, i, inside, needed, log_total)
+                    parents[i] = draw_parents(chance, tables, i, inside, needed, log_total)
             block = before
         for i in range(len(parents)):
             if (block >> i) & 1:
@@ -228,11 +226,11 @@ def _add_products(start: float, factors: Floats, products: Floats, sums: Floats)
 
 
 @inner
-def _draw_block(rng: np.random.Generator, script: Floats, weights: LayeredWeights, members: int, below: int) -> int:
+def _draw_block(chance: Chance, weights: LayeredWeights, members: int, below: int) -> int:
     """Draw the last block of the DAG on a set, given the block below it (0: none)."""
-    scripted = is_scripted(script)
-    wanted = prescribed(script) if scripted else -1
-    target = 0.0 if scripted else rng.random()
+    scripted = is_scripted(chance)
+    wanted = prescribed(chance) if scripted else -1
+    target = 0.0 if scripted else chance.rng.random()
     total = _share_meeting_last(weights, members, below)
     base = weights.ternary[members]
     reached, chosen_probability = 0.0, 0.0
@@ -255,7 +253,7 @@ def _draw_block(rng: np.random.Generator, script: Floats, weights: LayeredWeight
         block = (block - 1) & members
     # Reached when scripted, or when rounding left the sum of probabilities just short of the target.
     if scripted:
-        note(script, options, chosen_probability)
+        note(chance, options, chosen_probability)
     return chosen
 
 

@@ -3,7 +3,12 @@
 With S_i(P) the score of node i with parents P, and beta_i(R) the sum of S_i over the parent sets inside R,
 two passes of 3^n steps over the sets of nodes: Z(U), the total weight of the DAGs on U, by inclusion and
 exclusion over their sinks; and D(R), the total weight of the ways to complete a DAG on R, over the sources
-outside R. A set of nodes is an integer with n bits, and each beta_i is relative to beta_i(all nodes).
+outside R. K running through sets that aren't empty,
+
+    Z(U) = sum over K in U of (-1)^(|K| + 1) Z(U - K) prod over i in K of beta_i(U - K),    Z(no node) = 1,
+    D(R) = sum over K outside R of (-1)^(|K| + 1) D(R + K) prod over i in K of beta_i(R),    D(all nodes) = 1.
+
+A set of nodes is an integer with n bits, and each beta_i is relative to beta_i(all nodes).
 
 The signed sums are benign: an error in one term enters the result with the weight of the DAGs it concerns.
 Numbers are kept as a double and a power of two, since scores may differ by any number of nats.

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import ZERO, compiled, inner
-from gpn_bayes.mcmc.choices import choose, choose_weighted
+from gpn_bayes.mcmc.choices import Chance, choose, choose_weighted
 from gpn_bayes.mcmc.draw_dag import draw_parents
 from gpn_bayes.mcmc.sums import log_sum_inside
 from gpn_bayes.mcmc.tables import ScoreTables, bit_of, candidate, n_candidates
@@ -77,14 +77,14 @@ def rescore_order(tables: ScoreTables, state: OrderState, first: int, end: int) 
 
 
 @compiled
-def _swap(rng: np.random.Generator, script: Floats, tables: ScoreTables, new: OrderState, adjacent: bool) -> None:
+def _swap(chance: Chance, tables: ScoreTables, new: OrderState, adjacent: bool) -> None:
     n = len(new.score)
     if adjacent:
-        first = choose(rng, script, n - 1)
+        first = choose(chance, n - 1)
         second = first + 1
     else:
-        first = choose(rng, script, n)
-        second = choose(rng, script, n - 1)
+        first = choose(chance, n)
+        second = choose(chance, n - 1)
         if second >= first:
             second += 1
         first, second = min(first, second), max(first, second)
@@ -95,13 +95,11 @@ def _swap(rng: np.random.Generator, script: Floats, tables: ScoreTables, new: Or
 
 
 @inner
-def relocate(
-    rng: np.random.Generator, script: Floats, tables: ScoreTables, current: OrderState, new: OrderState, beta: float
-) -> None:
+def relocate(chance: Chance, tables: ScoreTables, current: OrderState, new: OrderState, beta: float) -> None:
     """Put a node at one of the n places, in proportion to the score^beta of the resulting order (Gibbs)."""
     n = len(current.score)
-    node = choose(rng, script, n)
-    target = choose_weighted(rng, script, beta * log_weights_of_places(tables, current, node))
+    node = choose(chance, n)
+    target = choose_weighted(chance, beta * log_weights_of_places(tables, current, node))
     source = current.ints[PLACE, node]
     step = 1 if target > source else -1
     for p in range(source, target, step):
@@ -153,28 +151,19 @@ def log_weights_of_places(tables: ScoreTables, current: OrderState, node: int) -
 
 
 @compiled
-def propose_order(
-    rng: np.random.Generator,
-    script: Floats,
-    tables: ScoreTables,
-    current: OrderState,
-    new: OrderState,
-    move: int,
-) -> float:
+def propose_order(chance: Chance, tables: ScoreTables, current: OrderState, new: OrderState, move: int) -> float:
     """Propose a move from `current` into `new` (a copy of it); return the log acceptance ratio."""
     if move == RELOCATE:
-        relocate(rng, script, tables, current, new, 1.0)
+        relocate(chance, tables, current, new, 1.0)
         return 0.0
     if len(current.score) == 1:
         return -np.inf
-    _swap(rng, script, tables, new, move == ADJACENT_SWAP)
+    _swap(chance, tables, new, move == ADJACENT_SWAP)
     return new.score.sum() - current.score.sum()
 
 
 @compiled
-def draw_from_order(
-    rng: np.random.Generator, script: Floats, tables: ScoreTables, state: OrderState, parents: Ints
-) -> None:
+def draw_from_order(chance: Chance, tables: ScoreTables, state: OrderState, parents: Ints) -> None:
     """Draw a DAG that the order allows, as local parent masks."""
     for node in range(len(parents)):
-        parents[node] = draw_parents(rng, script, tables, node, state.ints[INSIDE, node], ZERO, state.score[node])
+        parents[node] = draw_parents(chance, tables, node, state.ints[INSIDE, node], ZERO, state.score[node])

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpn_bayes.kernels.arrays import Bools, Floats
 from gpn_bayes.kernels.compiled import FALSE, NONE, TRUE, ZERO, inner
-from gpn_bayes.mcmc.choices import choose, choose_weighted
+from gpn_bayes.mcmc.choices import Chance, choose, choose_weighted
 from gpn_bayes.mcmc.draw_dag import draw_among, draw_parents
 from gpn_bayes.mcmc.sums import log_sum_inside, log_sum_meeting_with, log_sum_meeting_without, log_sum_with
 from gpn_bayes.mcmc.tables import ScoreTables, bit_of, candidate, n_core, n_outside, outside_node, set_outside_candidate
@@ -81,15 +81,7 @@ def log_sum(log_weights: Floats) -> float:
 
 
 @inner
-def draw_free(
-    rng: np.random.Generator,
-    script: Floats,
-    tables: ScoreTables,
-    node: int,
-    marked: Bools,
-    parent: int,
-    log_weights: Floats,
-) -> int:
+def draw_free(chance: Chance, tables: ScoreTables, node: int, marked: Bools, parent: int, log_weights: Floats) -> int:
     """Draw such a parent set in proportion to its score, and the outside candidate with it; return its local mask.
 
     `log_weights` are those of the same arguments.
@@ -97,11 +89,11 @@ def draw_free(
     inside = _free_core(tables, node, marked)
     needed = _needed(tables, node, parent)
     if n_outside(tables, node) == 0:
-        return draw_parents(rng, script, tables, node, inside, needed, log_weights[0])
-    which = choose_weighted(rng, script, log_weights)
+        return draw_parents(chance, tables, node, inside, needed, log_weights[0])
+    which = choose_weighted(chance, log_weights)
     if which == 0:
-        set_outside_candidate(tables, node, choose(rng, script, n_outside(tables, node)))
-        return draw_among(rng, script, tables, node, inside, needed, log_weights[0], FALSE)
+        set_outside_candidate(tables, node, choose(chance, n_outside(tables, node)))
+        return draw_among(chance, tables, node, inside, needed, log_weights[0], FALSE)
     set_outside_candidate(tables, node, which - 1)
     log_total = log_weights[which] + np.log(n_outside(tables, node))
-    return draw_among(rng, script, tables, node, inside, needed, log_total, TRUE)
+    return draw_among(chance, tables, node, inside, needed, log_total, TRUE)

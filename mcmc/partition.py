@@ -2,7 +2,8 @@
 
 Kuipers & Moffa (2017). Every DAG belongs to exactly one ordered partition, its layering: the first
 block holds the roots, and a node in a later block has all its parents in earlier blocks and at least one
-in the block just before. So the chain carries no order bias: the target is the uniform prior over DAGs.
+in the block just before. The target of a partition is the product over the nodes of the sum of S over such parent
+sets. So the chain carries no order bias: the target is the uniform prior over DAGs.
 The moves are in `partition_moves` and `dag_moves`.
 """
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import ZERO, compiled, inner
+from gpn_bayes.mcmc.choices import Chance
 from gpn_bayes.mcmc.draw_dag import draw_parents
 from gpn_bayes.mcmc.sums import log_sum_inside, log_sum_meeting
 from gpn_bayes.mcmc.tables import ScoreTables, candidate, n_candidates
@@ -121,15 +123,9 @@ def rescore_partition(tables: ScoreTables, state: PartitionState, first: int, en
 
 
 @compiled
-def draw_from_partition(
-    rng: np.random.Generator,
-    script: Floats,
-    tables: ScoreTables,
-    state: PartitionState,
-    parents: Ints,
-) -> None:
+def draw_from_partition(chance: Chance, tables: ScoreTables, state: PartitionState, parents: Ints) -> None:
     """Draw a DAG of the partition, as local parent masks."""
     for node in range(len(parents)):
         parents[node] = draw_parents(
-            rng, script, tables, node, state.ints[INSIDE, node], state.ints[NEEDED, node], state.score[node]
+            chance, tables, node, state.ints[INSIDE, node], state.ints[NEEDED, node], state.score[node]
         )

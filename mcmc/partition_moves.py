@@ -11,7 +11,7 @@ import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats, Ints
 from gpn_bayes.kernels.compiled import ONE, ZERO, compiled, inner
-from gpn_bayes.mcmc.choices import choose, choose_weighted
+from gpn_bayes.mcmc.choices import Chance, choose, choose_weighted
 from gpn_bayes.mcmc.partition import (
     BLOCK,
     COUNT,
@@ -35,7 +35,7 @@ def _log_binomial(n: int, k: int) -> float:
 
 
 @inner
-def _split_or_join(rng: np.random.Generator, script: Floats, tables: ScoreTables, new: PartitionState) -> float:
+def _split_or_join(chance: Chance, tables: ScoreTables, new: PartitionState) -> float:
     """Pick one of the n - 1 gaps between nodes: join the blocks it parts, or split the block it lies in.
 
     A gap inside a block of k nodes, c of them before it, stands for all C(k, c) ways to split the block
@@ -44,7 +44,7 @@ def _split_or_join(rng: np.random.Generator, script: Floats, tables: ScoreTables
     n = len(new.score)
     if n == 1:
         return -np.inf
-    gap = choose(rng, script, n - 1)
+    gap = choose(chance, n - 1)
     b = new.ints[BLOCK, new.ints[ORDER, gap]]
     if new.ints[BLOCK, new.ints[ORDER, gap + 1]] != b:
         c, size = new.ints[START, b + 1] - new.ints[START, b], new.ints[START, b + 2] - new.ints[START, b]
@@ -52,19 +52,19 @@ def _split_or_join(rng: np.random.Generator, script: Floats, tables: ScoreTables
         return -_log_binomial(size, c) if rescore_partition(tables, new, b, b + 2) else -np.inf
     size = new.ints[START, b + 1] - new.ints[START, b]
     c = gap + 1 - new.ints[START, b]
-    _choose_first(rng, script, new, b, c)
+    _choose_first(chance, new, b, c)
     _split(new, b, c)
     return _log_binomial(size, c) if rescore_partition(tables, new, b + 1, b + 3) else -np.inf
 
 
 @inner
-def _choose_first(rng: np.random.Generator, script: Floats, state: PartitionState, b: int, c: int) -> None:
+def _choose_first(chance: Chance, state: PartitionState, b: int, c: int) -> None:
     """Bring c nodes of a block, drawn uniformly, to its front."""
     begin = state.ints[START, b]
     size = state.ints[START, b + 1] - begin
     for t in range(c):
         here = begin + t
-        there = here + choose(rng, script, size - t)
+        there = here + choose(chance, size - t)
         state.ints[ORDER, here], state.ints[ORDER, there] = state.ints[ORDER, there], state.ints[ORDER, here]
 
 
@@ -88,22 +88,20 @@ def _split(state: PartitionState, b: int, c: int) -> None:
 
 
 @inner
-def _swap_nodes(
-    rng: np.random.Generator, script: Floats, tables: ScoreTables, new: PartitionState, adjacent: bool
-) -> float:
+def _swap_nodes(chance: Chance, tables: ScoreTables, new: PartitionState, adjacent: bool) -> float:
     """Swap two nodes of different blocks: of neighbouring blocks, or of any. Symmetric: sizes stay."""
     m = new.ints[COUNT, 0]
     if m == 1:
         return -np.inf
     if adjacent:
-        b = choose(rng, script, m - 1)
-        first = new.ints[START, b] + choose(rng, script, new.ints[START, b + 1] - new.ints[START, b])
-        second = new.ints[START, b + 1] + choose(rng, script, new.ints[START, b + 2] - new.ints[START, b + 1])
+        b = choose(chance, m - 1)
+        first = new.ints[START, b] + choose(chance, new.ints[START, b + 1] - new.ints[START, b])
+        second = new.ints[START, b + 1] + choose(chance, new.ints[START, b + 2] - new.ints[START, b + 1])
     else:
-        first = choose(rng, script, len(new.score))
+        first = choose(chance, len(new.score))
         b = new.ints[BLOCK, new.ints[ORDER, first]]
         size = new.ints[START, b + 1] - new.ints[START, b]
-        second = choose(rng, script, len(new.score) - size)
+        second = choose(chance, len(new.score) - size)
         if second >= new.ints[START, b]:
             second += size
         first, second = min(first, second), max(first, second)
@@ -116,12 +114,7 @@ def _swap_nodes(
 
 @inner
 def _relocate_node(
-    rng: np.random.Generator,
-    script: Floats,
-    tables: ScoreTables,
-    current: PartitionState,
-    new: PartitionState,
-    beta: float,
+    chance: Chance, tables: ScoreTables, current: PartitionState, new: PartitionState, beta: float
 ) -> float:
     """Take a node out and put it back, into any block or between any two, by Gibbs.
 
@@ -129,10 +122,10 @@ def _relocate_node(
     2m + 1 partitions share what is left, so drawing one in proportion to its score is reversible.
     """
     n = len(current.score)
-    node = choose(rng, script, n)
+    node = choose(chance, n)
     blocks, m = _blocks_without(current, node)
     log_weights = _log_weights_of_places(tables, current, node, blocks, m)
-    place = choose_weighted(rng, script, beta * log_weights)
+    place = choose_weighted(chance, beta * log_weights)
     if place < m:
         blocks[node] = place
     else:
@@ -214,13 +207,7 @@ def _log_weights_of_places(tables: ScoreTables, current: PartitionState, node: i
 
 @compiled
 def propose_partition(
-    rng: np.random.Generator,
-    script: Floats,
-    tables: ScoreTables,
-    current: PartitionState,
-    new: PartitionState,
-    move: int,
-    beta: float,
+    chance: Chance, tables: ScoreTables, current: PartitionState, new: PartitionState, move: int, beta: float
 ) -> float:
     """Propose a move from `current` into `new` (a copy of it); return the log acceptance ratio.
 
@@ -228,11 +215,11 @@ def propose_partition(
     """
     if move == RELOCATE:
         # A Gibbs draw: the scores are in the proposal already.
-        return _relocate_node(rng, script, tables, current, new, beta)
+        return _relocate_node(chance, tables, current, new, beta)
     if move == SPLIT_OR_JOIN:
-        log_q = _split_or_join(rng, script, tables, new)
+        log_q = _split_or_join(chance, tables, new)
     else:
-        log_q = _swap_nodes(rng, script, tables, new, move == ADJACENT_SWAP)
+        log_q = _swap_nodes(chance, tables, new, move == ADJACENT_SWAP)
     if log_q == -np.inf:
         return log_q
     return log_q + beta * (new.score.sum() - current.score.sum())

@@ -74,6 +74,7 @@ def _meeting(tables: ScoreTables, stretches: tuple[int, int, int, int], k: int, 
     avoiding = tables.values[sums + (inside & ~needed)]
     if avoiding == -np.inf:
         return everything
+    # log(e^a - e^b) = a + log(1 - e^(b - a)).
     share = -np.expm1(avoiding - everything)
     if share > (_SAFE_SHARE_TABULATED if containing >= 0 else _SAFE_SHARE_DIRECT):
         difference: float = everything + np.log(share)

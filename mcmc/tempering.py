@@ -12,6 +12,7 @@ import numpy as np
 from gpn_bayes.kernels.arrays import Floats, Ints, Words
 from gpn_bayes.kernels.compiled import compiled, inner
 from gpn_bayes.mcmc.chains import accept, draw_dag, share_of_walk, split_mix, steps_over_partitions
+from gpn_bayes.mcmc.choices import Chance
 from gpn_bayes.mcmc.draw_dag import store_parents
 from gpn_bayes.mcmc.partition import PartitionState
 from gpn_bayes.mcmc.tables import ScoreTables, log_score_of
@@ -61,8 +62,7 @@ def new_ladder(tables: ScoreTables, state: PartitionState, copies: int, ratio: f
 
 @compiled
 def run_tempered(
-    rng: np.random.Generator,
-    script: Floats,
+    chance: Chance,
     tables: ScoreTables,
     ladder: Ladder,
     mix: Floats,
@@ -95,11 +95,11 @@ def run_tempered(
                 own = ScoreTables(ladder.layouts[t], tables.values, tables.ranked)
                 state = PartitionState(ladder.ints[t], ladder.scores[t])
                 counts = counters if t == 0 else unused
-                steps_over_partitions(rng, script, own, state, spare, shares, steps, ladder.betas[t], counts)
-            _exchange(rng, ladder, adapt)
+                steps_over_partitions(chance, own, state, spare, shares, steps, ladder.betas[t], counts)
+            _exchange(chance.rng, ladder, adapt)
         coldest = ScoreTables(ladder.layouts[0], tables.values, tables.ranked)
         state = PartitionState(ladder.ints[0], ladder.scores[0])
-        draw_dag(rng, script, coldest, state, dag_shares, walk, parents, new_parents, counters)
+        draw_dag(chance, coldest, state, dag_shares, walk, parents, new_parents, counters)
         store_parents(coldest, parents, words[draw])
         log_scores[draw] = log_score_of(coldest, parents)
         targets[draw] = state.score.sum()

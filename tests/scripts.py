@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 from scipy.special import logsumexp
 
-from gpn_bayes.mcmc.choices import CURSOR, OPTIONS, OUTCOME, PROBABILITY, new_script
+from gpn_bayes.mcmc.choices import CURSOR, OPTIONS, OUTCOME, PROBABILITY, Chance, new_script
 from gpn_bayes.mcmc.tables import ScoreTables, build_tables
 
 Order = tuple[int, ...]
@@ -23,15 +23,16 @@ KINDS = (
     "unlikely parents",
 )  # fmt: skip
 _MAX_CHOICES = 64
+_RNG = np.random.default_rng(0)
 
 
-def paths(run: Callable[[np.ndarray], tuple[float, Hashable]]) -> Iterator[Path]:
+def paths(run: Callable[[Chance], tuple[float, Hashable]]) -> Iterator[Path]:
     """Run a scripted function along every path of outcomes it can take.
 
     Parameters
     ----------
     run : callable
-        Takes a script; returns the log acceptance ratio and the resulting state. Starts afresh each time.
+        Takes a scripted `Chance`; returns the log acceptance ratio and the resulting state. Starts afresh each time.
 
     Yields
     ------
@@ -41,7 +42,7 @@ def paths(run: Callable[[np.ndarray], tuple[float, Hashable]]) -> Iterator[Path]
     outcomes: list[int] = []
     while True:
         script = new_script(outcomes, _MAX_CHOICES)
-        log_ratio, state = run(script)
+        log_ratio, state = run(Chance(_RNG, script))
         used = int(script[CURSOR, 0])
         yield float(script[PROBABILITY, :used].prod()), log_ratio, state
         outcomes = script[OUTCOME, :used].astype(int).tolist()
@@ -210,7 +211,7 @@ def mixture(matrices: list[np.ndarray], mix: np.ndarray) -> np.ndarray:
     return np.tensordot(mix / mix.sum(), np.array(matrices), axes=1)
 
 
-def assert_draws_follow_scores(run: Callable[[np.ndarray], tuple[float, Dag]], dags: dict[Dag, float]) -> None:
+def assert_draws_follow_scores(run: Callable[[Chance], tuple[float, Dag]], dags: dict[Dag, float]) -> None:
     """Assert that a scripted draw ends in exactly these DAGs, each in proportion to its score."""
     drawn = {end: probability for probability, _, end in paths(run)}
     assert drawn.keys() == dags.keys()

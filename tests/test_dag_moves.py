@@ -8,6 +8,7 @@ import pytest
 
 from gpn_bayes.mcmc import dag_moves, partition_moves
 from gpn_bayes.mcmc.chains import PARTITION_MIX
+from gpn_bayes.mcmc.choices import Chance
 from gpn_bayes.mcmc.dag_moves import longest_paths, propose_dag
 from gpn_bayes.mcmc.partition import BLOCK, PartitionState, new_partition
 from gpn_bayes.mcmc.partition_moves import propose_partition
@@ -28,7 +29,6 @@ from tests.scripts import (
     transition_matrix,
 )
 
-RNG = np.random.default_rng(0)
 MOVES = [dag_moves.TOGGLE, dag_moves.RESAMPLE, dag_moves.REVERSE, dag_moves.REORDER]
 SMALL = [pytest.param(3, kind, id=f"3 {kind}") for kind in KINDS] + [
     pytest.param(4, kind, id=f"4 {kind}") for kind in ("restricted", "one way", "required chain")
@@ -39,9 +39,9 @@ LARGE = [pytest.param(4, kind, id=f"4 {kind}") for kind in KINDS if ("4 " + kind
 def walk(problem: Problem, dag: Dag, move: int) -> Iterator[Path]:
     parents = np.array(dag)
 
-    def run(script: np.ndarray) -> tuple[float, Dag]:
+    def run(chance: Chance) -> tuple[float, Dag]:
         new = parents.copy()
-        log_ratio = propose_dag(RNG, script, problem.tables, parents, new, move, np.empty(4, np.int64))
+        log_ratio = propose_dag(chance, problem.tables, parents, new, move, np.empty(4, np.int64))
         assert tuple(parents.tolist()) == dag
         return log_ratio, tuple(new.tolist())
 
@@ -159,9 +159,9 @@ def partition_matrix(problem: Problem, move: int) -> np.ndarray:
     def walk_partition(partition: Partition) -> Iterator[Path]:
         current = new_partition(problem.tables, [sorted(block) for block in partition])
 
-        def run(script: np.ndarray) -> tuple[float, Partition]:
+        def run(chance: Chance) -> tuple[float, Partition]:
             new = PartitionState(current.ints.copy(), current.score.copy())
-            log_ratio = propose_partition(RNG, script, problem.tables, current, new, move, 1.0)
+            log_ratio = propose_partition(chance, problem.tables, current, new, move, 1.0)
             depth = new.ints[BLOCK, : problem.n]
             return log_ratio, tuple(frozenset(np.flatnonzero(depth == b).tolist()) for b in range(depth.max() + 1))
 

@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from gpn_bayes.mcmc import exact_posterior
-from gpn_bayes.mcmc.choices import CURSOR, OPTIONS, OUTCOME, PROBABILITY, new_script, no_script
+from gpn_bayes.mcmc.choices import CURSOR, OPTIONS, OUTCOME, PROBABILITY, Chance, new_script
 from gpn_bayes.mcmc.exact_draws import LayeredWeights, draw_exact, layered_weights
 from gpn_bayes.mcmc.exact_posterior import exact_probabilities
 from gpn_bayes.mcmc.tables import (
@@ -109,7 +109,7 @@ def total_weight(weights: LayeredWeights) -> float:
 
 def draw(tables: ScoreTables, weights: LayeredWeights, rng: np.random.Generator, draws: int):
     words, log_scores = np.empty((draws, len(tables.layout), 1), dtype=np.uint64), np.empty(draws)
-    draw_exact(rng, no_script(), tables, weights, words, log_scores)
+    draw_exact(Chance(rng), tables, weights, words, log_scores)
     return words[:, :, 0].astype(np.int64), log_scores
 
 
@@ -202,7 +202,7 @@ def scripted_distribution(tables: ScoreTables) -> dict[tuple[int, ...], float]:
     outcomes = [0]
     while outcomes:
         script = new_script(outcomes, 4 * n)
-        draw_exact(rng, script, tables, weights, words, log_score)
+        draw_exact(Chance(rng, script), tables, weights, words, log_score)
         used = int(script[CURSOR, 0])
         key = tuple(int(word) for word in words[0, :, 0])
         found[key] = found.get(key, 0.0) + script[PROBABILITY, :used].prod()

@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 
 from gpn_bayes import graphs
 from gpn_bayes.mcmc.chains import PARTITION_MIX, run_order, run_partition, start_partition
-from gpn_bayes.mcmc.choices import no_script
+from gpn_bayes.mcmc.choices import Chance
 from gpn_bayes.mcmc.order import DEFAULT_MIX, new_order
 from gpn_bayes.mcmc.tables import ScoreTables, build_tables
 from gpn_bayes.scores.bge import BGe
@@ -53,19 +53,20 @@ def run_chains(
     sampler: str, tables: ScoreTables, draws: int, thin: int, seed: int, mix: np.ndarray | None = None
 ) -> Run:
     """Run four chains from random orders, the first tenth thrown away."""
-    n, script, parts = len(tables.layout), no_script(), []
+    n, parts = len(tables.layout), []
     for rng in np.random.default_rng(seed).spawn(CHAINS):
+        chance = Chance(rng)
         order = rng.permutation(n)
         while new_order(tables, order).score.sum() == -np.inf:
             order = rng.permutation(n)
         words, log_scores = np.zeros((draws, n, 1), np.uint64), np.empty(draws)
         targets, counters = np.empty(draws), np.zeros((8, 2), np.int64)
         if sampler == "partition":
-            state, moves, run = start_partition(rng, script, tables, order), PARTITION_MIX, run_partition
+            state, moves, run = start_partition(chance, tables, order), PARTITION_MIX, run_partition
         else:
             state, moves, run = new_order(tables, order), DEFAULT_MIX, run_order
         moves = moves if mix is None else mix
-        run(rng, script, tables, state, moves, thin, words, log_scores, targets, counters)
+        run(chance, tables, state, moves, thin, words, log_scores, targets, counters)
         kept = slice(draws // 10, None)
         parts.append((graphs.unpack(words[kept], n), log_scores[kept], targets[kept], counters))
     return Run(*(np.array(part) for part in zip(*parts, strict=True)))
@@ -228,8 +229,8 @@ def test_an_order_that_allows_no_dag_is_refused():
     tables = build_tables([[1], []], [needs_the_other, np.zeros(1)])
     rng = np.random.default_rng(1)
     with pytest.raises(ValueError, match=r"must allow a DAG; nodes \[0\] have no parent set"):
-        start_partition(rng, no_script(), tables, np.array([0, 1]))
-    assert start_partition(rng, no_script(), tables, np.array([1, 0])).score.sum() == 0.0
+        start_partition(Chance(rng), tables, np.array([0, 1]))
+    assert start_partition(Chance(rng), tables, np.array([1, 0])).score.sum() == 0.0
 
 
 def test_draws_depend_on_the_generator_alone():

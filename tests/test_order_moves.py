@@ -7,7 +7,7 @@ import pytest
 
 from gpn_bayes.mcmc import order as orders
 from gpn_bayes.mcmc.chains import run_order
-from gpn_bayes.mcmc.choices import no_script
+from gpn_bayes.mcmc.choices import Chance
 from gpn_bayes.mcmc.order import (
     DEFAULT_MIX,
     ORDER,
@@ -45,9 +45,9 @@ def state_of(problem: Problem, order: Order) -> OrderState:
 def walk(problem: Problem, order: Order, move: int) -> Iterator[Path]:
     current = state_of(problem, order)
 
-    def run(script: np.ndarray) -> tuple[float, Order]:
+    def run(chance: Chance) -> tuple[float, Order]:
         new = OrderState(current.ints.copy(), current.score.copy())
-        log_ratio = propose_order(RNG, script, problem.tables, current, new, move)
+        log_ratio = propose_order(chance, problem.tables, current, new, move)
         end = tuple(new.ints[ORDER].tolist())
         fresh = state_of(problem, end)
         # What a move brings up to date must be what a fresh start gives.
@@ -119,9 +119,9 @@ def test_the_dag_drawn_from_an_order_has_its_conditional_distribution(n, kind):
     for order, dags in problem.orders.items():
         state = state_of(problem, order)
 
-        def run(script: np.ndarray, state: OrderState = state) -> tuple[float, tuple[int, ...]]:
+        def run(chance: Chance, state: OrderState = state) -> tuple[float, tuple[int, ...]]:
             parents = np.empty(n, np.int64)
-            draw_from_order(RNG, script, problem.tables, state, parents)
+            draw_from_order(chance, problem.tables, state, parents)
             return 0.0, tuple(parents.tolist())
 
         assert_draws_follow_scores(run, dags)
@@ -134,6 +134,6 @@ def test_a_single_node_stays_where_it_is():
     words, log_scores, targets = np.zeros((5, 1, 1), np.uint64), np.empty(5), np.empty(5)
     counters = np.zeros((3, 2), np.int64)
     state = state_of(problem, (0,))
-    run_order(RNG, no_script(), problem.tables, state, DEFAULT_MIX, 10, words, log_scores, targets, counters)
+    run_order(Chance(RNG), problem.tables, state, DEFAULT_MIX, 10, words, log_scores, targets, counters)
     assert counters[:, 0].sum() == 50 and counters[:, 1].sum() == 0
     assert not words.any() and (log_scores == -3.0).all() and (targets == -3.0).all()

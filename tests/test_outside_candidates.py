@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from gpn_bayes.mcmc.choices import no_script
+from gpn_bayes.mcmc.choices import Chance
 from gpn_bayes.mcmc.dag_moves import REORDER, RESAMPLE, REVERSE, TOGGLE, propose_dag, restore_outside_candidates
 from gpn_bayes.mcmc.draw_dag import draw_parents
 from gpn_bayes.mcmc.order import MOVES, OrderState, draw_from_order, new_order, propose_order
@@ -31,8 +31,6 @@ from tests.outside_worlds import WORLDS, World, places_of, targets_of
 from tests.scripts import assert_reversible, paths, transition_matrix
 
 pytestmark = pytest.mark.more("samples large networks")
-
-RNG = np.random.default_rng(1)
 
 
 @pytest.mark.parametrize("name", WORLDS)
@@ -91,9 +89,7 @@ def test_parents_are_drawn_in_proportion_to_their_scores(inside, needed):
     tables = world.with_outside((0, 0, 0, 0))
     total = log_sum_meeting(tables, 1, inside, needed) if needed else log_sum_inside(tables, 1, inside)
     found: dict[int, float] = {}
-    for probability, _, mask in paths(
-        lambda script: (0.0, draw_parents(RNG, script, tables, 1, inside, needed, total))
-    ):
+    for probability, _, mask in paths(lambda chance: (0.0, draw_parents(chance, tables, 1, inside, needed, total))):
         found[mask] = found.get(mask, 0.0) + probability
     allowed = [m for m in range(8) if m & ~inside == 0 and (needed == 0 or m & needed)]
     scores = np.array([draw_score(world, tables, 1, mask) for mask in allowed])
@@ -105,15 +101,15 @@ def test_parents_are_drawn_in_proportion_to_their_scores(inside, needed):
 def partition_walk(world: World, state: tuple, move: int, beta: float) -> Iterator:
     blocks, places = state
 
-    def run(script: np.ndarray) -> tuple[float, tuple]:
+    def run(chance: Chance) -> tuple[float, tuple]:
         tables = world.with_outside(places)
         current = new_partition(tables, [sorted(block) for block in blocks])
         log_ratio = 0.0
         if move < 0:
-            redraw_outside_candidates_of_partition(RNG, script, tables, current, beta)
+            redraw_outside_candidates_of_partition(chance, tables, current, beta)
         else:
             new = PartitionState(current.ints.copy(), current.score.copy())
-            log_ratio = propose_partition(RNG, script, tables, current, new, move, beta)
+            log_ratio = propose_partition(chance, tables, current, new, move, beta)
             current = new
         block = current.ints[2, : world.n]
         end = tuple(frozenset(np.flatnonzero(block == b).tolist()) for b in range(block.max() + 1))
@@ -159,14 +155,14 @@ def test_orders_with_outside_candidates_keep_their_target(name, move):
             log_target.append(new_order(world.with_outside(places), np.array(order)).score.sum())
 
     def walk(state: tuple) -> Iterator:
-        def run(script: np.ndarray) -> tuple[float, tuple]:
+        def run(chance: Chance) -> tuple[float, tuple]:
             tables = world.with_outside(state[1])
             current = new_order(tables, np.array(state[0]))
             if move < 0:
-                redraw_outside_candidates_of_order(RNG, script, tables, current, 1.0)
+                redraw_outside_candidates_of_order(chance, tables, current, 1.0)
                 return 0.0, (tuple(current.ints[0].tolist()), places_of(tables))
             new = OrderState(current.ints.copy(), current.score.copy())
-            log_ratio = propose_order(RNG, script, tables, current, new, move)
+            log_ratio = propose_order(chance, tables, current, new, move)
             return log_ratio, (tuple(new.ints[0].tolist()), places_of(tables))
 
         return paths(run)
@@ -186,11 +182,11 @@ def test_moves_over_dags_keep_the_target_of_dags_with_outside(name, move):
     def walk(state: tuple) -> Iterator:
         dag, places = state
 
-        def run(script: np.ndarray) -> tuple[float, tuple]:
+        def run(chance: Chance) -> tuple[float, tuple]:
             tables = world.with_outside(places)
             parents = np.array([sum(1 << int(bit_of(tables, i, j)) for j in own) for i, own in enumerate(dag)])
             new, changed = parents.copy(), np.empty(4, np.int64)
-            log_ratio = propose_dag(RNG, script, tables, parents, new, move, changed)
+            log_ratio = propose_dag(chance, tables, parents, new, move, changed)
             bits = range(max(n_candidates(tables, i) for i in range(world.n)))
             end = (
                 tuple(
@@ -221,8 +217,8 @@ def test_every_outside_candidate_is_forgotten_again():
     parents = np.empty(4, np.int64)
     seen = set()
     for _ in range(300):
-        redraw_outside_candidates_of_partition(rng, no_script(), tables, state, 1.0)
-        draw_from_partition(rng, no_script(), tables, state, parents)
+        redraw_outside_candidates_of_partition(Chance(rng), tables, state, 1.0)
+        draw_from_partition(Chance(rng), tables, state, parents)
         seen.add(places_of(tables))
     assert seen == set(world.outside_choices())
 
@@ -235,7 +231,7 @@ def test_drawing_from_an_order_uses_the_outside_candidate():
     parents = np.empty(3, np.int64)
     seen = set()
     for _ in range(200):
-        draw_from_order(rng, no_script(), tables, state, parents)
+        draw_from_order(Chance(rng), tables, state, parents)
         seen.add(tuple(parents.tolist()))
     assert {(0, 1, 1), (0, 1, 0), (0, 0, 1)} <= seen
 

@@ -6,7 +6,7 @@ import pytest
 from scipy.special import logsumexp
 
 from gpn_bayes.mcmc.chains import PARTITION_MIX, run_order, run_partition, start_partition
-from gpn_bayes.mcmc.choices import no_script
+from gpn_bayes.mcmc.choices import Chance
 from gpn_bayes.mcmc.order import DEFAULT_MIX, new_order
 from gpn_bayes.mcmc.tables import (
     ScoreTables,
@@ -53,10 +53,10 @@ def test_a_partition_chain_draws_dags_in_proportion_to_their_scores(name):
     world = WORLDS[name]
     rng = np.random.default_rng(3)
     tables = world.tables()
-    state = start_partition(rng, no_script(), tables, np.arange(world.n))
+    state = start_partition(Chance(rng), tables, np.arange(world.n))
     words, log_scores, targets = new_blocks(20_000, world.n)
     counters = np.zeros((8, 2), np.int64)
-    run_partition(rng, no_script(), tables, state, PARTITION_MIX, 40, words, log_scores, targets, counters)
+    run_partition(Chance(rng), tables, state, PARTITION_MIX, 40, words, log_scores, targets, counters)
     assert_draws_follow(world, words, log_scores)
 
 
@@ -67,7 +67,7 @@ def test_an_order_chain_favours_dags_of_many_orders_and_nothing_else():
     words, log_scores, targets = new_blocks(20_000, world.n)
     state = new_order(tables, np.arange(world.n))
     counters = np.zeros((3, 2), np.int64)
-    run_order(rng, no_script(), tables, state, DEFAULT_MIX, 20, words, log_scores, targets, counters)
+    run_order(Chance(rng), tables, state, DEFAULT_MIX, 20, words, log_scores, targets, counters)
     assert_draws_follow(world, words, log_scores, extensions=True)
 
 
@@ -75,7 +75,7 @@ def tempered_draws(world: World, ladder: Ladder, tables: ScoreTables, draws: int
     words, log_scores, targets = new_blocks(draws, world.n)
     counters = np.zeros((8, 2), np.int64)
     rng = np.random.default_rng(5)
-    run_tempered(rng, no_script(), tables, ladder, ONLY_PARTITIONS, 40, False, words, log_scores, targets, counters)
+    run_tempered(Chance(rng), tables, ladder, ONLY_PARTITIONS, 40, False, words, log_scores, targets, counters)
     return words, log_scores
 
 
@@ -83,7 +83,7 @@ def test_coupled_chains_draw_the_same_dags():
     world = WORLDS["mixed"]
     rng = np.random.default_rng(6)
     tables = world.tables()
-    ladder = new_ladder(tables, start_partition(rng, no_script(), tables, np.arange(world.n)), 3, ratio=0.5)
+    ladder = new_ladder(tables, start_partition(Chance(rng), tables, np.arange(world.n)), 3, ratio=0.5)
     words, log_scores = tempered_draws(world, ladder, tables, 20_000)
     assert_draws_follow(world, words, log_scores)
     tried, made = ladder.exchanges.sum(axis=0)
@@ -94,7 +94,7 @@ def test_the_test_of_coupled_chains_notices_a_chain_that_is_too_warm():
     world = WORLDS["mixed"]
     rng = np.random.default_rng(6)
     tables = world.tables()
-    ladder = new_ladder(tables, start_partition(rng, no_script(), tables, np.arange(world.n)), 3, ratio=0.5)
+    ladder = new_ladder(tables, start_partition(Chance(rng), tables, np.arange(world.n)), 3, ratio=0.5)
     ladder.betas[0] = 0.7
     words, log_scores = tempered_draws(world, ladder, tables, 20_000)
     with pytest.raises(AssertionError):

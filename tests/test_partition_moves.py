@@ -9,7 +9,7 @@ import pytest
 
 from gpn_bayes.mcmc import partition_moves
 from gpn_bayes.mcmc.chains import PARTITION_MIX, run_partition, start_partition
-from gpn_bayes.mcmc.choices import no_script
+from gpn_bayes.mcmc.choices import Chance
 from gpn_bayes.mcmc.partition import (
     BLOCK,
     COUNT,
@@ -67,9 +67,9 @@ def blocks_of(state: PartitionState) -> Partition:
 def walk(problem: Problem, partition: Partition, move: int) -> Iterator[Path]:
     current = state_of(problem, partition)
 
-    def run(script: np.ndarray) -> tuple[float, Partition]:
+    def run(chance: Chance) -> tuple[float, Partition]:
         new = PartitionState(current.ints.copy(), current.score.copy())
-        log_ratio = propose_partition(RNG, script, problem.tables, current, new, move, 1.0)
+        log_ratio = propose_partition(chance, problem.tables, current, new, move, 1.0)
         end = blocks_of(new)
         if log_ratio > -np.inf:
             # What a move brings up to date must be what a fresh start gives.
@@ -152,7 +152,7 @@ def run_chain(problem: Problem, state: PartitionState, mix: np.ndarray, thin: in
     words, log_scores = np.zeros((draws, problem.n, 1), np.uint64), np.empty(draws)
     targets, counters = np.empty(draws), np.zeros((8, 2), np.int64)
     run_partition(
-        RNG, no_script(), problem.tables, state, mix, thin, words, log_scores, targets, counters
+        Chance(RNG), problem.tables, state, mix, thin, words, log_scores, targets, counters
     )  # fmt: skip
     return words, log_scores, targets, counters
 
@@ -169,7 +169,7 @@ def test_the_chain_counts_the_steps_that_stay():
 @pytest.mark.parametrize("candidates", [[[]], [[], [], []]], ids=["one node", "no candidates"])
 def test_networks_without_a_possible_edge_stay_empty(candidates):
     problem = Problem(candidates, [np.array([-2.0]) for _ in candidates])
-    state = start_partition(RNG, no_script(), problem.tables, np.arange(problem.n))
+    state = start_partition(Chance(RNG), problem.tables, np.arange(problem.n))
     words, log_scores, targets, counters = run_chain(problem, state, PARTITION_MIX, 25, 20)
     assert not words.any() and blocks_of(state) == (frozenset(range(problem.n)),)
     assert counters[:, 0].sum() == 500 and counters[:, 1].sum() == 0
@@ -183,9 +183,9 @@ def test_the_dag_drawn_from_a_partition_has_its_conditional_distribution(n, kind
     for partition, dags in problem.partitions.items():
         state = state_of(problem, partition)
 
-        def run(script: np.ndarray, state: PartitionState = state) -> tuple[float, tuple[int, ...]]:
+        def run(chance: Chance, state: PartitionState = state) -> tuple[float, tuple[int, ...]]:
             parents = np.empty(n, np.int64)
-            draw_from_partition(RNG, script, problem.tables, state, parents)
+            draw_from_partition(chance, problem.tables, state, parents)
             return 0.0, tuple(parents.tolist())
 
         assert_draws_follow_scores(run, dags)

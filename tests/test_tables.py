@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 
 from gpn_bayes import graphs
 from gpn_bayes.kernels.graphs.subsets import subset_sums, sums_containing, superset_sums, without_bit
-from gpn_bayes.mcmc.choices import no_script
+from gpn_bayes.mcmc.choices import Chance
 from gpn_bayes.mcmc.draw_dag import draw_parents, store_parents
 from gpn_bayes.mcmc.sums import log_sum_inside, log_sum_meeting
 from gpn_bayes.mcmc.tables import (
@@ -193,7 +193,7 @@ def test_parents_are_stored_as_words_of_node_bits(n):
 def drawn(tables: ScoreTables, inside: int, needed: int, log_total: float, draws: int) -> np.ndarray:
     rng = np.random.default_rng(5)
     return np.array(
-        [draw_parents(rng, no_script(), tables, 0, inside, needed, log_total) for _ in range(draws)]
+        [draw_parents(Chance(rng), tables, 0, inside, needed, log_total) for _ in range(draws)]
     )  # fmt: skip
 
 

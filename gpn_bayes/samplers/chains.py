@@ -14,7 +14,7 @@ from numba import typeof
 from gpn_bayes.mcmc import chains as chain_runs
 from gpn_bayes.mcmc import order as orders
 from gpn_bayes.mcmc.annealing import LEVELS, SWEEPS, anneal
-from gpn_bayes.mcmc.choices import no_script
+from gpn_bayes.mcmc.choices import Chance
 from gpn_bayes.mcmc.exact_draws import LayeredWeights, draw_exact
 from gpn_bayes.mcmc.order import ORDER, OrderState, new_order
 from gpn_bayes.mcmc.partition import BLOCK, PartitionState, partition_from_depths
@@ -194,7 +194,7 @@ class ExactChain(MarkovChain):
         """Do nothing: independent draws start nowhere."""
 
     def _fill(self, block: Block, rng: np.random.Generator, thin: int, tuning: bool) -> None:
-        draw_exact(rng, no_script(), self.tables, self.weights, block.parents, block.log_scores)
+        draw_exact(Chance(rng), self.tables, self.weights, block.parents, block.log_scores)
         block.targets[:] = block.log_scores
 
     def state(self) -> Arrays:
@@ -218,7 +218,7 @@ class OrderChain(WalkingChain):
 
     def _fill(self, block: Block, rng: np.random.Generator, thin: int, tuning: bool) -> None:
         mix = orders.DEFAULT_MIX
-        chain_runs.run_order(rng, no_script(), self.tables, self.position, mix, thin, *block, self.counters)
+        chain_runs.run_order(Chance(rng), self.tables, self.position, mix, thin, *block, self.counters)
 
     def rescore(self, tables: ScoreTables) -> None:
         """Stay at the order."""
@@ -264,13 +264,11 @@ class PartitionChain(WalkingChain):
     def init(self, rng: np.random.Generator) -> None:
         """Go to the layering of a DAG drawn from an order of high score."""
         order = _annealed_order(rng, self.tables, self.required)
-        self.position = chain_runs.start_partition(rng, no_script(), self.tables, order.ints[ORDER])
+        self.position = chain_runs.start_partition(Chance(rng), self.tables, order.ints[ORDER])
 
     def _fill(self, block: Block, rng: np.random.Generator, thin: int, tuning: bool) -> None:
         if not self.own:
-            chain_runs.run_partition(
-                rng, no_script(), self.tables, self.position, self.mix, thin, *block, self.counters
-            )
+            chain_runs.run_partition(Chance(rng), self.tables, self.position, self.mix, thin, *block, self.counters)
             return
         shares = np.array([share for *_, share in self.own])
         for place in range(len(block.log_scores)):
@@ -280,7 +278,7 @@ class PartitionChain(WalkingChain):
             for k in rng.choice(len(shares), steps, p=shares / shares.sum()):
                 self._step(rng, int(k))
             chain_runs.run_partition(
-                rng, no_script(), self.tables, self.position, self.mix, thin - steps, *one, self.counters
+                Chance(rng), self.tables, self.position, self.mix, thin - steps, *one, self.counters
             )
 
     def _step(self, rng: np.random.Generator, k: int) -> None:
@@ -329,7 +327,7 @@ class TemperedChain(MarkovChain):
         self.ladder = new_ladder(alone.tables, alone.position, self.temperatures)
 
     def _fill(self, block: Block, rng: np.random.Generator, thin: int, tuning: bool) -> None:
-        run_tempered(rng, no_script(), self.tables, self.ladder, self.mix, thin, tuning, *block, self.counters)
+        run_tempered(Chance(rng), self.tables, self.ladder, self.mix, thin, tuning, *block, self.counters)
 
     def state(self) -> Arrays:
         """Return all copies, each with its parents from outside."""
@@ -385,7 +383,7 @@ def walk_over_dags() -> None:
     tables = three_nodes(outside=True)
     state = PartitionState(np.zeros((6, _FEW + 1), np.int64), np.zeros(_FEW))
     parents, counters = np.zeros(_FEW, np.int64), np.zeros((len(chain_runs.PARTITION_MOVES), 2), np.int64)
-    given = (np.random.default_rng(1), no_script(), tables, state, np.ones(4), 1, parents, parents, counters)
+    given = (Chance(np.random.default_rng(1)), tables, state, np.ones(4), 1, parents, parents, counters)
     # It has no entrance from Python.
     chain_runs.draw_dag.compile(tuple(map(typeof, given)))  # type: ignore[attr-defined]
 
@@ -400,7 +398,7 @@ def _annealed_order(rng: np.random.Generator, tables: ScoreTables, required: np.
     nodes = nx.lexicographical_topological_sort(edges, key=lambda node: priority[node])
     order = new_order(tables, np.array(list(nodes)))
     if order.score.sum() > -np.inf:
-        anneal(rng, no_script(), tables, order, LEVELS, SWEEPS)
+        anneal(Chance(rng), tables, order, LEVELS, SWEEPS)
     return order
 
 

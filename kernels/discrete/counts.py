@@ -1,7 +1,10 @@
 """Scores of discrete variables from counts, for many parent sets at once.
 
 All of them have one form: every configuration j of the parents that was observed adds ``margin[N_j]`` and, for each
-level k of the child, ``cell[N_jk]``; and each configuration, observed or not, adds a constant.
+level k of the child, ``cell[N_jk]``; and each configuration, observed or not, adds a constant. With a Dirichlet prior
+of a_jk imagined rows, a_j in all, these are (Heckerman, Geiger & Chickering 1995)
+
+    margin = ln Gamma(a_j) - ln Gamma(N_j + a_j)  and  cell = ln Gamma(N_jk + a_jk) - ln Gamma(a_jk).
 """
 
 import math
@@ -67,6 +70,7 @@ def _fill_dirichlet(terms: CountTerms, configurations: float, levels: int) -> No
     terms.prior_counts[3] = math.lgamma(prior_margin)
     terms.cell[0] = 0.0
     terms.margin[0] = 0.0
+    # Gamma(x + 1) = x Gamma(x).
     for n in range(1, len(terms.cell)):
         terms.cell[n] = terms.cell[n - 1] + math.log(prior_cell + (n - 1))
         terms.margin[n] = terms.margin[n - 1] - math.log(prior_margin + (n - 1))

@@ -46,7 +46,10 @@ def _sum_of_groups(
     prior_cell: float,
     totals: Floats,
 ) -> float:
-    """Return what the groups of a depth add; `totals` is zero before and after."""
+    """Return what the groups j of a depth add, sum_j (sum_k gain(W_jk, a) - gain(W_j, r a)), see `_gain`.
+
+    `totals` is zero before and after.
+    """
     rows, starts = groups.rows[depth], groups.starts[depth]
     prior_margin = prior_cell * levels
     of_cell = math.lgamma(prior_cell) if prior_cell > 0.0 else 0.0

@@ -213,7 +213,10 @@ def _find_mode(
 
 @inner_fused
 def _laplace_log_likelihood(log_sigma: float, log_thetas: Floats, counts: Counts, work: LatentWorkspace) -> float:
-    """Return Laplace's approximation of log p(levels | hyperparameters): that of the integral over w."""
+    """Return Laplace's approximation of log p(levels | hyperparameters): that of the integral over w.
+
+    It is log p(levels | w) - w'w / 2 - log |A| / 2 at the mode; powers of 2 pi, of prior and integral, cancel.
+    """
     columns = write_features(scale_of(log_sigma, counts), log_thetas, counts.rows, work)
     value, log_det = _find_mode(log_sigma, columns, 0.0, counts, work)
     return value - 0.5 * log_det

@@ -233,6 +233,7 @@ def _evaluate(log_sigma: float, log_thetas: Floats, moments: Moments, work: Work
     noise = np.exp(2.0 * log_sigma)
     _cross_all(moments, work, size, half)
     _assemble(moments, work, size, width, noise)
+    # |C| = sigma^(2 (N - m)) |S| for m columns of Phi, and y'C^-1 y = (y'y - y'Phi S^-1 Phi'y) / sigma^2.
     log_det = factor(work.system, work.roots, size, width)
     left = moments.y_squares
     for c in range(mean + 1):
@@ -259,7 +260,8 @@ def log_likelihood_and_gradient(
     columns = work.spans[parents, 1] + 1
     noise = np.exp(2.0 * log_sigma)
     _invert(work, columns)
-    # alpha = C^-1 y; alpha'alpha follows from y'y and S alone.
+    # d log N / d log sigma = sigma^2 (alpha'alpha - tr C^-1), alpha = C^-1 y. As C^-1 = (I - Phi S^-1 Phi') / sigma^2,
+    # sigma^4 alpha'alpha = y'y - x'S x - sigma^2 x'x, x = S^-1 Phi'y, and sigma^2 tr C^-1 = N - m + sigma^2 tr S^-1.
     alpha_squares, trace = moments.y_squares, 0.0
     size = padded(columns, TILE_ROWS)
     for c in range(columns):

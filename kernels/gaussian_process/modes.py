@@ -121,7 +121,10 @@ def _direction(inverse: Floats, gradient: Floats, direction: Floats) -> float:
 
 @compiled
 def update_inverse(inverse: Floats, phi: Floats, new_phi: Floats, gradient: Floats, new_gradient: Floats) -> None:
-    """BFGS: make the inverse, in place, map the last change of gradient to the last step."""
+    """BFGS: make the inverse, in place, map the last change of gradient to the last step.
+
+    With step s and change d of minus the gradient, H + (1 + d'H d / s'd) s s' / s'd - (H d s' + s d'H) / s'd.
+    """
     size = len(phi)
     moved, image = np.empty(size), np.empty(size)
     curvature = bent_image = 0.0

@@ -205,6 +205,8 @@ def _sweep(log_scale: float, columns: int, measured: Measured, work: LatentWorks
             total += share
             first += share * z / variance
             second += share * (z * z / variance - 1.0) / variance
+        # The derivatives of the row's log density in m. With the row, the process has mean m + u first and variance
+        # u + u^2 second; so the row's share in the precision is 1 / (u + u^2 second) - 1 / u.
         first /= total
         second = second / total - first * first
         precision = max(-second / (1.0 + u * second), 0.0)

@@ -81,9 +81,10 @@ def family(parents: Ints, size: int, node: int) -> Ints:
 
 @inner
 def bge_from_minors(with_node: float, without: float, size: int, constants: Floats, half_df: float) -> float:
-    """Return the local score from log |R_PX|, log |R_P| and the number of parents.
+    """Return the local score from log |R_PX|, log |R_P| and the number l of parents.
 
-    `half_df` is (N + alpha_w - n) / 2; the exponents of the two determinants grow by 1/2 per parent.
+    It is the log of c_l |R_P|^((N + alpha_w - n + l) / 2) / |R_PX|^((N + alpha_w - n + l + 1) / 2) (Geiger & Heckerman
+    2002; Kuipers, Moffa & Heckerman 2014). `constants` are the log c_l, and `half_df` is (N + alpha_w - n) / 2.
     """
     score: float = constants[size] - (half_df + 0.5 * (size + 1)) * with_node + (half_df + 0.5 * size) * without
     return score

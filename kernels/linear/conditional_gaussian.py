@@ -153,6 +153,7 @@ def excess_kurtosis(
             for a in range(size + 1):
                 for b in range(a + 1):
                     root[a, b] = matrices[group, indices[a], indices[b]]
+            # With R = L L', the coefficients R_PP^-1 R_PX are L_PP'^-1 times L's last row.
             cholesky(root, size + 1)
             lines[group, :size] = root[size, :size]
             solve_transposed(root, lines[group], size)

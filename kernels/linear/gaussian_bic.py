@@ -14,5 +14,6 @@ def log_residuals(matrix: Floats, node: int, parents: Ints, sizes: Ints) -> Floa
     for row in range(len(sizes)):
         size = sizes[row]
         indices = family(parents[row], size, node)
+        # |R_PX| / |R_P| is the Schur complement R_XX - R_XP R_PP^-1 R_PX.
         values[row] = log_minor(matrix, indices) - log_minor(matrix, indices[:size])
     return values

@@ -24,7 +24,7 @@ import pytest
 from arviz_stats.base import array_stats
 
 from gpn_bayes.mcmc import chains, order
-from gpn_bayes.mcmc.choices import no_script
+from gpn_bayes.mcmc.choices import Chance
 from gpn_bayes.mcmc.tables import ScoreTables, build_tables
 from gpn_bayes.scores import BGe, GraphPrior
 
@@ -77,13 +77,13 @@ def run_ours(tables: ScoreTables, sampler: str, seed: int) -> tuple[float, np.nd
     if sampler == "order":
         state, run, mix = order.new_order(tables, rng.permutation(n)), chains.run_order, order.DEFAULT_MIX
     else:
-        state = chains.start_partition(rng, no_script(), tables, rng.permutation(n))
+        state = chains.start_partition(Chance(rng), tables, rng.permutation(n))
         run, mix = chains.run_partition, chains.PARTITION_MIX
 
     def block(draws: int, thin: int) -> np.ndarray:
         words, targets = np.zeros((draws, n, 1), np.uint64), np.empty(draws)
         counters = np.zeros((len(mix), 2), np.int64)
-        run(rng, no_script(), tables, state, mix, thin, words, np.empty(draws), targets, counters)
+        run(Chance(rng), tables, state, mix, thin, words, np.empty(draws), targets, counters)
         return targets
 
     block(1, 10)  # compile

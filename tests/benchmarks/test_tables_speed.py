@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gpn_bayes.mcmc.choices import no_script
+from gpn_bayes.mcmc.choices import Chance
 from gpn_bayes.mcmc.exact_draws import draw_exact, layered_weights
 from gpn_bayes.mcmc.exact_posterior import exact_probabilities
 from gpn_bayes.mcmc.tables import ScoreTables, build_tables
@@ -39,7 +39,7 @@ def draw(tables: ScoreTables, draws: int) -> None:
     n = len(tables.layout)
     weights = layered_weights(tables)
     words = np.zeros((draws, n, 1), np.uint64)
-    draw_exact(np.random.default_rng(1), no_script(), tables, weights, words, np.empty(draws))
+    draw_exact(Chance(np.random.default_rng(1)), tables, weights, words, np.empty(draws))
 
 
 @pytest.mark.parametrize(("n", "max_parents", "limit"), [(20, 4, 0.5), (16, None, 1.0)])
