@@ -3,12 +3,14 @@
 import inspect
 import re
 import shlex
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 import typer
 
+import gpn_bayes as gpn
 import gpn_bayes.cli
 from gpn_bayes.cli import inputs
 from gpn_bayes.data import data_flags
@@ -262,3 +264,34 @@ def test_curves_of_many_variables_are_not_advised_blindly():
     assert "which takes about 3 CPU minutes" in advice_of(20, 50, lambda data, _: slower.curves_advice(data))
     many = advice_of(100, 50, lambda data, _: slower.curves_advice(data))
     assert many.startswith("transform columns; score='gp' follows curves, but takes about 6.7 CPU hours")
+
+
+def test_rows_that_depend_on_each_other_call_for_no_other_score():
+    """Random walks seem to follow each other, which no score of independent rows mends."""
+    walks = pd.DataFrame(np.random.default_rng(5).normal(size=(300, 5)).cumsum(axis=0), columns=list("abcde"))
+    post = gpn.sample(walks, "bge", draws=100, random_seed=1, progressbar=False)
+    kinds = [kind for kind, _ in read_flags(post)]
+    assert "dependent rows" in kinds and "leftover dependence" not in kinds
+    assert not any("score='gp'" in message or "GP(" in message for _, message in read_flags(post))
+
+
+def test_a_mixed_table_is_told_what_gaussian_processes_would_take():
+    rng = np.random.default_rng(1)
+    group = rng.choice(["f", "m"], 400)
+    table = pd.DataFrame({"group": group, "cost": rng.lognormal(sigma=1.5, size=400), "age": rng.normal(size=400)})
+    for rows, text in (
+        (table, "or compare with score='gp', which takes less than a CPU minute on this table."),
+        (
+            pd.concat([table.assign(also=rng.permutation(group), third=rng.permutation(group))] * 50),
+            r"or compare with score='gp' on fewer columns or rows; on this table it takes about \d\.\d CPU hours\.",
+        ),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # copies of rows
+            post = gpn.sample(rows.reset_index(drop=True), "cg", draws=50, random_seed=1, progressbar=False)
+        (message,) = [message for kind, message in read_flags(post) if kind == "heavy tails"]
+        assert re.search(text, message), message
+
+
+def read_flags(post):
+    return [(flag.kind, flag.message) for flag in post.diagnostics().data_flags]

@@ -118,7 +118,9 @@ def test_the_screen_tells_a_proof_and_undirected_edges(tmp_path, capsys):
     _, shown, _ = call(
         capsys, "estimate", ASIA, "--method", "exact", "--max-parents", 2, "--out", tmp_path / "e", "-q",
     )  # fmt: skip
-    assert "Proved: no graph scores higher." in shown and "Exact, score BIC" in shown
+    assert (
+        "Proved: no graph with at most 2 parents per variable scores higher." in shown and "Exact, score BIC" in shown
+    )
     _, shown, _ = call(capsys, "estimate", ASIA, "--method", "pc", "--out", tmp_path / "p", "-q")
     edges, identity = read_estimate(tmp_path / "p")
     counts = edges["type"].value_counts()

@@ -271,7 +271,7 @@ def test_nothing_is_called_proved_that_holds_under_a_limit_only(monkeypatch):
     )
     stated = Exact("bge", max_parents=2).fit(table)
     assert (stated.proved_, stated.searched_up_to_) == (True, None)
-    assert describe(stated).facts == ("Proved: no graph scores higher.",)
+    assert describe(stated).facts == ("Proved: no graph with at most 2 parents per variable scores higher.",)
     # The sets that a climb met count too.
     assert stated.log_score_ < found.log_score_ <= best.log_score_ + 1e-6
 

@@ -4,6 +4,7 @@ import html
 import json
 import math
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -11,10 +12,10 @@ import pandas as pd
 import pytest
 
 import gpn_bayes as gpn
-from gpn_bayes.candidates.costs import gp_seconds
 from gpn_bayes.posterior.estimate import Estimate
 from gpn_bayes.sampling.options import RunOptions
 from gpn_bayes.sampling.preparing import prepare
+from gpn_bayes.scores.slower import gp_seconds
 from tests.command_line import call
 
 pytestmark = pytest.mark.more("statistics that take long")
@@ -119,8 +120,10 @@ def test_advice_that_would_take_long_says_how_long(table):
     run = prepare(table, RunOptions("cg", tiers=TIERS))
     assert gp_seconds(run.data.n_rows, 3, [2, 2]) < 600
     many = pd.concat([table] * 30, ignore_index=True)
-    with pytest.warns(UserWarning, match=r"score='gp' \(about \d+ (minutes|hours) of CPU time\)"):
-        gpn.sample(many, "cg", tiers=TIERS, **QUICK)
+    with pytest.warns(UserWarning, match=r"score='gp' \(about [\d.]+ CPU (minutes|hours)\)"):
+        post = gpn.sample(many, "cg", tiers=TIERS, **QUICK)
+    # Also beside answers, when the warning is long gone.
+    assert re.search(r"score='gp' \(about [\d.]+ CPU (minutes|hours)\)", post.edge_probability("age", "treat").note)
     # Categories take longer than proportionally.
     assert gp_seconds(20_000, 3, [2, 2]) > 20 * gp_seconds(1_000, 3, [2, 2])
     assert gp_seconds(1_000, 3, [2, 5]) > gp_seconds(1_000, 3, [2, 2]) > gp_seconds(1_000, 5, [])
@@ -171,6 +174,30 @@ def test_effects_carry_a_note_and_no_error_of_nan(asked):
     assert "taking for granted" in asked.path_probability("treat", "wage").note
 
 
+def test_interventions_and_orders_say_what_they_take_for_granted(asked):
+    text = "^answers take for granted: 2 pairs have no edge in either direction, whatever the data say: age - treat"
+    with pytest.warns(UserWarning, match=text):
+        asked.do({"treat": 1}, draws=10, progressbar=False)
+    row = {"age": 40.0, "sex": "f", "wage0": 5.0, "treat": 0, "wage": 17.0}
+    with pytest.warns(UserWarning, match=text):
+        asked.counterfactual(row, {"treat": 1}, draws=10, progressbar=False)
+    order = asked.order_probability("age", "treat", "wage")
+    assert "taking for granted that 2 pairs have no edge" in order.note
+    assert "score='gp' or Dataset.read(data, kinds={'treat': 'number'}) can join them" in order.note
+
+
+@pytest.mark.parametrize("score", ["cg", "bic"])
+def test_learners_say_which_pairs_can_t_be_joined(table, score):
+    with pytest.warns(
+        UserWarning, match="^2 pairs of variables can't be joined in either direction: age - treat, wage0"
+    ):
+        found = gpn.estimators.HillClimbing(score=score, tiers=TIERS).fit(table)
+    assert not {("age", "treat"), ("treat", "age")} & set(found.graph_.edges)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gpn.estimators.HillClimbing(score=score).fit(table)
+
+
 def test_diagnostics_and_reports_count_them(asked, tmp_path):
     found = asked.diagnostics()
     assert found.impossible_pairs == (("age", "treat"), ("wage0", "treat"))
@@ -197,9 +224,11 @@ def test_an_effect_that_no_draw_has_shows_no_error(table, post):
     effect = post.effect("treat", "age", to=1, versus=0, progressbar=False)
     assert effect.probability == 0 and math.isnan(effect.mcse)
     assert str(effect).startswith("effect of treat on age, from 0 to 1: 0.000 in all 200 draws; any effect with prob")
+    levels = post.effect("treat", "sex", to=1, versus=0, progressbar=False)
+    assert "f 0.000 in all draws" in str(levels)
     numbers = gpn.sample(table[["age", "wage0", "wage"]], "bge", tiers=[["age"], ["wage0", "wage"]], **QUICK)
-    for own in (effect, numbers.effect("wage", "age")):
-        assert "nan" not in str(own) and "nan" not in own._repr_html_()
+    for own in (effect, levels, numbers.effect("wage", "age")):
+        assert "nan" not in str(own) and "nan" not in own._repr_html_().lower()
 
 
 # On the command line

@@ -25,7 +25,6 @@ rounds, so that the exact sampler, which takes half its time at 15, is left at 1
 them for drawing, and 20 variables by MCMC 112 s.
 """
 
-from collections.abc import Sequence
 from math import comb
 
 import numpy as np
@@ -44,11 +43,6 @@ _STEP_SECONDS = 8e-6
 # Filling lists up may take this share of the time of the chains, and this time at most.
 _FILLING_SHARE = 0.12
 _FILLING_SECONDS = 3.0
-# Under Gaussian processes: sets of a node that are scored, and those that are drawn; and what a score takes at 1,000
-# rows, of a number, and of a category of two levels with two parents, by Laplace's approximation and by importance
-# sampling (see docs/guide/gaussian_processes.md).
-_SETS_PER_NODE, _SETS_DRAWN = 250, 20
-_PROCESS_SECONDS, _LAPLACE_SECONDS, _IMPORTANCE_SECONDS = 0.02, 0.07, 2.3
 # Tables as large as they may grow take this time at most, if all of them did, and hold this many candidates.
 _GROWING_SECONDS = 2.0
 _MOST_GROWN = 16
@@ -125,37 +119,6 @@ def grown_up_to(n: int, scorer: Scorer) -> int:
     """
     memory = most_candidates(n)
     return max(memory, _largest(n, scorer, _MOST_GROWN, _GROWING_SECONDS)) if scorer.closed_form else memory
-
-
-def gp_seconds(rows: int, numbers: int, levels: Sequence[int]) -> float:
-    """Return roughly how long a run under Gaussian processes takes, of a table of numbers and categories.
-
-    Most of it goes into categories, whose scores take longer and longer with rows: by Laplace's approximation for all
-    sets that are looked at, and by importance sampling for those drawn.
-
-    Parameters
-    ----------
-    rows : int
-        How many rows the table has.
-    numbers : int
-        How many of its columns are numbers.
-    levels : sequence of int
-        The number of levels of each of the others.
-
-    Examples
-    --------
-    >>> round(gp_seconds(1_000, 8, [2, 3, 2, 3, 2, 2, 2]) / 60), round(gp_seconds(16_000, 5, [2] * 5) / 3600)
-    (13, 4)
-    """
-    sets = min(2 ** (numbers + len(levels) - 1), _SETS_PER_NODE)
-    thousands = rows / 1000
-    of_category = (
-        sets * _LAPLACE_SECONDS * thousands**1.2 + min(sets, _SETS_DRAWN) * _IMPORTANCE_SECONDS * thousands**1.4
-    )
-    seconds: float = numbers * sets * _PROCESS_SECONDS * thousands + of_category * sum(
-        (own - 1) ** 1.8 for own in levels
-    )
-    return seconds
 
 
 def _largest(n: int, scorer: Scorer, most: int, seconds: float) -> int:

@@ -48,13 +48,13 @@ def main(arguments: list[str] | None = None) -> None:
         # A terminal that can't show a variable's name still gets the answer.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    command = typer.main.get_command(app)
     try:
         screen.check_address_space()
-        code = command.main(args=arguments, prog_name="gpn-bayes", standalone_mode=False)
+        code = typer.main.get_command(app).main(args=arguments, prog_name="gpn-bayes", standalone_mode=False)
     except Exception as error:
         if screen.lacks_memory(error):
-            screen.tell("error", "this needs more memory than the process may have (see ulimit -v)")
+            # `tell` would load more than there may be room for.
+            screen.note("error: this needs more memory than the process may have (see ulimit -v)")
             sys.exit(1)
         # Typer's usage errors; their common class lives in another package from version to version.
         if not hasattr(error, "format_message"):

@@ -1,6 +1,7 @@
 """``gpn-bayes effect``: what happens to a variable if another one is set."""
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -55,8 +56,15 @@ def show_effect(
             for name in columns.rename(columns={"cause": effect.cause, "outcome": effect.outcome}):
                 table.add_column(printable(str(name)), justify="right")
             for row in columns.itertuples(index=False):
-                table.add_row(*(f"{value:.3f}" if isinstance(value, float) else printable(str(value)) for value in row))
+                table.add_row(*map(_cell, row))
             screen.console().print(table)
+
+
+def _cell(value: Any) -> str:
+    """Return a number, a level, or a dash for the error of draws that are all alike."""
+    if isinstance(value, float):
+        return "–" if math.isnan(value) else f"{value:.3f}"
+    return printable(str(value))
 
 
 def _record(effect: "Effect") -> dict[str, Any]:

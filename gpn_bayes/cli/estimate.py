@@ -187,7 +187,7 @@ def _write(fitted: _Fitted, method: str, out: Path, command: str) -> None:
 def _show(fitted: _Fitted) -> None:
     """Print what was learnt: the strongest edges, their number, and the score."""
     from gpn_bayes import scores
-    from gpn_bayes.estimators.describing import proof_in_words
+    from gpn_bayes.estimators.describing import limit_of, proof_in_words
     from gpn_bayes.estimators.edge_tables import edge_table
 
     out = screen.console()
@@ -205,7 +205,8 @@ def _show(fitted: _Fitted) -> None:
     split = f" ({len(edges) - undirected} directed, {undirected} undirected)" if undirected else ""
     out.print(f"{total}{len(edges)} edge{'s' * (len(edges) != 1)}{split}, {fitted.seconds:.1f} seconds")
     if fitted.gap is not None:
-        out.print(proof_in_words(fitted.gap, getattr(fitted.learner, "searched_up_to_", None)))
+        up_to = getattr(fitted.learner, "searched_up_to_", None)
+        out.print(proof_in_words(fitted.gap, up_to, limit_of(fitted.learner)))
     if fitted.maximised and lines:
         out.print("The worth of an edge is the loss in score without it.")
 

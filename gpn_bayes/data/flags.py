@@ -253,8 +253,8 @@ def _code_flag(columns: list[TableColumn]) -> Flag | None:
         "codes",
         seen,
         "If these are codes of categories, their order and distances mean nothing: "
-        f"{_kinds_argument([name for name, _ in seen])} says so, for score='cg' or score='gp', which take categories "
-        "beside numbers.",
+        f"{_kinds_argument([name for name, _ in seen])} says so, for score='cg', which takes categories beside "
+        "numbers.",
     )
 
 

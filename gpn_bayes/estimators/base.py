@@ -17,7 +17,7 @@ from gpn_bayes._util.cells import safe_html
 from gpn_bayes._util.types import Adjacency, DiGraph, Floats
 from gpn_bayes.data import Data, TableKeywords, described, warn_of_noise
 from gpn_bayes.estimators.arrays import check_array_input
-from gpn_bayes.estimators.limits import warn_of_limit, warn_of_sets
+from gpn_bayes.estimators.limits import warn_of_impossible_pairs, warn_of_limit, warn_of_sets
 from gpn_bayes.estimators.method_and_parameter import method_and_parameter
 from gpn_bayes.estimators.predicting import mean_log_density, predictive_scorer
 from gpn_bayes.estimators.problem import Problem, read_problem
@@ -317,6 +317,7 @@ class ScoreBasedEstimator(GraphEstimator, ABC):
         problem = read_problem(
             self._check_input(X, table), self._own_score, self.max_parents, self.required, self.forbidden, self.tiers
         )
+        warn_of_impossible_pairs(problem)
         self.max_parents_ = problem.max_parents
         adjacency = self._search(problem)
         warn_of_limit(problem, adjacency, self.max_parents_)

@@ -96,14 +96,23 @@ def _facts(learner: Any, maximises: bool) -> tuple[str, ...]:
     facts = [_INTERRUPTED] if getattr(learner, "interrupted_", False) else []
     gap = getattr(learner, "gap_", None)
     if gap is not None:
-        facts.append(proof_in_words(gap, learner.searched_up_to_))
+        facts.append(proof_in_words(gap, learner.searched_up_to_, limit_of(learner)))
     elif maximises:
         facts.append(_NOT_PROVED)
     return tuple(facts)
 
 
-def proof_in_words(gap: float, up_to: int | None) -> str:
+def proof_in_words(gap: float, up_to: int | None, limit: int | None = None) -> str:
     """Return what an exact search proved, and of which graphs.
+
+    Parameters
+    ----------
+    gap : float
+        How far below the best score the graph may be.
+    up_to : int or None
+        Up to which number of parents all sets were searched, where larger ones weren't; None where all were.
+    limit : int, optional
+        The most parents that the user allowed, where that is a limit.
 
     Examples
     --------
@@ -111,14 +120,23 @@ def proof_in_words(gap: float, up_to: int | None) -> str:
     'Proved: no graph scores higher.'
     >>> proof_in_words(0.0, 3)
     "No graph with at most 3 parents per variable scores higher; larger sets weren't all searched."
+    >>> proof_in_words(0.0, None, limit=3)
+    'Proved: no graph with at most 3 parents per variable scores higher.'
     """
+    most = limit if up_to is None else up_to
+    those = "" if most is None else f" with at most {most} parent{'s' * (most != 1)} per variable"
     if up_to is not None:
-        those = "at most 1 parent" if up_to == 1 else f"at most {up_to} parents"
-        best = f"No graph with {those} per variable scores higher"
-        if gap != 0:
-            best = f"At most {gap:.3f} below the best graph with {those} per variable"
+        best = f"No graph{those} scores higher" if gap == 0 else f"At most {gap:.3f} below the best graph{those}"
         return f"{best}; larger sets weren't all searched."
-    return "Proved: no graph scores higher." if gap == 0 else f"At most {gap:.3f} below the best score."
+    if gap == 0:
+        return f"Proved: no graph{those} scores higher."
+    return f"At most {gap:.3f} below the best {f'graph{those}' if those else 'score'}."
+
+
+def limit_of(learner: Any) -> int | None:
+    """Return the most parents that the user of a fitted learner allowed, where that is a limit."""
+    stated, largest = getattr(learner, "max_parents", None), learner.n_features_in_ - 1
+    return stated if stated is not None and stated < largest else None
 
 
 def _caveats(learner: Any) -> tuple[str, ...]:

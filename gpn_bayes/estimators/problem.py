@@ -1,5 +1,6 @@
 """The problem that score-based learners solve: scores to maximise, and which edges may, must and must not be there."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 from gpn_bayes import scores
 from gpn_bayes._util.types import Adjacency, Floats
 from gpn_bayes.data import Dataset, SufficientStatistics, read_complete
+from gpn_bayes.posterior.impossible_pairs import impossible_pairs
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.prior import GraphPrior
 
@@ -36,6 +38,8 @@ class Problem:
         one per ten rows (or 3). With nearly as many parents as rows, BIC praises noise without end.
     stated : bool
         Whether the user gave that limit. It is then part of the model, and otherwise of the search.
+    impossible_pairs : list of (int, int)
+        The pairs that the score and the constraints together leave without an edge in either direction.
     """
 
     data: Dataset | SufficientStatistics
@@ -43,6 +47,7 @@ class Problem:
     prior: GraphPrior
     max_parents: int
     stated: bool = True
+    impossible_pairs: Sequence[tuple[int, int]] = ()
 
     @property
     def greedy_limit(self) -> int:
@@ -102,7 +107,8 @@ def read_problem(
     score = scores.by_name(score)
     checked = read_complete(data, declared=score.declared)
     scorer = score.bind(checked)
-    prior = GraphPrior(scorer.names, required=required, forbidden=forbidden, tiers=tiers).without(scorer.impossible)
+    known = GraphPrior(scorer.names, required=required, forbidden=forbidden, tiers=tiers)
+    prior = known.without(scorer.impossible)
     n = len(scorer.names)
     stated = max_parents is not None
     if max_parents is None:
@@ -110,4 +116,5 @@ def read_problem(
         slow = None if scorer.closed_form else scorer.default_max_parents
         max_parents = max(n - 1 if slow is None else slow, int(prior.required.sum(axis=0).max()))
     prior.check_max_parents(max_parents)
-    return Problem(checked, ScoreCache(scorer), prior, min(int(max_parents), n - 1), stated)
+    pairs = [(i, j) for i, j in impossible_pairs(scorer.impossible, known.forbidden)]
+    return Problem(checked, ScoreCache(scorer), prior, min(int(max_parents), n - 1), stated, pairs)

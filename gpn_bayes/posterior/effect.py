@@ -249,7 +249,7 @@ class Effect:
         parts = []
         for place in places:
             own, error = mean.isel(cause=place), mcse.isel(cause=place)
-            number = f"{float(own):.3f} ± {float(error):.3f}" if own.ndim == 0 else _at_levels(own, error)
+            number = _with_error(float(own), float(error)) if own.ndim == 0 else _at_levels(own, error)
             parts.append(f"{number} at {values[place]:.4g}" if curved else f"{number} at {values[place]}")
         more = [] if curved or len(values) <= _SHOWN_LEVELS else ["…"]
         return (", " if mean.ndim == 1 else "; ").join([*parts, *more])
@@ -259,15 +259,20 @@ class Effect:
             return f"<p>{escape(str(self))}</p>"
         # Names come from the table's columns, which may hold anything.
         named = self.table().rename(columns={"cause": self.cause, "outcome": self.outcome})
-        table = named.to_html(float_format="{:.3f}".format, index=False, escape=True, max_rows=40)
+        table = named.to_html(float_format="{:.3f}".format, index=False, escape=True, max_rows=40, na_rep="–")
         return f"<p>{escape(str(self))}</p>{table}"
+
+
+def _with_error(value: float, error: float) -> str:
+    """Return a mean with its error; draws that are all alike don't show how far off they are."""
+    return f"{value:.3f} in all draws" if np.isnan(error) else f"{value:.3f} ± {error:.3f}"
 
 
 def _at_levels(mean: "xr.DataArray", mcse: "xr.DataArray") -> str:
     """Return numbers by the levels of an outcome."""
     levels = mean["outcome"].to_numpy()
     numbers = zip(levels, mean.to_numpy(), mcse.to_numpy(), strict=True)
-    parts = [f"{level} {value:.3f} ± {error:.3f}" for level, value, error in numbers]
+    parts = [f"{level} {_with_error(value, error)}" for level, value, error in numbers]
     return ", ".join(parts[:_SHOWN_LEVELS] + ["…"] * (len(parts) > _SHOWN_LEVELS))
 
 

@@ -13,7 +13,7 @@ from gpn_bayes.posterior.run_record import RunRecord
 
 _LISTED = 8
 # Scores of tables of numbers and categories that have linear equations for numbers alone.
-_OF_MIXED = ("cg", "bic")
+OF_MIXED = ("cg", "bic")
 
 
 def impossible_pairs(impossible: Bools | None, forbidden: Bools) -> list[list[int]]:
@@ -87,13 +87,13 @@ def reason(record: RunRecord) -> str:
     # Tiers forbid one direction of every pair that they part.
     by_tiers = {tiers is not None and tiers[i] != tiers[j] for i, j in pairs_of(record)}
     constraints = " and ".join(["tiers"] * (True in by_tiers) + ["forbidden edges"] * (False in by_tiers))
-    rule = "no number causes a category" if name in _OF_MIXED else "one direction has no score"
+    rule = "no number causes a category" if name in OF_MIXED else "one direction has no score"
     return f"under the score {name!r} {rule}, and {constraints} rule out the other direction"
 
 
 def remedy(record: RunRecord) -> str:
-    """Return the score that can join such pairs; empty for scores of users."""
-    return "score='gp' can join them" if record.score_name in _OF_MIXED else ""
+    """Return what can join such pairs, with the time that it takes where that is long; empty where nothing is known."""
+    return f"{record.can_join} can join them" if record.can_join else ""
 
 
 def assumption(record: RunRecord, names: Sequence[str]) -> list[str]:
@@ -101,7 +101,7 @@ def assumption(record: RunRecord, names: Sequence[str]) -> list[str]:
 
     Examples
     --------
-    >>> settings = {"score": {"name": "cg"}, "impossible_pairs": [[0, 1]]}
+    >>> settings = {"score": {"name": "cg"}, "impossible_pairs": [[0, 1]], "can_join": "score='gp'"}
     >>> settings["prior"] = {"tiers": [0, 1], "forbidden": [[1, 0]]}
     >>> assumption(RunRecord.read(settings), ["age", "treat"])
     ["1 pair has no edge in either direction, whatever the data say: age - treat (under the score 'cg' no number causes
@@ -116,7 +116,7 @@ def note_on_pair(record: RunRecord, i: int, j: int) -> str:
 
     Examples
     --------
-    >>> settings = {"score": {"name": "cg"}, "impossible_pairs": [[0, 1]]}
+    >>> settings = {"score": {"name": "cg"}, "impossible_pairs": [[0, 1]], "can_join": "score='gp'"}
     >>> settings["prior"] = {"tiers": [0, 1], "forbidden": [[1, 0]]}
     >>> note_on_pair(RunRecord.read(settings), 1, 0)
     "whatever the data say: under the score 'cg' no number causes a category, and tiers rule out the other direction;
@@ -131,7 +131,7 @@ def note_on_effect(record: RunRecord, names: Sequence[str], cause: int, outcome:
 
     Examples
     --------
-    >>> settings = {"score": {"name": "cg"}, "impossible_pairs": [[0, 1]]}
+    >>> settings = {"score": {"name": "cg"}, "impossible_pairs": [[0, 1]], "can_join": "score='gp'"}
     >>> settings["prior"] = {"tiers": [0, 1], "forbidden": [[1, 0]]}
     >>> note_on_effect(RunRecord.read(settings), ["age", "treat", "wage"], 1, 2)
     "taking for granted that 1 pair has no edge in either direction, whatever the data say: age - treat (under

@@ -1,7 +1,9 @@
 """Draws of all variables under interventions, and of what a row would have been."""
 
+import warnings
 from collections.abc import Callable, Hashable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,9 +14,11 @@ from gpn_bayes._util.checks import check_count, shown
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.posterior.draws import Draws
 from gpn_bayes.posterior.equations import Changing, DrawnEquations, Interventions, Setting, levels_at
+from gpn_bayes.posterior.impossible_pairs import assumption
 from gpn_bayes.scores.base import Scorer
 
 SHIFT = "shift"
+_PACKAGE = (str(Path(__file__).parents[1]),)
 _RULE = "an intervention is a number, ('shift', amount), a function of the values, or None; received {1} for {0!r}"
 _LEVELS_RULE = "a category can only be set to one of its levels; received {1} for {0!r}"
 
@@ -51,6 +55,7 @@ def do(
     ((200, 4), [6.0])
     """
     given, equations = _asked(post, interventions, draws, random_seed)
+    _warn_of_unexamined(post)
     rng = np.random.default_rng([random_seed, draws])
     if equations.discrete:
         return _categories(post, equations, given, rng)
@@ -205,6 +210,7 @@ def counterfactual(
     given, equations = _asked(post, interventions, draws, random_seed)
     if equations.discrete:
         raise ValueError("counterfactuals need numbers, whose noise a row tells; received categories")
+    _warn_of_unexamined(post)
     observed = (_row(row, equations) - equations.centre) / equations.scale
     done = _read(given, equations)
     _check_identified(done, equations)
@@ -221,6 +227,12 @@ def counterfactual(
             noise[v] = equations.normal_noise(k, v, known)
         rows.append(equations.run(k, equations.orders[k], whole, noise))
     return _in_units(rows, equations)
+
+
+def _warn_of_unexamined(post: Draws) -> None:
+    """Say of which pairs of variables an answer takes for granted that neither acts on the other."""
+    for text in assumption(post.record, post.names):
+        warnings.warn(f"answers take for granted: {text}", UserWarning, skip_file_prefixes=_PACKAGE)
 
 
 def _check_identified(done: Interventions, equations: DrawnEquations) -> None:

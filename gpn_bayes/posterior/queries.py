@@ -199,7 +199,7 @@ def order_probability(post: GraphCollection, *nodes: Hashable) -> Estimate:
         allowed: Bools = graphs.is_acyclic(chained)
         return allowed
 
-    return post._estimate(allows)
+    return post._estimate(allows).with_note(post._note_on_effect(places[0], places[-1]))
 
 
 def markov_blanket(post: GraphCollection, node: Hashable) -> pd.Series:

@@ -156,6 +156,8 @@ class RunRecord:
         What the score took columns for, of a mixed table, and which could be either.
     impossible_pairs : tuple of pairs
         Variables that can't be joined.
+    can_join : str
+        What could join them, with the time that it takes where that is long.
     excluded : ExcludedRecord
         Edges that can't be.
     data_flags : tuple of dict or None
@@ -203,6 +205,7 @@ class RunRecord:
     kinds: str = ""
     either_kind: str = ""
     impossible_pairs: tuple[tuple[int, int], ...] = ()
+    can_join: str = ""
     excluded: ExcludedRecord = ExcludedRecord()
     data_flags: tuple[dict[str, Any], ...] | None = ()
     examined: bool = False

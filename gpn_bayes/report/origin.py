@@ -15,7 +15,7 @@ _PACKAGES = ("numpy", "scipy", "numba", "pymc", "arviz")
 # Settings that are left out of the call where they are as by default.
 _LEFT_OUT = ("until", "random_seed")
 # What settings hold for other parts of a report.
-_SHOWN_ELSEWHERE = ("assumptions", "data_flags", "either_kind", "excluded", "impossible_pairs", "kinds")
+_SHOWN_ELSEWHERE = ("assumptions", "can_join", "data_flags", "either_kind", "excluded", "impossible_pairs", "kinds")
 # How a setting was typed, by how it is kept.
 ORDER_BIAS = {"kept": "keep", "corrected": "correct"}
 

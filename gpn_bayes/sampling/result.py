@@ -21,6 +21,7 @@ from gpn_bayes.sampling.chains import Draws
 from gpn_bayes.sampling.preparing import PreparedRun
 from gpn_bayes.sampling.slow_scores.reweighting import Reweighted, errors_of, poor_scores
 from gpn_bayes.sampling.stages import Sampled
+from gpn_bayes.sampling.warned import ways_to_join
 from gpn_bayes.scores.base import GroupedScorer, Scorer
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.completing import MISSING_AT_RANDOM, complete_dataset
@@ -163,6 +164,7 @@ def _with_caveats(post: GraphPosterior, run: PreparedRun) -> GraphPosterior:
         **({"kinds": run.kinds} if run.kinds else {}),
         **({"either_kind": run.either} if run.either else {}),
         **({"impossible_pairs": run.impossible_pairs} if run.impossible_pairs else {}),
+        **({"can_join": ways} if (ways := ways_to_join(run)) else {}),
         **({"excluded": excluded} if (excluded := _excluded(run)) else {}),
         "data_flags": None if flags is None else [flag.record() for flag in flags],
     }

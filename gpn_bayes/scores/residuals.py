@@ -12,7 +12,7 @@ from gpn_bayes.scores.assumptions import LINEAR
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.leftover import Grouping, Leftover, leftover_of_one, leftover_of_two
 from gpn_bayes.scores.mixed import MIXED, ONE_OR_EACH, categories_among
-from gpn_bayes.scores.slower import curves_advice, interaction_advice, student_advice
+from gpn_bayes.scores.slower import curves_advice, interaction_advice, mixed_advice, student_advice
 
 # Rows beyond the number of parents that the tests need.
 _FEWEST_ROWS = 30
@@ -27,9 +27,10 @@ _LEAST_SKEWNESS = 1.0
 _UNEVEN, _UNEVEN_RATIO = 25.0, 1.25
 # From here on a number says no more than that one of the two is hardly there.
 _MOST_UNEVEN = 100.0
-# A column with one of these flags has no residuals worth a look, nor have those that depend on one of the latter.
-_SPOILT = frozenset({"sentinel", "identifier", "groups", "codes", "binary", "outliers", "time to event", "spike"})
-_SPOILING = frozenset({"sentinel", "identifier", "groups"})
+# A column with one of these flags has no residuals worth a look, nor have those that depend on it: values that are no
+# measurements, and rows that depend on each other, of which every check of residuals would take chance for a relation.
+_SPOILING = frozenset({"sentinel", "identifier", "groups", "dependent rows"})
+_SPOILT = _SPOILING | {"codes", "binary", "outliers", "time to event", "spike"}
 
 _LEFTOVER = "leftover dependence"
 # What is found, in this order: the kind of its flag, what it means and what to do; {} stands for advice that depends on
@@ -56,7 +57,7 @@ _ADVICE = {
         "heavy tails",
         "Skew and tails look like variances that differ between categories: 'cg' counts such differences the less the "
         "heavier the tails, but edges may still look too certain: transform the column, for instance by logarithms, "
-        "or compare with score='gp'.",
+        "{}",
     ),
     "tails, each": (
         "heavy tails",
@@ -168,6 +169,8 @@ def _followable(found: str, data: Dataset, family: tuple[int, ...]) -> str:
     """Return the part of the advice that depends on how long it would take on this table."""
     if found == "curved":
         return curves_advice(data)
+    if found == "tails, mixed":
+        return mixed_advice(data)
     if found == "joint":
         return interaction_advice(data, family)
     return student_advice(data, family) if found == "heavy tails" else ""

@@ -32,6 +32,11 @@ INTERACTION, STUDENT, CURVES = "interaction", "student", "curves"
 _MOST_PARENTS, _ALL, _GROWTH, _DRAWN = 5, 1000, 1.2, 0.4
 # The number of parents in most sets that are scored.
 _OFTEN = 3
+# Under Gaussian processes: sets of a node that are scored, and those that are drawn; and what a score takes at 1,000
+# rows, of a number, and of a category of two levels with two parents, by Laplace's approximation and by importance
+# sampling (see docs/guide/gaussian_processes.md).
+_SETS_PER_NODE, _SETS_DRAWN = 250, 20
+_PROCESS_SECONDS, _LAPLACE_SECONDS, _IMPORTANCE_SECONDS = 0.02, 0.07, 2.3
 # Rows of a part of the table on which whole covariance matrices take seconds.
 _FEW_ROWS = 500
 
@@ -67,6 +72,37 @@ def run_seconds(kind: str, variables: int, rows: int) -> float:
     return 0.02 * scored
 
 
+def gp_seconds(rows: int, numbers: int, levels: Sequence[int]) -> float:
+    """Return roughly how long a run under Gaussian processes takes, of a table of numbers and categories.
+
+    Most of it goes into categories, whose scores take longer and longer with rows: by Laplace's approximation for all
+    sets that are looked at, and by importance sampling for those drawn.
+
+    Parameters
+    ----------
+    rows : int
+        How many rows the table has.
+    numbers : int
+        How many of its columns are numbers.
+    levels : sequence of int
+        The number of levels of each of the others.
+
+    Examples
+    --------
+    >>> round(gp_seconds(1_000, 8, [2, 3, 2, 3, 2, 2, 2]) / 60), round(gp_seconds(16_000, 5, [2] * 5) / 3600)
+    (13, 4)
+    """
+    sets = min(2 ** (numbers + len(levels) - 1), _SETS_PER_NODE)
+    thousands = rows / 1000
+    of_category = (
+        sets * _LAPLACE_SECONDS * thousands**1.2 + min(sets, _SETS_DRAWN) * _IMPORTANCE_SECONDS * thousands**1.4
+    )
+    seconds: float = numbers * sets * _PROCESS_SECONDS * thousands + of_category * sum(
+        (own - 1) ** 1.8 for own in levels
+    )
+    return seconds
+
+
 def in_words(seconds: float) -> str:
     """Return a time as a message names it.
 
@@ -96,6 +132,24 @@ def curves_advice(data: Dataset) -> str:
         f"transform columns; score='gp' follows curves, but takes {in_words(seconds)} on this table, and less on fewer "
         "variables."
     )
+
+
+def mixed_advice(data: Dataset) -> str:
+    """Return what to do where lines within categories don't follow the data, with the time that it takes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> table = {"dose": np.random.default_rng(1).lognormal(size=80), "sex": ["f", "m"] * 40}
+    >>> mixed_advice(Dataset.read(pd.DataFrame(table)))
+    "or compare with score='gp', which takes less than a CPU minute on this table."
+    """
+    levels = [len(own) for own in data.levels if own]
+    seconds = gp_seconds(data.n_rows, len(data.names) - len(levels), levels)
+    if seconds <= LONGEST:
+        return f"or compare with score='gp', which takes {in_words(seconds)} on this table."
+    return f"or compare with score='gp' on fewer columns or rows; on this table it takes {in_words(seconds)}."
 
 
 def interaction_advice(data: Dataset, family: Sequence[int]) -> str:
