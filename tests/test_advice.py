@@ -196,7 +196,7 @@ def test_codes_can_be_read_as_categories(tmp_path, capsys):
     assert [flag.kind for flag in data_flags(data, numbers=True)] == []
     gpn_bayes.sample(data, score="cg", draws=10, random_seed=1, progressbar=False)
     table.to_csv(tmp_path / "table.csv", index=False)
-    typed = re.search(r"--kinds ('.*?'|\S+) says so, for (--score cg) or", in_options(message))
+    typed = re.search(r"--kinds ('.*?'|\S+) says so, for (--score cg), which", in_options(message))
     out = tmp_path / "out"
     how = [*shlex.split(f"{typed[1]} {typed[2]}")]
     assert how[0] == "grade=category,blood group=category"

@@ -146,7 +146,7 @@ def test_probabilities_of_such_pairs_carry_a_note(asked):
     note = f"whatever the data say: {rule}"
     for answer in (asked.edge_probability("age", "treat"), asked.edge_probability("treat", "age")):
         assert tuple(answer) == (0.0, 0.0, np.inf) and isinstance(answer, Estimate)
-        assert answer.note == f"{note}; score='gp' can join them"
+        assert answer.note == f"{note}; score='gp' or Dataset.read(data, kinds={{'treat': 'number'}}) can join them"
         assert str(answer) == f"0.000 (exact), {answer.note}"
         assert html.escape(answer.note) in answer._repr_html_()
         assert str(pickle.loads(pickle.dumps(answer))) == str(answer)
