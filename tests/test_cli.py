@@ -280,6 +280,11 @@ def test_help_and_version():
     assert "compare" in runner.invoke(app, []).output
 
 
+def test_the_help_of_estimate_names_every_score_it_maximises():
+    text = " ".join(CliRunner().invoke(app, ["estimate", "--help"]).output.replace("│", " ").split())
+    assert "Score to maximise: bic, bdeu, k2, bge, cg or gp" in text
+
+
 def test_help_loads_nothing_heavy():
     code = (
         "import sys\nfrom gpn_bayes.cli import main\n"

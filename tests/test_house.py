@@ -109,7 +109,7 @@ USES = {
     "network_models": "_util data graphs posterior scores",
     # Protocols don't know of connections, nor connections of protocols.
     "secure": "_util",
-    "wire": "",
+    "wire": "_util",
     "federated": "_util data estimators graphs kernels scores secure wire",
     "private": "_util estimators secure wire",
     "cli": "_util candidates data datasets estimators federated graphs posterior private report samplers "

@@ -81,10 +81,11 @@ def new_private_file(path: Path) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK, 0o600)
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
+def write_whole(path: Path, content: str | bytes, secret: bool = False) -> None:
     """Write a file atomically, so that it is always complete; text as UTF-8.
 
-    A new file may be read by its owner only; one that takes another's place keeps that one's permissions.
+    A new file may be read by its owner only; one that takes another's place keeps that one's permissions, unless it is
+    secret. Where the path is a link, the file takes its place, and what it leads to stays as it was.
 
     Raises
     ------
@@ -98,7 +99,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
                 file.write(content.encode() if isinstance(content, str) else content)
                 file.flush()
                 os.fsync(file.fileno())
-            if path.exists() and not path.is_symlink():
+            if not secret and path.exists() and not path.is_symlink():
                 part.chmod(stat.S_IMODE(path.stat().st_mode))
             part.replace(path)
         finally:

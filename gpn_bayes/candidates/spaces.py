@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpn_bayes import graphs
-from gpn_bayes._util.checks import did_you_mean
+from gpn_bayes._util.checks import did_you_mean, shown
 from gpn_bayes._util.types import DiGraph, Floats
 from gpn_bayes.candidates.costs import filled_up_to, keeps_all, most_candidates
 from gpn_bayes.candidates.methods import (
@@ -297,7 +297,7 @@ def _space_to_find(
 ) -> SearchSpace:
     """Return the space that methods will find, by default the usual ones."""
     if data is None or scorer is None:
-        raise ValueError(f"candidates must be named where there are no data; received {candidates!r}")
+        raise ValueError(f"candidates must be named where there are no data; received {shown(candidates)}")
     methods = methods or default_methods(scorer, data)
     check_methods(methods, scorer, data)
     return SearchSpace(prior, "+".join(methods), [None] * len(prior.names), methods, limit, max_parents=max_parents)
@@ -310,7 +310,7 @@ def _read_methods(names: Any) -> tuple[str, ...]:
         raise ValueError(f"{rule}; received none")
     for method in methods:
         if method not in METHODS:
-            raise ValueError(f"{rule}; received {method!r}{did_you_mean(method, METHODS)}")
+            raise ValueError(f"{rule}; received {shown(method)}{did_you_mean(method, METHODS)}")
     return tuple(dict.fromkeys(methods))
 
 
@@ -415,7 +415,7 @@ def _read_named(candidates: Any, names: list[str]) -> dict[int, set[int]]:
         if not isinstance(parents, Iterable):
             raise ValueError(
                 "candidates must map each variable to its candidate parents, or be a DiGraph; "
-                f"received {parents!r} for {child!r}"
+                f"received {shown(parents)} for {child!r}"
             )
         own = named.setdefault(i, set())
         for parent in [parents] if isinstance(parents, str) else parents:

@@ -41,7 +41,7 @@ def _start(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit: 0 done, 1 for lost workers or parties, 2 for bad input, 130 after Ctrl-C."""
+    """Run a command and exit: 0 done, 1 for lost workers, parties or memory, 2 for bad input, 130 after Ctrl-C."""
     # numba would also take it from a file in the folder that the user works in, and what lies there is unpickled.
     os.environ.setdefault("NUMBA_CACHE_DIR", "")
     for stream in (sys.stdout, sys.stderr):

@@ -134,7 +134,7 @@ def check_free(out: Path, files: Iterable[Path]) -> None:
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out must be a folder; {str(out)!r} is a file")
     for file in files:
-        if file.exists():
+        if os.path.lexists(file):
             raise ValueError(f"nothing is overwritten; {str(file)!r} exists: choose another --out")
     above = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
     if not above.is_dir():

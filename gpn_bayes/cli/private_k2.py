@@ -166,6 +166,7 @@ def make_certificates(
     peer.pem next to its own; both compare the fingerprints by another way.
     """
     with _plain_messages():
+        from gpn_bayes._util.files import write_whole
         from gpn_bayes.wire.certificates import new_authority, new_party
 
         if role is not None and role not in ROLES:
@@ -180,7 +181,7 @@ def make_certificates(
             (out / name).mkdir(parents=True)
             identity.write(out / name / "certificate.pem", out / name / "key.pem")
             for other in set(identities) - {name}:
-                (out / name / "peer.pem").write_bytes(identities[other].certificate_pem)
+                write_whole(out / name / "peer.pem", identities[other].certificate_pem)
             screen.note(f"{name}: {_fingerprint(identity.der)}")
         screen.show_files(out, [out / name for name in roles])
 

@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Annotated, Any, TypedDict, cast, get_type_hints
 
-from gpn_bayes._util.checks import check_choice, check_count, check_not_negative, check_share, did_you_mean, listed
+from gpn_bayes._util.checks import (
+    check_choice,
+    check_count,
+    check_not_negative,
+    check_share,
+    did_you_mean,
+    listed,
+    shown,
+)
 from gpn_bayes.data.kinds import CATEGORY, Stated, check_kinds
 
 MISSING_CHOICES = ("error", "drop", "impute")
@@ -37,7 +45,7 @@ def _optional(check: Callable[[str, Any], None]) -> Check:
 
 def _each_row(name: str, value: Any) -> Any:
     if value is not None and not isinstance(value, Iterable):
-        raise ValueError(f"{name} must be a column of the table, or a sequence; received {value!r}")
+        raise ValueError(f"{name} must be a column of the table, or a sequence; received {shown(value)}")
     return value
 
 
@@ -45,7 +53,7 @@ def _texts(name: str, value: Any) -> tuple[str, ...] | None:
     if isinstance(value, str | Real):
         value = (value,)
     if value is not None and not isinstance(value, Iterable):
-        raise ValueError(f"{name} must be a text, or several; received {value!r}")
+        raise ValueError(f"{name} must be a text, or several; received {shown(value)}")
     return None if value is None else tuple(map(str, value))
 
 
@@ -73,7 +81,7 @@ def _discretise(name: str, value: Any) -> Any:
 
 def _decimal(name: str, value: Any) -> Any:
     if value not in (None, ".", ","):
-        raise ValueError(f"{name} must be '.' or ','; received {value!r}")
+        raise ValueError(f"{name} must be '.' or ','; received {shown(value)}")
     return value
 
 
@@ -300,7 +308,7 @@ def _check_together(settings: Settings) -> None:
         raise ValueError(f"intervention needs targets; received {settings['intervention']!r} without them")
     for name in ("target_probability", "target_penalty"):
         if value_of(settings, name) is not None and settings["contexts"] is None:
-            raise ValueError(f"{name} needs contexts; received {value_of(settings, name)!r} without them")
+            raise ValueError(f"{name} needs contexts; received {shown(value_of(settings, name))} without them")
     twice = [name for name in settings["categories"] if name in (settings["kinds"] or ())]
     if twice:
         raise ValueError(f"a column's kind must be given once; {twice[0]!r} is in both categories and kinds")
@@ -433,4 +441,4 @@ def in_short(value: Any) -> str:
     ("'n'", '90 values', "['id', 'name']")
     """
     several = hasattr(value, "__len__") and not isinstance(value, str | Mapping) and len(value) > 8
-    return f"{len(value)} values" if several else " ".join(repr(value).split())
+    return f"{len(value)} values" if several else " ".join(shown(value).split())

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gpn_bayes._util.checks import MAX_VARIABLES
+from gpn_bayes._util.checks import MAX_VARIABLES, shown
 from gpn_bayes._util.types import Bools, Floats, Ints
 from gpn_bayes.data.columns import Column, Source, read_column
 from gpn_bayes.data.files import FileTable, check_file, is_columnar, read_cells, read_columnar
@@ -381,7 +381,7 @@ def _listed_rows(word: str, given: Any, rows: int) -> list[Any] | None:
     try:
         entries = list(given)
     except TypeError:
-        raise ValueError(f"{word} must be a column of the table, or a sequence; received {given!r}") from None
+        raise ValueError(f"{word} must be a column of the table, or a sequence; received {shown(given)}") from None
     if len(entries) != rows:
         raise ValueError(f"{word} must be as many as there are rows, {rows}; received {len(entries)}")
     return entries

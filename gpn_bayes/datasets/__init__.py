@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
+from gpn_bayes._util.checks import shown
 from gpn_bayes._util.types import DiGraph
 
 _ROWS = {"observational": "sachs_observational.csv", "all": "sachs_all.csv.gz"}
@@ -37,14 +38,14 @@ def sachs(rows: str = "observational", transform: str | None = None) -> pd.DataF
     ((853, 11), (7466, 11))
     """
     if rows not in _ROWS:
-        raise ValueError(f"rows must be 'observational' or 'all'; received {rows!r}")
+        raise ValueError(f"rows must be 'observational' or 'all'; received {shown(rows)}")
     return _abundances(_ROWS[rows], transform)
 
 
 def _abundances(file: str, transform: str | None) -> pd.DataFrame:
     """Return the cells of a file, transformed."""
     if transform not in (None, "log2"):
-        raise ValueError(f"transform must be None or 'log2'; received {transform!r}")
+        raise ValueError(f"transform must be None or 'log2'; received {shown(transform)}")
     frame = _read(file)
     return frame if transform is None else frame.add(0.5).apply(np.log2)
 
@@ -98,7 +99,7 @@ def sachs_consensus(edges: int = 17) -> DiGraph:
     True
     """
     if edges not in _EDGES:
-        raise ValueError(f"the consensus network has 17 or 20 edges; received {edges!r}")
+        raise ValueError(f"the consensus network has 17 or 20 edges; received {shown(edges)}")
     graph: DiGraph = nx.DiGraph()
     graph.add_nodes_from(_read(_ROWS["observational"]).columns)
     graph.add_edges_from(_read(f"sachs_consensus_{edges}.csv").itertuples(index=False, name=None))

@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from gpn_bayes import graphs, scores
 from gpn_bayes._util.cells import safe_html
+from gpn_bayes._util.checks import shown
 from gpn_bayes._util.types import Adjacency, DiGraph, Floats
 from gpn_bayes.data import Data, TableKeywords, described, warn_of_noise
 from gpn_bayes.estimators.arrays import check_array_input
@@ -162,7 +163,7 @@ class GraphEstimator(Exports, BaseEstimator):  # type: ignore[misc]  # scikit-le
         self._check_fitted("exported")
         for name, value in (("which", which), ("threshold", threshold)):
             if value is not None:
-                raise ValueError(f"a learner has one graph to export; received {name}={value!r}")
+                raise ValueError(f"a learner has one graph to export; received {name}={shown(value)}")
 
     def _table_scorer(self) -> scores.Scorer:
         self._check_fitted("exported")

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from gpn_bayes import graphs
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.cells import safe_html
-from gpn_bayes._util.checks import check_count
+from gpn_bayes._util.checks import check_count, shown
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import DiGraph
 from gpn_bayes.data import Dataset, TableKeywords, read_complete, refuse_interventions, refuse_weights
@@ -227,7 +227,7 @@ def bootstrap(
     True
     """
     if not isinstance(estimator, GraphEstimator):
-        raise ValueError(f"the estimator must be a learner of gpn_bayes.estimators; received {estimator!r}")
+        raise ValueError(f"the estimator must be a learner of gpn_bayes.estimators; received {shown(estimator)}")
     check_count("n", n, 1)
     if cores is not None:
         check_count("cores", cores, 1)

@@ -8,6 +8,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
+from gpn_bayes._util.checks import shown
 from gpn_bayes._util.types import Bools, DiGraph, Floats
 from gpn_bayes.data import CATEGORICAL, Dataset, refuse_interventions, refuse_weights
 
@@ -131,7 +132,7 @@ def _realisations(series: Any, by: str | None) -> list[pd.DataFrame]:
         raise ValueError(f"series = {by!r} splits one table; received a list of {len(series)}")
     table = _frame(series)
     if by not in table.columns:
-        raise ValueError(f"series must be a column of the table; received {by!r}")
+        raise ValueError(f"series must be a column of the table; received {shown(by)}")
     return [part.drop(columns=by) for _, part in table.groupby(by, sort=False, dropna=False)]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from gpn_bayes import graphs
+from gpn_bayes._util.checks import shown
 from gpn_bayes._util.types import Bools, Floats
 from gpn_bayes.estimators.problem import Problem
 
@@ -24,7 +25,7 @@ def read_order(order: Any, names: Sequence[str]) -> list[int]:
     [1, 0]
     """
     if isinstance(order, str) or not hasattr(order, "__iter__"):
-        raise ValueError(f"an order must list the variables; received {order!r}")
+        raise ValueError(f"an order must list the variables; received {shown(order)}")
     places = [_place(node, names) for node in order]
     for place in places:
         if places.count(place) > 1:
@@ -39,7 +40,7 @@ def _place(node: Any, names: Sequence[str]) -> int:
     try:
         return graphs.node_index(node, names)
     except ValueError:
-        raise ValueError(f"an order must list variables of the data; {node!r} is not one") from None
+        raise ValueError(f"an order must list variables of the data; {shown(node)} is not one") from None
 
 
 def check_required(order: Sequence[int], problem: Problem) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpn_bayes import graphs
 from gpn_bayes._util.blas_threads import one_blas_thread
-from gpn_bayes._util.checks import check_choice, check_count, check_share
+from gpn_bayes._util.checks import check_choice, check_count, check_share, shown
 from gpn_bayes._util.types import Bools, DiGraph
 from gpn_bayes.candidates.pc_skeleton import Skeleton
 from gpn_bayes.data import Data, TableKeywords, read_complete
@@ -163,7 +163,7 @@ class PC(GraphEstimator):
             return DistanceCorrelation(self.null, self.permutations)
         if callable(self.test):
             return CallableTest(self.test)
-        raise ValueError(f"test must be a test, a function or one of {', '.join(TESTS)}; received {self.test!r}")
+        raise ValueError(f"test must be a test, a function or one of {', '.join(TESTS)}; received {shown(self.test)}")
 
     def _keep(self, found: Orientation, skeleton: Skeleton, settled: Bools, data: Data) -> None:
         names = data.names

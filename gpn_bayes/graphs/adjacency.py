@@ -61,7 +61,7 @@ def as_adjacency(graph: Any, names: Sequence[Hashable], acyclic: bool = True) ->
     places = {name: place for place, name in enumerate(names)}
     if len(places) < len(names):
         twice = next(name for place, name in enumerate(names) if places[name] != place)
-        raise ValueError(f"node names must differ; {twice!r} appears more than once")
+        raise ValueError(f"node names must differ; {shown(twice)} appears more than once")
     if isinstance(graph, nx.Graph):
         matrix = _from_networkx(graph, places)
     elif isinstance(graph, pd.DataFrame):
@@ -82,7 +82,9 @@ def _from_networkx(graph: "nx.Graph[Any]", places: dict[Hashable, int]) -> Adjac
         raise ValueError(f"the graph must be directed; received a networkx {type(graph).__name__}")
     for node in graph.nodes:
         if node not in places:
-            raise ValueError(f"every node must be one of the variables; {node!r} is not{did_you_mean(node, places)}")
+            raise ValueError(
+                f"every node must be one of the variables; {shown(node)} is not{did_you_mean(node, places)}"
+            )
     return _from_edges(graph.edges(), places)
 
 

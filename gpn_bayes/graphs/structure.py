@@ -7,7 +7,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from gpn_bayes._util.checks import did_you_mean
+from gpn_bayes._util.checks import did_you_mean, shown
 from gpn_bayes._util.types import Adjacency, Bools, DiGraph, Ints
 from gpn_bayes.graphs.adjacency import as_adjacency, as_stack, graph_names, to_networkx
 from gpn_bayes.kernels.graphs import dags
@@ -121,7 +121,7 @@ def d_separated(graph: Any, xs: Any, ys: Any, given: Any = (), names: Sequence[H
     sets = [_nodes(dag, nodes) for nodes in (xs, ys, given)]
     shared = (sets[0] & sets[1]) | (sets[0] & sets[2]) | (sets[1] & sets[2])
     if shared:
-        raise ValueError(f"xs, ys and given must have no node in common; they share {next(iter(shared))!r}")
+        raise ValueError(f"xs, ys and given must have no node in common; they share {shown(next(iter(shared)))}")
     return bool(nx.is_d_separator(dag, *sets))
 
 
@@ -129,5 +129,7 @@ def _nodes(graph: DiGraph, nodes: Any) -> set[Hashable]:
     chosen = {nodes} if isinstance(nodes, str | int) or nodes in graph else set(nodes)
     for node in chosen:
         if node not in graph:
-            raise ValueError(f"every node must be one of the variables; {node!r} is not{did_you_mean(node, graph)}")
+            raise ValueError(
+                f"every node must be one of the variables; {shown(node)} is not{did_you_mean(node, graph)}"
+            )
     return chosen

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from gpn_bayes import graphs
-from gpn_bayes._util.checks import check_count
+from gpn_bayes._util.checks import check_count, shown
 from gpn_bayes.plots import frames, lettering, palette
 from gpn_bayes.posterior.draws import Draws, GraphCollection
 from gpn_bayes.posterior.queries import edge_probabilities
@@ -154,7 +154,7 @@ def plot_comparison(
 def _checked(labels: Any) -> list[str]:
     titles = [labels] if isinstance(labels, str) else list(labels)
     if len(titles) != 2 or not all(isinstance(title, str) for title in titles):
-        raise ValueError(f"labels must be two texts, one for each posterior; received {labels!r}")
+        raise ValueError(f"labels must be two texts, one for each posterior; received {shown(labels)}")
     return titles
 
 

@@ -315,7 +315,7 @@ def _parents_of(post: Draws, target: int, parents: Any, threshold: float) -> lis
         raise ValueError(f"parents must be a list of variables; received {shown(parents)}")
     chosen = [graphs.node_index(parent, post.names) for parent in parents]
     if len(set(chosen)) < len(chosen):
-        raise ValueError(f"parents must name each variable once; received {list(parents)}")
+        raise ValueError(f"parents must name each variable once; received {shown(list(parents))}")
     drawn = {name for listed in parent_set_probabilities(post, target)["parents"] for name in listed}
     for p in chosen:
         if post.names[p] not in drawn:

@@ -98,7 +98,9 @@ def probability(post: GraphCollection, feature: Callable[[DiGraph], Any] | str |
     if isinstance(feature, str | Question):
         return _answer(post, feature if isinstance(feature, Question) else read_question(feature, post.names))
     if not callable(feature):
-        raise ValueError(f"a feature must be a function of a DAG, or a text such as 'a -> b'; received {feature!r}")
+        raise ValueError(
+            f"a feature must be a function of a DAG, or a text such as 'a -> b'; received {shown(feature)}"
+        )
     return post._estimate(
         lambda dags: np.array([_number(feature(graphs.to_networkx(dag, post.names))) for dag in dags])
     )
@@ -191,7 +193,7 @@ def order_probability(post: GraphCollection, *nodes: Hashable) -> Estimate:
         raise ValueError(f"an order needs at least two variables; received {len(nodes)}")
     places = [post._index(node) for node in nodes]
     if len(set(places)) < len(places):
-        raise ValueError(f"an order names each variable once; received {list(nodes)}")
+        raise ValueError(f"an order names each variable once; received {shown(list(nodes))}")
 
     def allows(dags: Adjacency) -> Bools:
         chained = dags.copy()

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from gpn_bayes import graphs
+from gpn_bayes._util.checks import shown
 from gpn_bayes._util.types import Adjacency, Floats
 from gpn_bayes.data import UnknownTargets
 from gpn_bayes.posterior.draws import Draws, ExactAnswers, GraphCollection
@@ -126,7 +127,7 @@ def target_probability(post: Draws, context: Hashable, variable: Hashable) -> Es
     """
     moments, contexts = _answered(post)
     if str(context) not in contexts:
-        raise ValueError(f"a context must be one of {', '.join(map(repr, contexts))}; received {context!r}")
+        raise ValueError(f"a context must be one of {', '.join(map(repr, contexts))}; received {shown(context)}")
     place = contexts.index(str(context)) * len(post.names) + post._index(variable)
     value, mcse, ess, _ = (column[place] for column in moments)
     return Estimate(float(value), float(mcse), float(ess))

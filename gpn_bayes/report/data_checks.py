@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gpn_bayes.data import Flag, data_flags
+from gpn_bayes.data import Flag, checked, data_flags
 from gpn_bayes.posterior.diagnostics import DATA_LIGHTS, NETWORK_ASSUMPTIONS, WITHOUT_ROWS, data_heading, data_verdict
 from gpn_bayes.sampling.flags import in_both
 
@@ -32,7 +32,7 @@ def checked_data(
     flags: tuple[Flag, ...] = ()
     if data is not None and data.table is not None:
         unexamined = ""
-        flags = data_flags(data, numbers="continuous" in data.kinds)
+        flags = checked({"the table": lambda: data_flags(data, numbers="continuous" in data.kinds)})
     elif data is not None:
         unexamined = WITHOUT_ROWS
     return {

@@ -10,7 +10,7 @@ True
 
 from typing import TYPE_CHECKING, Any
 
-from gpn_bayes._util.checks import did_you_mean
+from gpn_bayes._util.checks import did_you_mean, shown
 from gpn_bayes._util.lazy import lazily
 from gpn_bayes.scores.base import Score, ScoreBatch, Scorer
 from gpn_bayes.scores.registry import find, names
@@ -89,7 +89,7 @@ def by_name(score: Any) -> Score:
     kind = find(score.lower()) if isinstance(score, str) and score.lower() in names() else None
     if kind is None:
         suggestion = did_you_mean(score, names())
-        raise ValueError(f"score must be a Score or one of {', '.join(names())}; received {score!r}{suggestion}")
+        raise ValueError(f"score must be a Score or one of {', '.join(names())}; received {shown(score)}{suggestion}")
     try:
         made: Score = kind()
     except TypeError:

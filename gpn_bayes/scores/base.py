@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from gpn_bayes import graphs
+from gpn_bayes._util.checks import shown
 from gpn_bayes._util.types import Bools, Floats, Ints
 from gpn_bayes.data import Data, Dataset, TableKeywords, read_complete, refuse_weights
 from gpn_bayes.data.interventions import Group, KnownTargets, Term, UnknownTargets
@@ -472,7 +473,7 @@ class Scorer(ABC):
             if str(own) == str(level) or own == level:  # 1.0 is 1
                 return code
         listed = ", ".join(map(str, known))
-        raise ValueError(f"{self.names[node]!r} must be one of its levels, {listed}; received {level!r}")
+        raise ValueError(f"{self.names[node]!r} must be one of its levels, {listed}; received {shown(level)}")
 
     def equation(self, node: int, parents: tuple[int, ...]) -> Equation | LevelsEquation:
         """Return the posterior of the parameters of a node's equation, given its parents.

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
+from gpn_bayes._util.checks import shown
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Dataset, SufficientStatistics, refuse_weights
 from gpn_bayes.kernels.discrete.counts import CountTerms, count_scores, masks_of, subsets_up_to
@@ -363,7 +364,7 @@ class K2(Score):
 
     def __init__(self, cardinalities: Mapping[str, int] | None = None, form: str = "exact") -> None:
         if form not in ("exact", "stirling"):
-            raise ValueError(f"form must be 'exact' or 'stirling'; received {form!r}")
+            raise ValueError(f"form must be 'exact' or 'stirling'; received {shown(form)}")
         self.cardinalities = check_cardinalities(cardinalities)
         self.form = form
 

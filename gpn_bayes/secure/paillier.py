@@ -7,6 +7,7 @@ and it depends on nothing that is encrypted: `gpn_bayes.secure.randomisers` make
 import secrets
 from typing import Any
 
+from gpn_bayes._util.checks import shown
 from gpn_bayes._util.extras import installed_by
 from gpn_bayes.secure.link import ProtocolError
 
@@ -173,7 +174,7 @@ def check_key_bits(bits: Any) -> None:
     """
     if isinstance(bits, bool) or bits not in SECURITY_BITS:
         offered = " or ".join(f"{length} ({security}-bit security)" for length, security in SECURITY_BITS.items())
-        raise ValueError(f"key_bits must be {offered}; received {bits!r}")
+        raise ValueError(f"key_bits must be {offered}; received {shown(bits)}")
 
 
 def generate_keys(bits: int = 3072) -> PrivateKey:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from gpn_bayes._util.checks import shown
 from gpn_bayes._util.types import Ints, Words
 from gpn_bayes.secure.blocks import WORD
 
@@ -21,7 +22,7 @@ def check_bits(bits: int) -> None:
     ValueError: bits must be a multiple of 8 between 8 and 64; received 12
     """
     if bits not in range(8, MAX_BITS + 1, 8):
-        raise ValueError(f"bits must be a multiple of 8 between 8 and 64; received {bits!r}")
+        raise ValueError(f"bits must be a multiple of 8 between 8 and 64; received {shown(bits)}")
 
 
 def reduced(values: np.ndarray, bits: int) -> Words:

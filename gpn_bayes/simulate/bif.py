@@ -1,6 +1,7 @@
 """Networks of discrete variables in the Bayesian interchange format (BIF 0.15): reading and writing."""
 
 import gzip
+import os
 import re
 import zlib
 from collections import Counter
@@ -11,6 +12,7 @@ from typing import NamedTuple, NoReturn
 import networkx as nx
 import numpy as np
 
+from gpn_bayes._util.files import write_whole
 from gpn_bayes._util.types import Floats
 from gpn_bayes.simulate.discrete_networks import SUM_TOLERANCE, DiscreteNetwork, check_table_size
 
@@ -334,11 +336,9 @@ def write_bif(network: DiscreteNetwork, path: str | Path, name: str = "unknown")
     <BLANKLINE>
     """
     text = bif_text(network, name)
-    try:
-        with Path(path).open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    except FileExistsError:
-        raise ValueError(f"nothing is overwritten; {str(path)!r} exists: choose another name") from None
+    if os.path.lexists(path):
+        raise ValueError(f"nothing is overwritten; {str(path)!r} exists: choose another name")
+    write_whole(Path(path), text)
 
 
 def bif_text(network: DiscreteNetwork, name: str = "unknown") -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.special import expit
 
 from gpn_bayes import graphs
-from gpn_bayes._util.checks import check_choice, check_count
+from gpn_bayes._util.checks import check_choice, check_count, shown
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.simulate.discrete_networks import DiscreteNetwork, check_table_size
 from gpn_bayes.simulate.experiments import (
@@ -376,5 +376,5 @@ def signed_uniform(
     """
     low, high = magnitudes
     if not 0 <= low <= high < math.inf:
-        raise ValueError(f"{name} must be (low, high) with 0 <= low <= high; received {magnitudes}")
+        raise ValueError(f"{name} must be (low, high) with 0 <= low <= high; received {shown(magnitudes)}")
     return rng.uniform(low, high, size=shape) * rng.choice([-1.0, 1.0], size=shape)

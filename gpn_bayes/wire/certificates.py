@@ -21,6 +21,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from gpn_bayes._util.files import write_whole
+
 DAYS = 365
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 
@@ -53,7 +55,7 @@ class Identity:
 
     def write(self, certificate: Path, key: Path) -> None:
         """Write both files; only their owner may read the key."""
-        certificate.write_bytes(self.certificate_pem)
+        write_whole(certificate, self.certificate_pem)
         write_key(self.private_key, key)
 
 
@@ -77,10 +79,8 @@ def new_private_key() -> ec.EllipticCurvePrivateKey:
 
 
 def write_key(key: ec.EllipticCurvePrivateKey, path: Path) -> None:
-    """Write a key to a file that only its owner may read."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(_key_pem(key))
+    """Write a key to a file that only its owner may read, whoever could read what was there before."""
+    write_whole(path, _key_pem(key), secret=True)
 
 
 def new_authority(days: int = DAYS) -> Identity:
@@ -157,12 +157,12 @@ def write_request(name: str, request: Path, key: Path) -> None:
     """
     check_name(name)
     for path in (request, key):
-        if path.exists():
+        if os.path.lexists(path):
             raise ValueError(f"nothing is overwritten; {str(path)!r} exists: choose another folder")
     private = new_private_key()
     write_key(private, key)
     signed = x509.CertificateSigningRequestBuilder().subject_name(_distinguished(name)).sign(private, SHA256())
-    request.write_bytes(signed.public_bytes(Encoding.PEM))
+    write_whole(request, signed.public_bytes(Encoding.PEM))
 
 
 def read_request(path: Path) -> SigningRequest:

@@ -1,6 +1,9 @@
 """How much, how long and how often: the limits of messages and waiting that both sides keep."""
 
 from dataclasses import dataclass, fields
+from numbers import Real
+
+from gpn_bayes._util.checks import shown
 
 MEGABYTE = 1 << 20
 
@@ -41,8 +44,8 @@ class Limits:
         """Refuse limits that limit everything."""
         for field in fields(self):
             value = getattr(self, field.name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e9:
-                raise ValueError(f"limits must be positive numbers; received {field.name} = {value!r}")
+            if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < 1e9:
+                raise ValueError(f"limits must be positive numbers; received {field.name} = {shown(value)}")
 
     @property
     def message_bytes(self) -> int:

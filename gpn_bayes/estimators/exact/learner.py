@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpn_bayes._util.checks import check_choice
+from gpn_bayes._util.checks import check_choice, shown
 from gpn_bayes._util.progress import status_line
 from gpn_bayes._util.types import Adjacency
 from gpn_bayes.estimators.base import ScoreBasedEstimator
@@ -140,9 +140,9 @@ class Exact(ScoreBasedEstimator):
         """Check the settings before any scoring, and return the method they mean."""
         check_choice("method", self.method, METHODS)
         if self.time_limit is not None and not self.time_limit > 0:
-            raise ValueError(f"time_limit must be a positive number of seconds; received {self.time_limit!r}")
+            raise ValueError(f"time_limit must be a positive number of seconds; received {shown(self.time_limit)}")
         if not 0 <= self.gap < np.inf:
-            raise ValueError(f"gap must be a number of nats, 0 or more; received {self.gap!r}")
+            raise ValueError(f"gap must be a number of nats, 0 or more; received {shown(self.gap)}")
         if self.method == "auto":
             return "dp" if n <= _DP_UP_TO else "ilp"
         if self.method == "dp":

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self, Unpack
 import numpy as np
 import pandas as pd
 
-from gpn_bayes._util.checks import check_choice, check_count, check_not_negative
+from gpn_bayes._util.checks import check_choice, check_count, check_not_negative, shown
 from gpn_bayes._util.types import Adjacency, Floats, Ints
 from gpn_bayes.data import TableKeywords
 from gpn_bayes.estimators.base import GraphEstimator
@@ -286,7 +286,7 @@ class NOTEARS(GraphEstimator):
         unknown = [start for start in starts if start not in START_ORDERS]
         if isinstance(starts, str) or not list(starts) or unknown:
             received = unknown[0] if unknown and not isinstance(starts, str) else self.starts
-            raise ValueError(f"starts must be 'auto' or some of {', '.join(START_ORDERS)}; received {received!r}")
+            raise ValueError(f"starts must be 'auto' or some of {', '.join(START_ORDERS)}; received {shown(received)}")
         if self.rounds is not None:
             check_count("rounds", self.rounds)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from gpn_bayes._util.checks import check_choice, check_count, check_not_negative
+from gpn_bayes._util.checks import check_choice, check_count, check_not_negative, shown
 
 MODELS = ("linear", "mlp", "dynamic")
 INTERCEPTS = ("client", "shared")
@@ -49,7 +49,7 @@ class Settings:
         if self.rho is not None:
             check_not_negative("rho", self.rho)
             if not self.rho > 0:
-                raise ValueError(f"rho must be above 0; received {self.rho!r}")
+                raise ValueError(f"rho must be above 0; received {shown(self.rho)}")
         for name, most in _MOST.items():
             check_count(name, getattr(self, name), least=1)
             if getattr(self, name) > most:

@@ -1,12 +1,14 @@
 """Everything a run needs: certificates of all parties, and configuration files that fit them."""
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from gpn_bayes._util.files import write_whole
 from gpn_bayes.federated.processes.config import COORDINATOR
 from gpn_bayes.secure.key_exchange import fingerprint
 from gpn_bayes.wire.certificates import (
@@ -123,7 +125,7 @@ def _write_folders(
     """Write what a party needs besides its key; the coordinator comes first."""
     homes = {name: folder / name for name in keys}
     for home in homes.values():
-        if home.exists():
+        if os.path.lexists(home):
             raise ValueError(f"nothing is overwritten; {str(home)!r} exists: choose another --out")
     host, _, port = address.rpartition(":")
     authority = new_authority(days)
@@ -142,7 +144,7 @@ def _write_folders(
     for name, home in homes.items():
         file, entries = ("coordinator.toml", coordinators) if name == COORDINATOR else ("client.toml", every_clients)
         home.mkdir(parents=True)
-        (home / "authority.pem").write_bytes(authority.certificate_pem)
-        (home / "certificate.pem").write_bytes(signed[name].public_bytes(Encoding.PEM))
-        (home / file).write_text(f"{entries}\n{_TLS}\n{clients}", encoding="utf-8")
+        write_whole(home / "authority.pem", authority.certificate_pem)
+        write_whole(home / "certificate.pem", signed[name].public_bytes(Encoding.PEM))
+        write_whole(home / file, f"{entries}\n{_TLS}\n{clients}")
     return list(homes.values())

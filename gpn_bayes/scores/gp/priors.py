@@ -166,7 +166,7 @@ def _read_mu(mu: Any) -> tuple[float, float]:
     if not (math.isfinite(mean) and 0.0 < sd < math.inf):
         raise ValueError(
             "mu must have a mean and a positive standard deviation, or be a pm.Normal.dist with constant parameters; "
-            f"received {pair or mu}"
+            f"received {shown(pair or mu)}"
         )
     return mean, sd
 

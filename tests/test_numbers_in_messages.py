@@ -1,0 +1,71 @@
+"""Numbers of numpy stand in messages as plain numbers."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import gpn_bayes as gpn
+from gpn_bayes import datasets, graphs, simulate
+from gpn_bayes.estimators import K2, PC, Exact
+from gpn_bayes.scores import CG, GP
+from gpn_bayes.secure.paillier import check_key_bits
+from gpn_bayes.secure.words import check_bits
+from gpn_bayes.wire.limits import Limits
+
+DATA = simulate.linear(nx.DiGraph([("a", "b"), ("c", "b")]), 60, random_seed=1)
+NUMBER, COUNT = np.float64(-1.5), np.int64(7)
+
+
+@pytest.fixture(scope="module")
+def post():
+    return gpn.sample(DATA, score="bge", draws=20, random_seed=1, progressbar=False)
+
+
+REFUSED = {
+    "CG": (lambda: CG(ess=NUMBER), "ess must be positive and finite; received -1.5"),
+    "CG in words": (lambda: CG(variances=COUNT), "variances must be one of .*; received 7"),
+    "GP": (lambda: GP(mu=(np.float64(0), NUMBER)), r"mu must have .*; received \(0\.0, -1\.5\)"),
+    "a row's weight": (lambda: gpn.Table(DATA, weights=COUNT), ".* or a sequence; received 7"),
+    "missing values": (lambda: gpn.Table(DATA, decimal=COUNT), "decimal must be '.' or ','; received 7"),
+    "a penalty": (
+        lambda: gpn.Table(DATA, target_penalty=np.float64(0.5)),
+        "target_penalty needs contexts; received 0.5 without them",
+    ),
+    "limits": (
+        lambda: Limits(deadline_seconds=NUMBER),
+        "limits must be positive numbers; received deadline_seconds = -1.5",
+    ),
+    "keys": (lambda: check_key_bits(COUNT), "key_bits must be .*; received 7"),
+    "words": (lambda: check_bits(COUNT), "bits must be .*; received 7"),
+    "Exact": (lambda: Exact(gap=NUMBER).fit(DATA), "gap must be a number of nats, 0 or more; received -1.5"),
+    "time": (lambda: Exact(time_limit=NUMBER).fit(DATA), "time_limit must be a positive .*; received -1.5"),
+    "an order": (
+        lambda: K2(order=[np.int64(0), COUNT, np.int64(1)]).fit(DATA),
+        ".* variables of the data; 7 is not one",
+    ),
+    "a test": (lambda: PC(test=NUMBER).fit(DATA), "test must be .*; received -1.5"),
+    "edges": (lambda: datasets.sachs_consensus(COUNT), "the consensus network has 17 or 20 edges; received 7"),
+    "a node": (lambda: graphs.node_index(COUNT, ["a", "b"]), "every node must be one of the variables; 7 is not"),
+    "magnitudes": (
+        lambda: simulate.linear(nx.DiGraph([("a", "b")]), 9, weights=(NUMBER, np.float64(1)), random_seed=1),
+        r".* must be \(low, high\) .*; received \(-1\.5, 1\.0\)",
+    ),
+    "candidates": (lambda: gpn.sample(DATA, space=gpn.Space(candidates={"a": COUNT})), ".*; received 7 for 'a'"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_numbers_of_numpy_are_shown_plainly(case):
+    asked, message = REFUSED[case]
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        asked()
+
+
+def test_questions_show_them_plainly(post):
+    first = np.int64(0)
+    with pytest.raises(ValueError, match=r"^an order names each variable once; received \[0, 0\]$"):
+        post.order_probability(first, first)
+
+
+def test_whole_numbers_of_numpy_are_limits_too():
+    assert Limits(message_megabytes=np.int64(1)).message_bytes == 1 << 20
