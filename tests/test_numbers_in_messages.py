@@ -6,7 +6,8 @@ import pytest
 
 import gpn_bayes as gpn
 from gpn_bayes import datasets, graphs, simulate
-from gpn_bayes.estimators import K2, PC, Exact
+from gpn_bayes.estimators import PC, Exact
+from gpn_bayes.estimators.orders import read_order
 from gpn_bayes.scores import CG, GP
 from gpn_bayes.secure.paillier import check_key_bits
 from gpn_bayes.secure.words import check_bits
@@ -26,7 +27,7 @@ REFUSED = {
     "CG in words": (lambda: CG(variances=COUNT), "variances must be one of .*; received 7"),
     "GP": (lambda: GP(mu=(np.float64(0), NUMBER)), r"mu must have .*; received \(0\.0, -1\.5\)"),
     "a row's weight": (lambda: gpn.Table(DATA, weights=COUNT), ".* or a sequence; received 7"),
-    "missing values": (lambda: gpn.Table(DATA, decimal=COUNT), "decimal must be '.' or ','; received 7"),
+    "a sign": (lambda: gpn.Table(DATA, decimal=COUNT), "decimal must be '.' or ','; received 7"),
     "a penalty": (
         lambda: gpn.Table(DATA, target_penalty=np.float64(0.5)),
         "target_penalty needs contexts; received 0.5 without them",
@@ -40,14 +41,14 @@ REFUSED = {
     "Exact": (lambda: Exact(gap=NUMBER).fit(DATA), "gap must be a number of nats, 0 or more; received -1.5"),
     "time": (lambda: Exact(time_limit=NUMBER).fit(DATA), "time_limit must be a positive .*; received -1.5"),
     "an order": (
-        lambda: K2(order=[np.int64(0), COUNT, np.int64(1)]).fit(DATA),
+        lambda: read_order([np.int64(0), COUNT], ["a", "b"]),
         ".* variables of the data; 7 is not one",
     ),
     "a test": (lambda: PC(test=NUMBER).fit(DATA), "test must be .*; received -1.5"),
     "edges": (lambda: datasets.sachs_consensus(COUNT), "the consensus network has 17 or 20 edges; received 7"),
     "a node": (lambda: graphs.node_index(COUNT, ["a", "b"]), "every node must be one of the variables; 7 is not"),
     "magnitudes": (
-        lambda: simulate.linear(nx.DiGraph([("a", "b")]), 9, weights=(NUMBER, np.float64(1)), random_seed=1),
+        lambda: simulate.linear(nx.DiGraph([("a", "b")]), 9, weight_range=(NUMBER, np.float64(1)), random_seed=1),
         r".* must be \(low, high\) .*; received \(-1\.5, 1\.0\)",
     ),
     "candidates": (lambda: gpn.sample(DATA, space=gpn.Space(candidates={"a": COUNT})), ".*; received 7 for 'a'"),
