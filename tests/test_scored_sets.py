@@ -79,6 +79,7 @@ def test_the_audit_notices_sets_that_should_have_been_scored(few_are_many):
     assert found.neglected_mass > 0.1 > 0.01 > again.neglected_mass
 
 
+@OF_CHAINS
 def test_the_audit_is_unbiased(few_are_many):
     """Its mean over many samples against the sum over all sets without a score."""
     run = prepare(simulated(6), RunOptions(SLOW, prior="fair"))
@@ -187,6 +188,7 @@ def test_a_space_with_parents_from_outside_grows_with_its_sets(few_are_many):
     )
 
 
+@OF_CHAINS
 def test_scores_that_are_there_already_change_nothing(few_are_many, tmp_path):
     """A run that goes on from its file, or finds more scores there than it would compute, draws the same DAGs."""
     data = simulated(8)

@@ -153,6 +153,7 @@ def watched(pytester):
     return run
 
 
+@pytest.mark.more("waits until limits are reached")
 @pytest.mark.parametrize(
     "waiting",
     [
@@ -170,6 +171,7 @@ def test_no_test_waits_without_a_limit(waiting, watched):
     ran.stdout.fnmatch_lines(["*waited without end? *::test_one has taken 4 seconds*"])
 
 
+@pytest.mark.more("waits until limits are reached")
 def test_fixtures_have_the_limit_too_and_tests_run_by_hand_have_none(watched):
     ran = watched(
         "import pytest, time\n@pytest.fixture\ndef given():\n    time.sleep(60)\ndef test_one(given):\n    pass\n"
@@ -179,6 +181,7 @@ def test_fixtures_have_the_limit_too_and_tests_run_by_hand_have_none(watched):
     ran.assert_outcomes(errors=1, passed=1)
 
 
+@pytest.mark.more("waits until limits are reached")
 def test_code_that_never_returns_is_ended_with_its_process(pytester):
     pytester.makeconftest(CONFTEST.replace("Limits(LIMIT, LIMIT)", "Limits(1, 1, 1)"))
     pytester.makepyfile("import itertools\ndef test_one():\n    sum(itertools.repeat(0))\n")
