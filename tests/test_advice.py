@@ -226,11 +226,11 @@ def test_advice_is_followed_beside_keywords_of_sample(given):
 
     data, quiet = table, {"draws": 10, "tune": 5, "chains": 1, "random_seed": 1, "progressbar": False}
     with pytest.raises(ValueError) as refusal:
-        gpn_bayes.sample(data, "cg", **given, **quiet)
+        gpn_bayes.sample(data, "bge", **given, **quiet)
     for problem in ("leaves it out", "drops the row"):
         advice = re.search(rf"gpn\.Table\(data, [^()]*\)(?= {problem})", str(refusal.value))[0]
         data = eval(advice, {"gpn": gpn_bayes, "data": data})
-    post = gpn_bayes.sample(data, "cg", **given, **quiet)
+    post = gpn_bayes.sample(data, "bge", **given, **quiet)
     assert post.names == ("x", "y", "z", "visits")
     keeps = re.search(r"gpn\.Table\(data, kinds=[^()]*\)(?= keeps it)", str(refusal.value))[0]
     kept = gpn_bayes.Table(eval(keeps, {"gpn": gpn_bayes, "data": table}), missing="drop")
