@@ -268,6 +268,25 @@ def test_rules_of_arguments_are_those_of_options(rule, typed):
     assert in_options(rule) == typed
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--reweight", "foo"], "--reweight must be auto or none; received 'foo'"),
+        (["--until", "foo"], "--until must be converged or none; received 'foo'"),
+        (["--target-penalty", 2], "--target-penalty needs --contexts; received 2.0 without them"),
+        (["--imputations", 3], "--imputations needs --missing impute; received 3 without it"),
+        (
+            ["--missing", "impute", "--na", "-999", "--plus-one"],
+            "with --missing impute, --no-plus-one must be given; received --plus-one",
+        ),
+    ],
+)
+def test_commands_refuse_in_words_that_can_be_typed(options, message, tmp_path, capsys):
+    coded().to_csv(tmp_path / "table.csv", index=False)
+    code, _, messages = call(capsys, "run", tmp_path / "table.csv", "--out", tmp_path / "out", *options, "--quiet")
+    assert code == 2 and messages.splitlines()[-1] == f"error: {message}"
+
+
 # Advice that takes long says so
 
 
