@@ -55,7 +55,7 @@ def test_every_setting_of_a_table_is_an_option(command):
         found = found.commands[word]
     known = {name for parameter in found.params for name in parameter.opts}
 
-    names = list(KEYWORDS)
+    names = [name for name in KEYWORDS if command == "run" or name != "imputations"]
     advised = {in_options(argument(name, ["x"])).split()[0] for name in names}
     assert advised <= known
     assert len(advised) == len(names)
@@ -156,15 +156,15 @@ def flagged(table, kind):
 
 
 def reading(message):
-    """Return the first call of `Dataset.read` in a message."""
-    return re.search(r"Dataset\.read\(data, .*?\)", message)[0]
+    """Return the first call of `gpn.Table` in a message."""
+    return re.search(r"gpn\.Table\(data, .*?\)", message)[0]
 
 
 def test_values_that_mean_missing_can_be_read_as_missing(tmp_path, capsys):
     table = coded()
     message = flagged(table, "sentinel")
     assert "-999 in 6 rows" in message and "9999999 in 4 rows" in message
-    data = eval(reading(message), {"Dataset": gpn_bayes.Dataset, "data": table})  # the advice itself
+    data = eval(reading(message), {"gpn": gpn_bayes, "data": table}).read()  # the advice itself
     assert data.missing.sum() == 10 and data_flags(data, numbers=True)[:1] != ()
     table.to_csv(tmp_path / "table.csv", index=False)
     typed = re.search(r"--na \S+ --missing impute", in_options(message))[0]
@@ -191,7 +191,7 @@ def test_a_value_that_means_missing_in_one_column_only_is_not_read_so_in_all():
 def test_codes_can_be_read_as_categories(tmp_path, capsys):
     table = coded().drop(columns=["a", "b"]).assign(x=np.random.default_rng(2).normal(size=120))
     message = flagged(table, "codes")
-    data = eval(reading(message), {"Dataset": gpn_bayes.Dataset, "data": table})  # the advice itself
+    data = eval(reading(message), {"gpn": gpn_bayes, "data": table}).read()  # the advice itself
     assert data.kinds == ("categorical", "categorical", "continuous")
     assert [flag.kind for flag in data_flags(data, numbers=True)] == []
     gpn_bayes.sample(data, score="cg", draws=10, random_seed=1, progressbar=False)
@@ -204,6 +204,87 @@ def test_codes_can_be_read_as_categories(tmp_path, capsys):
         capsys, "run", tmp_path / "table.csv", "--out", out, "--kinds", *how, "--draws", 10, "--quiet"
     )
     assert code == 0 and "read as amounts" not in messages
+
+
+BESIDE = {
+    "weights": {"weights": "n"},
+    "targets": {"targets": "who"},
+    "kinds": {"kinds": {"visits": "number"}},
+}
+
+
+@pytest.mark.parametrize("given", BESIDE.values(), ids=BESIDE)
+def test_advice_is_followed_beside_keywords_of_sample(given):
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(rng.normal(size=(60, 3)), columns=["x", "y", "z"])
+    table["visits"] = rng.integers(0, 3, 60)
+    column = {"weights": ("n", 1 + np.arange(60) % 3), "targets": ("who", np.where(np.arange(60) % 4, "", "y"))}
+    for name in given:
+        table = table.assign(**dict([column[name]])) if name in column else table
+    table.loc[3, "x"] = np.nan
+    table["code"] = [f"P{k}" for k in range(60)]
+
+    data, quiet = table, {"draws": 10, "tune": 5, "chains": 1, "random_seed": 1, "progressbar": False}
+    with pytest.raises(ValueError) as refusal:
+        gpn_bayes.sample(data, "bge", **given, **quiet)
+    for problem in ("leaves it out", "drops the row"):
+        advice = re.search(rf"gpn\.Table\(data, [^()]*\)(?= {problem})", str(refusal.value))[0]
+        data = eval(advice, {"gpn": gpn_bayes, "data": data})
+    post = gpn_bayes.sample(data, "bge", **given, **quiet)
+    assert post.names == ("x", "y", "z", "visits")
+    keeps = re.search(r"gpn\.Table\(data, kinds=[^()]*\)(?= keeps it)", str(refusal.value))[0]
+    kept = gpn_bayes.Table(eval(keeps, {"gpn": gpn_bayes, "data": table}), missing="drop")
+    assert gpn_bayes.data.read_data(kept, **given).names == ("x", "y", "z", "visits", "code")
+
+
+# Rules of arguments
+
+
+@pytest.mark.parametrize(
+    ("rule", "typed"),
+    [
+        ("reweight must be 'auto' or None; received 'foo'", "--reweight must be auto or none; received 'foo'"),
+        ("until must be 'converged' or None; received 'foo'", "--until must be converged or none; received 'foo'"),
+        (
+            "target_penalty needs contexts; received 2.0 without them",
+            "--target-penalty needs --contexts; received 2.0 without them",
+        ),
+        (
+            "imputations needs missing='impute'; received 3 without it",
+            "--imputations needs --missing impute; received 3 without it",
+        ),
+        (
+            "with missing='impute', plus_one must be False; received plus_one=True",
+            "with --missing impute, --no-plus-one must be given; received --plus-one",
+        ),
+        (
+            "with missing='impute', expand must be False; received expand=3",
+            "with --missing impute, --expand 0 must be given; received --expand 3",
+        ),
+        ("plus_one must be True, False or 'auto'; received 3", "--plus-one must be True, False or 'auto'; received 3"),
+    ],
+)
+def test_rules_of_arguments_are_those_of_options(rule, typed):
+    assert in_options(rule) == typed
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--reweight", "foo"], "--reweight must be auto or none; received 'foo'"),
+        (["--until", "foo"], "--until must be converged or none; received 'foo'"),
+        (["--target-penalty", 2], "--target-penalty needs --contexts; received 2.0 without them"),
+        (["--imputations", 3], "--imputations needs --missing impute; received 3 without it"),
+        (
+            ["--missing", "impute", "--na", "-999", "--plus-one"],
+            "with --missing impute, --no-plus-one must be given; received --plus-one",
+        ),
+    ],
+)
+def test_commands_refuse_in_words_that_can_be_typed(options, message, tmp_path, capsys):
+    coded().to_csv(tmp_path / "table.csv", index=False)
+    code, _, messages = call(capsys, "run", tmp_path / "table.csv", "--out", tmp_path / "out", *options, "--quiet")
+    assert code == 2 and messages.splitlines()[-1] == f"error: {message}"
 
 
 # Advice that takes long says so

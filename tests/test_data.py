@@ -237,17 +237,17 @@ BAD_TABLES = {
     ),
     "no name": (
         pd.DataFrame([[1.0, 2.0], [2.0, 1.0]], columns=["", "Erk"]),
-        "every column must have a name; column 1 has none: if it is a row index, Dataset.read(data, drop=['']) "
+        "every column must have a name; column 1 has none: if it is a row index, gpn.Table(data, drop=['']) "
         "leaves it out",
     ),
     "NaN for a name": (
         pd.DataFrame([[1.0, 2.0], [2.0, 1.0]], columns=["Erk", np.nan]),
-        "every column must have a name; column 2 has none: if it is a row index, Dataset.read(data, drop=['']) "
+        "every column must have a name; column 2 has none: if it is a row index, gpn.Table(data, drop=['']) "
         "leaves it out",
     ),
     "None for a name": (
         pd.DataFrame([[1.0, 2.0], [2.0, 1.0]], columns=[None, "Erk"]),
-        "every column must have a name; column 1 has none: if it is a row index, Dataset.read(data, drop=['']) "
+        "every column must have a name; column 1 has none: if it is a row index, gpn.Table(data, drop=['']) "
         "leaves it out",
     ),
     "a name of two lines": (
@@ -263,24 +263,24 @@ BAD_TABLES = {
     "missing": (
         two(Erk=[1.0, None, None]),
         "every value must be present; 2 are missing, in 2 of 3 rows and 1 of 2 columns ('Erk' in rows 1 and 2): "
-        "Dataset.read(data, missing='drop') drops the rows; for sampling, "
-        "Dataset.read(data, missing='impute') draws the values along with the networks",
+        "gpn.Table(data, missing='drop') drops the rows; for sampling, "
+        "gpn.Table(data, missing='impute') draws the values along with the networks",
     ),
     "missing text": (
         two(Erk=["a", None, "b"]),
         "every value must be present; 1 is missing, in 1 of 3 rows and 1 of 2 columns ('Erk' in row 1): "
-        "Dataset.read(data, missing='drop') drops the row; for sampling, "
-        "Dataset.read(data, missing='impute') draws the value along with the networks",
+        "gpn.Table(data, missing='drop') drops the row; for sampling, "
+        "gpn.Table(data, missing='impute') draws the value along with the networks",
     ),
     "missing category": (
         two(Erk=pd.Categorical(["a", None, "b"])),
         "every value must be present; 1 is missing, in 1 of 3 rows and 1 of 2 columns ('Erk' in row 1): "
-        "Dataset.read(data, missing='drop') drops the row; for sampling, "
-        "Dataset.read(data, missing='impute') draws the value along with the networks",
+        "gpn.Table(data, missing='drop') drops the row; for sampling, "
+        "gpn.Table(data, missing='impute') draws the value along with the networks",
     ),
     "infinite": (
         two(Erk=[1.0, np.inf, 2.0]),
-        "every value must be finite; column 'Erk' holds an infinite value (row 1): Dataset.read(data, na=['inf', "
+        "every value must be finite; column 'Erk' holds an infinite value (row 1): gpn.Table(data, na=['inf', "
         "'-inf']) counts such values as missing",
     ),
     "constant": (two(Erk=[1.0, 1.0, 1.0]), "every column must vary; column 'Erk' is constant"),
@@ -294,7 +294,7 @@ BAD_TABLES = {
     "complex": (two(Erk=[1j, 2, 3]), "values must be real numbers; column 'Erk' is complex"),
     "dates": (
         two(Erk=pd.date_range("2020", periods=3, unit="ns")),
-        "columns must hold numbers or categories; column 'Erk' is datetime64[ns]: Dataset.read(data, drop=['Erk']) "
+        "columns must hold numbers or categories; column 'Erk' is datetime64[ns]: gpn.Table(data, drop=['Erk']) "
         "leaves it out",
     ),
 }
@@ -315,13 +315,13 @@ BAD_FILES = {
     ),
     "not an index": (
         ",Erk,Akt\n0.5,1,2\n1.5,3,1\n",
-        "every column must have a name; column 1 has none: if it is a row index, Dataset.read(data, drop=['']) "
+        "every column must have a name; column 1 has none: if it is a row index, gpn.Table(data, drop=['']) "
         "leaves it out",
     ),
     "saved, not an index": (
         "Unnamed: 0,Erk,Akt\n0,1,2\n5,3,1\n",
         "every column must have a name; column 1 is called 'Unnamed: 0': if it is a row index, "
-        "Dataset.read(data, drop=['Unnamed: 0']) leaves it out",
+        "gpn.Table(data, drop=['Unnamed: 0']) leaves it out",
     ),
     "header only": ("Erk,Akt\n", "a table needs at least two rows; received 0"),
     "one row": ("Erk,Akt\n1,2\n", "a table needs at least two rows; received 1"),
@@ -338,8 +338,8 @@ BAD_FILES = {
     "short row": (
         "Erk,Akt\n1,2\n3\n2,5\n",
         "every value must be present; 1 is missing, in 1 of 3 rows and 1 of 2 columns ('Akt' in line 3): "
-        "Dataset.read(data, missing='drop') drops the row; for sampling, "
-        "Dataset.read(data, missing='impute') draws the value along with the networks",
+        "gpn.Table(data, missing='drop') drops the row; for sampling, "
+        "gpn.Table(data, missing='impute') draws the value along with the networks",
     ),
 }
 

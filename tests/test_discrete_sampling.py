@@ -66,5 +66,5 @@ def test_methods_that_need_numbers_are_refused_in_one_line(method):
 
 def test_sampling_a_mixed_table_names_its_columns():
     frame = codes("asia").assign(dose=np.linspace(0, 1, 1000))
-    with pytest.raises(ValueError, match="^discrete scores need categories; column 'dose' is continuous: Dataset.read"):
+    with pytest.raises(ValueError, match="^discrete scores need categories; column 'dose' is continuous: gpn.Table"):
         quick(frame, score="bdeu")

@@ -288,17 +288,16 @@ def test_whole_numbers_with_a_cardinality_may_have_many_values():
 BAD_TABLES = {
     "mixed": (
         lambda f: BDeu().bind(f.assign(x=0.5 * np.arange(20), y=np.arange(20) / 3)),
-        "discrete scores need categories; columns 'x', 'y' are continuous: Dataset.read(data, discretise=3) "
+        "discrete scores need categories; columns 'x', 'y' are continuous: gpn.Table(data, discretise=3) "
         "cuts them into levels",
     ),
     "one continuous": (
         lambda f: K2().bind(f.assign(x=0.5 * np.arange(20))),
-        "discrete scores need categories; column 'x' is continuous: Dataset.read(data, discretise=3) cuts it "
-        "into levels",
+        "discrete scores need categories; column 'x' is continuous: gpn.Table(data, discretise=3) cuts it into levels",
     ),
     "many whole numbers": (
         lambda f: BDeu().bind(pd.concat([f] * 5).assign(age=20 + np.arange(100))),
-        "whole numbers must have at most 64 values to be categories; column 'age' has more: Dataset.read(data, "
+        "whole numbers must have at most 64 values to be categories; column 'age' has more: gpn.Table(data, "
         "discretise=3) cuts it into levels, or give the cardinality",
     ),
     "unknown column": (
@@ -323,13 +322,13 @@ BAD_TABLES = {
     ),
     "one level": (
         lambda f: BDeu().bind(f.assign(site="a")),
-        "every column must vary; column 'site' is constant: Dataset.read(data, drop=['site']) leaves it out",
+        "every column must vary; column 'site' is constant: gpn.Table(data, drop=['site']) leaves it out",
     ),
     "missing": (
         lambda f: BDeu().bind(f.assign(site=f["site"].where(f["site"] != "c"))),
         "every value must be present; 5 are missing, in 5 of 20 rows and 1 of 3 columns ('site' in rows 2, 6, 10, 14 "
-        "and 18): Dataset.read(data, missing='drop') drops the rows; for sampling, "
-        "Dataset.read(data, missing='impute') draws the values along with the networks",
+        "and 18): gpn.Table(data, missing='drop') drops the rows; for sampling, "
+        "gpn.Table(data, missing='impute') draws the values along with the networks",
     ),
     "ess": (lambda f: BDeu(ess=0), "ess must be positive and finite; received 0"),
     "ess nan": (lambda f: BDeu(ess=np.nan), "ess must be positive and finite; received nan"),
@@ -338,7 +337,7 @@ BAD_TABLES = {
     "kind": (lambda f: BIC(kind="linear"), "kind must be one of auto, discrete, gaussian, mixed; received 'linear'"),
     "gaussian text": (
         lambda f: BIC(kind="gaussian").bind(f),
-        "the Gaussian BIC score needs numbers; column 'site' holds text such as 'a': Dataset.read(data, "
+        "the Gaussian BIC score needs numbers; column 'site' holds text such as 'a': gpn.Table(data, "
         "drop=['site']) leaves it out",
     ),
     "gaussian cardinalities": (

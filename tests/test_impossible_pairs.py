@@ -87,7 +87,7 @@ def test_runs_say_before_they_start_which_pairs_and_what_can_join_them(table):
     assert text == (
         "2 pairs of variables can't be joined in either direction: age - treat, wage0 - treat: under the score 'cg' no "
         "number causes a category, and tiers rule out the other direction; all answers take for granted that they have "
-        "no edge; score='gp' or Dataset.read(data, kinds={'treat': 'number'}) can join them"
+        "no edge; score='gp' or gpn.Table(data, kinds={'treat': 'number'}) can join them"
     )
 
 
@@ -146,7 +146,7 @@ def test_probabilities_of_such_pairs_carry_a_note(asked):
     note = f"whatever the data say: {rule}"
     for answer in (asked.edge_probability("age", "treat"), asked.edge_probability("treat", "age")):
         assert tuple(answer) == (0.0, 0.0, np.inf) and isinstance(answer, Estimate)
-        assert answer.note == f"{note}; score='gp' or Dataset.read(data, kinds={{'treat': 'number'}}) can join them"
+        assert answer.note == f"{note}; score='gp' or gpn.Table(data, kinds={{'treat': 'number'}}) can join them"
         assert str(answer) == f"0.000 (exact), {answer.note}"
         assert html.escape(answer.note) in answer._repr_html_()
         assert str(pickle.loads(pickle.dumps(answer))) == str(answer)
@@ -183,7 +183,7 @@ def test_interventions_and_orders_say_what_they_take_for_granted(asked):
         asked.counterfactual(row, {"treat": 1}, draws=10, progressbar=False)
     order = asked.order_probability("age", "treat", "wage")
     assert "taking for granted that 2 pairs have no edge" in order.note
-    assert "score='gp' or Dataset.read(data, kinds={'treat': 'number'}) can join them" in order.note
+    assert "score='gp' or gpn.Table(data, kinds={'treat': 'number'}) can join them" in order.note
 
 
 @pytest.mark.parametrize("score", ["cg", "bic"])

@@ -209,7 +209,7 @@ def test_kinds_are_stated_once_and_for_tables(frame):
 def test_more_levels_than_a_category_may_have_are_refused(frame):
     table = pd.concat([frame] * 3, ignore_index=True).assign(age=np.arange(180) % 90)
     assert refusal(table, kinds={"age": "ordered"}) == (
-        "an ordered column must have at most 64 levels; column 'age' has 90: Dataset.read(data, kinds={'age': "
+        "an ordered column must have at most 64 levels; column 'age' has 90: gpn.Table(data, kinds={'age': "
         "'number'}) takes it as a number"
     )
 
@@ -291,7 +291,7 @@ def test_posteriors_keep_kinds_and_say_them(frame, tmp_path):
 
 
 EITHER = (
-    "whole numbers that could be either: visits (here a number), ill (here a category); Dataset.read(data, "
+    "whole numbers that could be either: visits (here a number), ill (here a category); gpn.Table(data, "
     "kinds={'visits': 'category', 'ill': 'number'}) says otherwise"
 )
 
@@ -309,7 +309,7 @@ def test_posteriors_name_columns_that_could_be_either(frame, tmp_path, capsys):
         assert text in cell and EITHER in cell
     post.report(tmp_path / "report.html", curves=0)
     page = html.unescape((tmp_path / "report.html").read_text(encoding="utf-8"))
-    assert "W" + EITHER[1:].split("; Dataset")[0] in page and "--kinds visits=category" in page
+    assert "W" + EITHER[1:].split("; gpn.Table")[0] in page and "--kinds visits=category" in page
     stated = gpn.sample(frame, "cg", kinds={"visits": "number", "ill": "binary"}, progressbar=False, **settings)
     assert repr(stated).endswith(f"; {text}>")
 
@@ -396,9 +396,9 @@ def test_identifiers_are_refused_all_at_once_and_kept_if_it_is_stated(frame):
     with pytest.raises(ValueError) as error:
         Dataset.read(table)
     assert str(error.value).splitlines()[1:] == [
-        "  columns 'a', 'b' are constant: Dataset.read(data, drop=['a', 'b']) leaves them out",
-        "  columns 'code', 'row' hold a different text or whole number in every row: Dataset.read(data, drop=['code', "
-        "'row']) leaves them out, Dataset.read(data, kinds={'code': 'category', 'row': 'number'}) keeps them",
+        "  columns 'a', 'b' are constant: gpn.Table(data, drop=['a', 'b']) leaves them out",
+        "  columns 'code', 'row' hold a different text or whole number in every row: gpn.Table(data, drop=['code', "
+        "'row']) leaves them out, gpn.Table(data, kinds={'code': 'category', 'row': 'number'}) keeps them",
     ]
     kept = Dataset.read(table, drop=["a", "b"], kinds={"code": "category", "row": "number"})
     assert kept.kinds[-2:] == ("continuous", "categorical")

@@ -162,31 +162,31 @@ REFUSED = {
     "ids_of_text.csv": Refused(
         lambda: beside("code", lambda n: f"P-{n * 7:03}"),
         "a row number or an identifier is no variable; column 'code' holds a different text in every row: "
-        "Dataset.read(data, drop=['code']) leaves it out, Dataset.read(data, kinds={'code': 'category'}) keeps it",
+        "gpn.Table(data, drop=['code']) leaves it out, gpn.Table(data, kinds={'code': 'category'}) keeps it",
         {"drop": ["code"]},
     ),
     "ids_of_numbers.csv": Refused(
         lambda: beside("Patient No.", lambda n: str(40213 + 17 * n % 23), first=True),
         "a row number or an identifier is no variable; column 'Patient No.' holds a different whole number in every "
-        "row: Dataset.read(data, drop=['Patient No.']) leaves it out, Dataset.read(data, kinds={'Patient No.': "
+        "row: gpn.Table(data, drop=['Patient No.']) leaves it out, gpn.Table(data, kinds={'Patient No.': "
         "'number'}) keeps it",
         {"drop": ["Patient No."]},
     ),
     "dates.csv": Refused(
         lambda: beside("day", lambda n: f"{n + 1:02}/03/2021"),
-        "columns must hold numbers or categories; column 'day' holds dates such as '01/03/2021': Dataset.read(data, "
+        "columns must hold numbers or categories; column 'day' holds dates such as '01/03/2021': gpn.Table(data, "
         "drop=['day']) leaves it out",
         {"drop": ["day"]},
     ),
     "empty_column.csv": Refused(
         lambda: beside("later", lambda n: ""),
-        "every value must be present; column 'later' has 14 missing, all of them: Dataset.read(data, drop=['later']) "
+        "every value must be present; column 'later' has 14 missing, all of them: gpn.Table(data, drop=['later']) "
         "leaves it out",
         {"drop": ["later"]},
     ),
     "constant_columns.csv": Refused(
         lambda: text([[*row, "7", "EU"] for row in CELLS], [*NAMES, "batch", "region"]),
-        "every column must vary; columns 'batch', 'region' are constant: Dataset.read(data, drop=['batch', 'region']) "
+        "every column must vary; columns 'batch', 'region' are constant: gpn.Table(data, drop=['batch', 'region']) "
         "leaves them out",
         {"drop": ["batch", "region"]},
     ),
@@ -197,7 +197,7 @@ REFUSED = {
     "units_in_cells.csv": Refused(
         lambda: text(changed(0, lambda cell: f"{cell} mm")),
         "numbers must be written without units; column 'Größe' holds texts such as '1543.6 mm': write the numbers "
-        "alone; Dataset.read(data, kinds={'Größe': 'category'}) takes the texts as categories",
+        "alone; gpn.Table(data, kinds={'Größe': 'category'}) takes the texts as categories",
     ),
     "two_decimal_signs.csv": Refused(
         lambda: text([[with_commas([row])[0][0], *row[1:]] for row in CELLS], sep=";"),

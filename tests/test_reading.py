@@ -1,5 +1,6 @@
 """Settings of `Dataset.read`; objects read by what they are; the same through `sample` and the command line."""
 
+import re
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -72,7 +73,7 @@ def test_objects_that_mix_numbers_and_text_are_refused_with_the_cell():
     table = pd.DataFrame({"x": [1.0, 2.0, 4.0], "y": np.array([1.5, "n.d.", 2.5], dtype=object)}, index=[10, 20, 30])
     assert refusal(table) == (
         "a column must hold either numbers or text; column 'y' holds numbers but 'n.d.' in row 20: write a number "
-        "there; Dataset.read(data, na=['n.d.']) counts it as missing, Dataset.read(data, categories=['y']) takes the "
+        "there; gpn.Table(data, na=['n.d.']) counts it as missing, gpn.Table(data, categories=['y']) takes the "
         "column as categories"
     )
     table["y"] = pd.Series(["a", 7, "b"], index=table.index, dtype=object)
@@ -82,16 +83,34 @@ def test_objects_that_mix_numbers_and_text_are_refused_with_the_cell():
 
 def test_texts_with_a_number_among_them_are_refused_as_in_a_file(tmp_path):
     path = write(tmp_path, "x,y\n1,2.172\n2,<0.1\n3,0.5\n")
-    refusal_text = [refusal(path), refusal(pd.read_csv(path))]
-    assert refusal_text[0].replace("line 3", "row 1") == refusal_text[1]
-    assert "'<0.1' in row 1" in refusal_text[1]
+    of_file, of_frame = refusal(path), refusal(pd.read_csv(path))
+    assert of_file.partition(": ")[0].replace("line 3", "row 1") == of_frame.partition(": ")[0]
+    assert "'<0.1' in row 1" in of_frame and "gpn.Table(data, na=['<0.1']) counts it as missing" in of_file
+    assert Dataset.read(path, na=["<0.1"], missing="drop").values[:, 1].tolist() == [2.172, 0.5]
+
+
+@pytest.mark.parametrize("cells", [["<0.1", "2.5", "3.5"], ["<0.1", "2", "3"], ["<0.1", "2.5", 3.5, 1.5]])
+def test_texts_beside_numbers_as_text_are_made_missing_by_pandas(cells):
+    data = pd.DataFrame({"x": np.arange(len(cells)) ** 2, "y": pd.Series(cells, dtype=object)})
+    message = refusal(data)
+    advice = re.search(r"pandas\.to_numeric\(.*?\)(?= makes it numbers, missing where it can't)", message)[0]
+    data["y"] = eval(advice, {"pandas": pd, "data": data})
+    assert Dataset.read(data, missing="drop").values[:, 1].tolist() == [float(c) for c in cells[1:]]
+
+
+def test_numbers_that_pandas_would_not_convert_are_to_be_given_as_numbers():
+    message = refusal(pd.DataFrame({"x": [1.0, 2.0, 4.0], "y": ["<0,1", "2,5", "3,5"]}))
+    assert message.endswith(
+        "'<0,1' in row 0: give numbers instead of texts, gpn.Table(data, categories=['y']) takes the column as "
+        "categories"
+    )
 
 
 def test_numbers_as_text_are_refused_unless_they_are_whole():
     table = pd.DataFrame({"x": [1.0, 2.0, 4.0], "y": ["1.5", "2", "3"]})
     assert refusal(table) == (
         "numbers must be given as numbers; column 'y' holds them as text such as '1.5': pandas.to_numeric converts it, "
-        "Dataset.read(data, categories=['y']) takes the texts as categories"
+        "gpn.Table(data, categories=['y']) takes the texts as categories"
     )
     assert Dataset.read(table, categories="y").kinds[1] == "categorical"
     assert Dataset.read(table.assign(y=["0", "1", "0"])).levels[1] == ("0", "1")
@@ -148,7 +167,7 @@ def test_a_separator_that_can_be_either_needs_the_option(tmp_path):
     refusal_text = refusal(path)
     assert refusal_text == (
         "a table's fields must be separated by one character; received commas and semicolons: choose by "
-        "Dataset.read(data, sep=',') or Dataset.read(data, sep=';')"
+        "gpn.Table(data, sep=',') or gpn.Table(data, sep=';')"
     )
     assert Dataset.read(path, sep=";").names == ("a", "b,c")
     assert Dataset.read(path, sep=",").names == ("a;b", "c")
@@ -216,7 +235,7 @@ def test_ties_that_cannot_be_cut_are_told_of_the_mean(frame):
     frame["dose"] = [0.0] * 9 + [1.5, 2.5, 3.5]
     refusal_text = refusal(frame, discretise=3)
     assert refusal_text.startswith("each of the 3 levels must hold a row; column 'dose' has too many equal values: ")
-    assert "Dataset.read(data, discretise='mean') cuts at the mean" in refusal_text
+    assert "gpn.Table(data, discretise='mean') cuts at the mean" in refusal_text
     assert Dataset.read(frame, discretise="mean").values[:, 0].sum() == 3
 
 
@@ -224,7 +243,7 @@ def test_too_few_rows_without_gaps_are_told_by_column(frame):
     frame.loc[1:, "dose"] = np.nan
     assert refusal(frame, missing="drop") == (
         "at least two rows must have no missing value; 1 of 12 do, and most are missing in 'dose' 11: "
-        "Dataset.read(data, drop=['dose']) leaves that column out"
+        "gpn.Table(data, drop=['dose']) leaves that column out"
     )
 
 
@@ -268,7 +287,7 @@ def test_sampling_can_drop_rows_and_says_so(frame):
     settings = {"draws": 20, "random_seed": 1, "progressbar": False}
     with pytest.raises(
         ValueError,
-        match="2 are missing, in 2 of 12 rows and 1 of 3 columns .'count' in rows 3 and 7.: Dataset.read.data, ",
+        match="2 are missing, in 2 of 12 rows and 1 of 3 columns .'count' in rows 3 and 7.: gpn.Table.data, ",
     ):
         gpn.sample(gaps, **settings)
     post = gpn.sample(gaps, missing="drop", **settings)

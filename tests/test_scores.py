@@ -321,7 +321,7 @@ BAD_SETTINGS = {
     ),
     "text": (
         lambda d: BGe().bind(d.assign(a=["x", "y"] * 20)),
-        "the BGe score needs numbers; column 'a' holds text such as 'x': Dataset.read(data, drop=['a']) leaves it out, "
+        "the BGe score needs numbers; column 'a' holds text such as 'x': gpn.Table(data, drop=['a']) leaves it out, "
         "or score='cg' and score='gp' take both",
     ),
 }

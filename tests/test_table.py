@@ -39,7 +39,7 @@ EXAMPLES = {
     "kinds": ({"kinds": {"visits": "number"}}, NUMBERS),
     "weights": ({"weights": "n"}, [*NUMBERS, "n"]),
     "missing": ({"missing": "drop"}, NUMBERS),
-    "imputations": ({"imputations": 3}, NUMBERS),
+    "imputations": ({"missing": "impute", "imputations": 3}, NUMBERS),
     "targets": ({"targets": "who"}, [*NUMBERS, "who"]),
     "intervention": ({"targets": "who", "intervention": "soft"}, [*NUMBERS, "who"]),
     "contexts": ({"contexts": "who"}, [*NUMBERS, "who"]),
@@ -79,10 +79,12 @@ def test_a_keyword_has_all_that_belongs_to_it(name):
 def test_options_of_the_command_line_are_those_of_the_definitions(command):
     parameters = typer.main.get_command(gpn_bayes.cli.app).commands[command].params
     found = {parameter.name: parameter for parameter in parameters if parameter.name in KEYWORDS}
-    assert found.keys() == KEYWORDS.keys()
+    draws = command == "run"
+    assert found.keys() == (KEYWORDS.keys() if draws else KEYWORDS.keys() - {"imputations"})
+    assert ("impute" in found["missing"].help) == draws
     for name, parameter in found.items():
-        assert parameter.opts == [f"--{name.replace('_', '-')}"]
-        assert parameter.help == KEYWORDS[name].help and parameter.default is None
+        assert parameter.opts == [f"--{name.replace('_', '-')}"] and parameter.default is None
+        assert parameter.help == KEYWORDS[name].help + (KEYWORDS[name].drawing or "") * draws
 
 
 @pytest.mark.parametrize(
@@ -114,6 +116,12 @@ def test_values_are_checked_at_once(name, wrong, message):
         ({"sep": ";"}, "sep is a setting of text files and sheets; received DataFrame"),
         ({"targets": "who", "contexts": "who"}, "targets are known, or contexts name experiments whose targets aren't"),
         ({"target_penalty": 1.0}, "target_penalty needs contexts; received 1.0 without them"),
+        (
+            {"contexts": "who", "target_penalty": 1.0, "target_probability": 0.2},
+            "target_probability and target_penalty say the same; received both",
+        ),
+        ({"imputations": 3}, "imputations needs missing='impute'; received 3 without it"),
+        ({"imputations": 5, "missing": "drop"}, "imputations needs missing='impute'; received 5 without it"),
     ],
 )
 def test_keywords_are_checked_against_tables_in_memory(given, message):
@@ -201,6 +209,30 @@ def test_learners_that_take_all_rows_alike_say_so(learner, name):
     assert "\n" not in str(own.value)
 
 
+def test_contexts_are_called_so_where_they_are_refused():
+    table, given = prepared("contexts")
+    with pytest.raises(ValueError, match="were only observed; received contexts of interventions: use a score"):
+        gpn.estimators.PC().fit(table, **given)
+
+
+TAKERS = {
+    "sample": lambda table, **given: gpn.sample(table, "bge", **given, **QUIET),
+    "fit": lambda table, **given: gpn.estimators.HillClimbing().fit(table, **given),
+    "fit of series": lambda table, **given: gpn.estimators.DYNOTEARS().fit(table, **given),
+    "bind": lambda table, **given: gpn.scores.BGe().bind(table, **given),
+    "bootstrap": lambda table, **given: gpn.bootstrap(gpn.estimators.PC(), table, n=2, progressbar=False, **given),
+    "pymc_network": lambda table, **given: gpn.pymc_network(table, [("x", "y")], "bge", **given),
+}
+
+
+@pytest.mark.parametrize("take", TAKERS.values(), ids=TAKERS)
+@pytest.mark.parametrize("name", OF_READING)
+def test_how_to_read_a_table_is_said_by_a_table(take, name):
+    with pytest.raises(ValueError) as refusal:
+        take(made()[NUMBERS], **{name: "z"})
+    assert str(refusal.value) == f"{name} says how to read a table: use gpn.Table(data, {name}='z') as data"
+
+
 def test_every_learner_takes_them():
     named = [getattr(gpn.estimators, name) for name in gpn.estimators.__all__]
     learners = [own for own in named if inspect.isclass(own) and issubclass(own, GraphEstimator)]
@@ -258,6 +290,20 @@ def test_what_is_stated_is_stated_once():
     added = gpn.Table(table, kinds={"visits": "number"})
     assert added.keywords == {"weights": "n", "kinds": {"visits": "number"}} and table.keywords == {"weights": "n"}
     assert read_data(table, kinds={"visits": "number"}).fingerprint == added.read().fingerprint
+
+
+def test_what_names_columns_and_values_adds_up():
+    table = gpn.Table(made()[[*NUMBERS, "n"]], kinds={"visits": "category"}, drop="x", na=-1, categories="n")
+    more = gpn.Table(table, kinds={"y": "number"}, drop=["z"], na=["-2", -1], categories=["n"])
+    assert more.keywords == {
+        "kinds": {"visits": "category", "y": "number"},
+        "drop": ("x", "z"),
+        "na": ("-1", "-2"),
+        "categories": ("n",),
+    }
+    assert more.read().kinds == ("continuous", "categorical", "categorical")
+    with pytest.raises(ValueError, match="^kinds must be stated once; the table has kinds=.*, and received kinds="):
+        gpn.Table(table, kinds={"y": "number", "visits": "number"})
 
 
 def test_a_table_says_what_it_was_told_and_how_it_is_read():

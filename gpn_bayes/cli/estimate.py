@@ -27,7 +27,7 @@ FORMAT = "gpn_bayes estimate 1"
 _EDGES = ("required", "forbidden")
 
 
-@reads_table
+@reads_table(draws=False)
 @takes_options("required", "forbidden", "tiers", "max_parents")
 def estimate_file(
     context: typer.Context,

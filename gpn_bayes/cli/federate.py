@@ -112,7 +112,7 @@ def run_coordinator(
 
 
 @app.command("client")
-@reads_table
+@reads_table(draws=False)
 def run_client(
     data: Annotated[Path, typer.Option(help="This client's rows, a CSV, Excel (.xlsx) or Parquet table.")],
     config: Annotated[

@@ -48,8 +48,6 @@ def _settings(options: dict[str, str]) -> dict[str, Any]:
     """Return the settings of `Dataset.read` that options stand for."""
     from gpn_bayes.data.keywords import KEYWORDS
 
-    if "imputations" in options and options.get("missing") != "impute":
-        raise ValueError("--imputations must go with --missing impute; received it without")
     settings: dict[str, Any] = dict(options)
     for name, text in options.items():
         read = _TYPED.get(KEYWORDS[name].typed)

@@ -79,26 +79,34 @@ TableFile = Annotated[
 _TYPES: dict[str, type] = {"number": float, "count": int}
 
 
-def _option_of(keyword: Keyword) -> Any:
+def _option_of(keyword: Keyword, draws: bool) -> Any:
     kind = _TYPES.get(keyword.typed, str)
-    return Annotated[kind | None, typer.Option(help=keyword.help, show_default=False, rich_help_panel=_TABLE)]
+    text = keyword.help + (keyword.drawing or "") * draws
+    return Annotated[kind | None, typer.Option(help=text, show_default=False, rich_help_panel=_TABLE)]
 
 
-_TABLE_OPTIONS = {name: _option_of(own) for name, own in KEYWORDS.items()}
+def reads_table(*, draws: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add the options for reading a table to a command, which gets those that were given as a dict, `table`.
 
+    Parameters
+    ----------
+    draws : bool
+        Whether the command draws networks, and so can draw missing values along with them.
+    """
+    options = {name: _option_of(own, draws) for name, own in KEYWORDS.items() if draws or own.drawing is not None}
 
-def reads_table(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options for reading a table to a command, which gets those that were given as a dict, `table`."""
+    def add(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def with_options(**given: Any) -> None:
+            table = {name: given.pop(name) for name in options}
+            command(**given, table={name: value for name, value in table.items() if value is not None})
 
-    @functools.wraps(command)
-    def with_options(**given: Any) -> None:
-        table = {name: given.pop(name) for name in _TABLE_OPTIONS}
-        command(**given, table={name: value for name, value in table.items() if value is not None})
+        own = [parameter for parameter in inspect.signature(command).parameters.values() if parameter.name != "table"]
+        further = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=option)
+            for name, option in options.items()
+        ]
+        with_options.__signature__ = inspect.Signature([*own, *further])  # type: ignore[attr-defined]  # for Typer
+        return with_options
 
-    own = [parameter for parameter in inspect.signature(command).parameters.values() if parameter.name != "table"]
-    further = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=option)
-        for name, option in _TABLE_OPTIONS.items()
-    ]
-    with_options.__signature__ = inspect.Signature([*own, *further])  # type: ignore[attr-defined]  # for Typer
-    return with_options
+    return add

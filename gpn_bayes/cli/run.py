@@ -43,7 +43,7 @@ class _Job:
     save_data: bool = True
 
 
-@reads_table
+@reads_table(draws=True)
 @takes_options(random_seed=_SEED)
 def run_file(
     context: typer.Context,

@@ -33,11 +33,12 @@ class Column(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Where a column is from: its name, its rows' labels, and what a row is called."""
+    """Where a column is from: its name, its rows' labels, what a row is called, and whether cells were texts there."""
 
     name: str
     labels: Any
     word: str
+    of_text: bool = False
 
     def rows(self, chosen: Bools) -> str:
         """Return in words the rows that are chosen by a mask."""
@@ -278,11 +279,17 @@ def _mixed(cells: NDArray[np.object_], numeric: Bools, source: Source) -> Proble
     if numeric.sum() * 2 < len(cells):
         return Problem(rule, f"column {name!r} holds text but {source.cells(cells, numeric)}", as_categories)
     odd = list(dict.fromkeys(str(cell) for cell in cells[~numeric]))[:3]
+    counted = "them" if len(odd) > 1 else "it"
+    written = [] if source.of_text else [cell for cell in cells if isinstance(cell, str) and is_number(cell)]
+    if not written:
+        as_missing = f"write a number there; {argument('na', odd)} counts {counted} as missing"
+    elif parse_plain(np.array(written, dtype=object)) is not None:
+        # Without the others these would still be texts.
+        as_missing = f"pandas.to_numeric(data[{name!r}], errors='coerce') makes it numbers, missing where it can't"
+    else:
+        as_missing = "give numbers instead of texts"
     return Problem(
-        rule,
-        f"column {name!r} holds numbers but {source.cells(cells, ~numeric)}",
-        f"write a number there; {argument('na', odd)} counts {'them' if len(odd) > 1 else 'it'} as missing, "
-        + as_categories,
+        rule, f"column {name!r} holds numbers but {source.cells(cells, ~numeric)}", f"{as_missing}, {as_categories}"
     )
 
 

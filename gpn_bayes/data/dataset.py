@@ -184,7 +184,7 @@ class Dataset:
         """Read a table, whole or a part of one; `gaps` lets one pass that was read before and has missing values."""
         if isinstance(data, Described):
             data, keywords = data.data, data.joined(keywords)
-        settings = settings_of(keywords, declared)
+        settings = settings_of(keywords, declared, read=isinstance(data, Dataset))
         if isinstance(data, Dataset):
             further = [name for name in given_names(settings) if name not in ("missing", "imputations")]
             if further:

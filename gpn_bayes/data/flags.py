@@ -80,7 +80,7 @@ def data_flags(data: Dataset, numbers: bool, categories: Collection[str] = ()) -
     [('sentinel', ('v2',)), ('identifier', ('v1',))]
     >>> print(data_flags(table, numbers=True)[0].message)
     v2: -999 in 5 rows (the first is row 10); its other values are 2.29 to 7.87. If this means a missing
-    value, read it as one: Dataset.read(data, na=[-999], missing='impute') has it drawn along with the networks, and
+    value, read it as one: gpn.Table(data, na=[-999], missing='impute') has it drawn along with the networks, and
     missing='drop' leaves those rows out.
     """
     if data.n_rows < FEWEST_ROWS:
@@ -189,9 +189,9 @@ def _read_as_missing(data: Dataset, columns: list[TableColumn], sentinels: list[
         )
     na = f"na={[int(value) for value in values]!r}"
     if not drawn:
-        return f"read it as one: Dataset.read(data, {na}, missing='drop') leaves those rows out"
+        return f"read it as one: gpn.Table(data, {na}, missing='drop') leaves those rows out"
     return (
-        f"read it as one: Dataset.read(data, {na}, missing='impute') has it drawn along with the networks, and "
+        f"read it as one: gpn.Table(data, {na}, missing='impute') has it drawn along with the networks, and "
         "missing='drop' leaves those rows out"
     )
 
@@ -260,7 +260,7 @@ def _code_flag(columns: list[TableColumn]) -> Flag | None:
 
 def _kinds_argument(names: list[str]) -> str:
     """Return how to say that columns are categories, in a way that can be typed."""
-    return f"Dataset.read(data, kinds={dict.fromkeys(names, CATEGORY)!r})"
+    return f"gpn.Table(data, kinds={dict.fromkeys(names, CATEGORY)!r})"
 
 
 def _are_codes(column: TableColumn) -> bool:

@@ -390,8 +390,10 @@ def refuse_interventions(data: Any, what: str) -> None:
     what : str
         What takes no interventions, for the message.
     """
-    if getattr(data, "interventions", None) is not None:
+    interventions = getattr(data, "interventions", None)
+    if interventions is not None:
+        word = "contexts" if isinstance(interventions, UnknownTargets) else "targets"
         raise ValueError(
-            f"{what} takes rows that were only observed; received targets of interventions: use a score "
+            f"{what} takes rows that were only observed; received {word} of interventions: use a score "
             "(gpn.sample, Exact, HillClimbing), or leave out these rows"
         )

@@ -103,6 +103,10 @@ class Keyword:
         How its option is written: "text", "number", "count", "names" (a,b,c), "kinds", "levels" or "separator".
     of_rows : bool
         Whether it says something of every row: by a sequence, or by the name of a column, which then is no variable.
+    adds_up : bool
+        Whether what is said later is added to what was said before: of other columns, or further values.
+    drawing : str or None
+        What the help of commands that draw networks says besides; None where only these have the option.
     """
 
     words: str
@@ -111,6 +115,8 @@ class Keyword:
     check: Check = _as_it_is
     typed: str = "text"
     of_rows: bool = False
+    adds_up: bool = False
+    drawing: str | None = ""
 
 
 class TableKeywords(TypedDict, total=False):
@@ -122,7 +128,7 @@ class TableKeywords(TypedDict, total=False):
             "columns are taken for {}",
             "What columns are: number, category, binary or ordered. A CSV file with columns name,kind and, for ordered "
             "text, levels (low<mid<high); or visits=number,grade=low<mid<high.",
-            check=_kinds, typed="kinds",
+            check=_kinds, typed="kinds", adds_up=True,
         ),
     ]  # fmt: skip
     weights: Annotated[
@@ -137,8 +143,8 @@ class TableKeywords(TypedDict, total=False):
         str,
         Keyword(
             "missing values: {}",
-            "error: refuse missing values (the default). drop: drop rows with any. impute: draw them too.",
-            default="error", check=_missing,
+            "error: refuse missing values (the default). drop: drop rows with any.",
+            default="error", check=_missing, drawing=" impute: draw them too.",
         ),
     ]  # fmt: skip
     imputations: Annotated[
@@ -146,7 +152,7 @@ class TableKeywords(TypedDict, total=False):
         Keyword(
             "completed tables, where each has a run of its own: {}",
             "How many completed tables, each with its own run, for --missing impute under gp; 5 by default.",
-            default=5, check=_imputations, typed="count",
+            default=5, check=_imputations, typed="count", drawing=None,
         ),
     ]  # fmt: skip
     targets: Annotated[
@@ -200,14 +206,21 @@ class ReadingKeywords(TypedDict, total=False):
     ]
     drop: Annotated[
         str | Sequence[str],
-        Keyword("columns left out: {}", "Columns to leave out, id,name.", default=(), check=_texts, typed="names"),
+        Keyword(
+            "columns left out: {}",
+            "Columns to leave out, id,name.",
+            default=(),
+            check=_texts,
+            typed="names",
+            adds_up=True,
+        ),
     ]
     categories: Annotated[
         str | Sequence[str],
         Keyword(
             "columns taken for categories: {}",
             "Columns to treat as categories, whatever they look like.",
-            default=(), check=_texts, typed="names",
+            default=(), check=_texts, typed="names", adds_up=True,
         ),
     ]  # fmt: skip
     discretise: Annotated[
@@ -223,7 +236,7 @@ class ReadingKeywords(TypedDict, total=False):
         Keyword(
             "values that mean missing: {}",
             "Further values that mean missing, n.d.,-99.",
-            default=(), check=_texts, typed="names",
+            default=(), check=_texts, typed="names", adds_up=True,
         ),
     ]  # fmt: skip
     sep: Annotated[
@@ -264,8 +277,17 @@ KEYWORDS: dict[str, Keyword] = {
 }
 
 
-def settings_of(keywords: Mapping[str, Any], declared: Sequence[str] = ()) -> Settings:
+def settings_of(keywords: Mapping[str, Any], declared: Sequence[str] = (), read: bool = False) -> Settings:
     """Return keywords checked, each by itself and those that go together, with the defaults of all others.
+
+    Parameters
+    ----------
+    keywords : mapping
+        What was given.
+    declared : sequence of str
+        Columns whose levels are known from elsewhere.
+    read : bool
+        Whether they are of a table that was read before, perhaps to be imputed.
 
     Raises
     ------
@@ -286,6 +308,8 @@ def settings_of(keywords: Mapping[str, Any], declared: Sequence[str] = ()) -> Se
     every = {name: own.check(name, keywords.get(name, own.default)) for name, own in KEYWORDS.items()}
     settings = cast(Settings, every | {"declared": declared})
     _check_together(settings)
+    if "imputations" in keywords and settings["missing"] != "impute" and not read:
+        raise ValueError(f"imputations needs missing='impute'; received {settings['imputations']} without it")
     return settings
 
 
@@ -309,6 +333,8 @@ def _check_together(settings: Settings) -> None:
     for name in ("target_probability", "target_penalty"):
         if value_of(settings, name) is not None and settings["contexts"] is None:
             raise ValueError(f"{name} needs contexts; received {shown(value_of(settings, name))} without them")
+    if settings["target_probability"] is not None and settings["target_penalty"] is not None:
+        raise ValueError("target_probability and target_penalty say the same; received both")
     twice = [name for name in settings["categories"] if name in (settings["kinds"] or ())]
     if twice:
         raise ValueError(f"a column's kind must be given once; {twice[0]!r} is in both categories and kinds")
@@ -408,6 +434,8 @@ class Described:
     def joined(self, further: Mapping[str, Any]) -> dict[str, Any]:
         """Return the keywords with further ones.
 
+        Kinds of further columns, and further columns and values of ``drop``, ``categories`` and ``na``, are added.
+
         Raises
         ------
         ValueError
@@ -419,17 +447,32 @@ class Described:
         >>> table = gpn.Table(np.array([[1.0, 4.0], [3.0, 8.0]]), weights=[1, 2])
         >>> table.joined({"missing": "drop"})
         {'weights': [1, 2], 'missing': 'drop'}
+        >>> gpn.Table(table, kinds={"v1": "number"}).joined({"kinds": {"v2": "category"}})["kinds"]
+        {'v1': 'number', 'v2': 'category'}
         >>> table.joined({"weights": "n"})
         Traceback (most recent call last):
         ValueError: weights must be stated once; the table has weights=[1, 2], and received weights='n'
         """
+        joined = {**self.keywords, **further}
         for name, value in further.items():
-            if name in self.keywords:
+            if name in self.keywords and (both := _added(name, self.keywords[name], value)) is not None:
+                joined[name] = both
+            elif name in self.keywords:
                 stated = f"{name}={in_short(self.keywords[name])}"
                 raise ValueError(
                     f"{name} must be stated once; the table has {stated}, and received {name}={in_short(value)}"
                 )
-        return {**self.keywords, **further}
+        return joined
+
+
+def _added(name: str, stated: Any, further: Any) -> Any:
+    """Return what was stated and what is added to it; None where it can only be stated once."""
+    if name not in KEYWORDS or not KEYWORDS[name].adds_up:
+        return None
+    first, second = (KEYWORDS[name].check(name, own) for own in (stated, further))
+    if isinstance(first, dict) and isinstance(second, dict):
+        return {**first, **second} if first.keys().isdisjoint(second) else None
+    return tuple(dict.fromkeys((*(first or ()), *(second or ()))))
 
 
 def in_short(value: Any) -> str:

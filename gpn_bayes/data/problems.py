@@ -19,7 +19,7 @@ class Problem:
     finding : str
         What was found in this one.
     remedy : str
-        What to do about it, in arguments of `Dataset.read`, which the command line shows as its own; empty where
+        What to do about it, in arguments of `gpn_bayes.Table`, which the command line shows as its own; empty where
         nothing is known.
     """
 
@@ -56,14 +56,14 @@ def raise_problems(problems: Sequence[Problem]) -> None:
 
 
 def argument(name: str, value: Any) -> str:
-    """Return an argument of `Dataset.read` as it is written in Python, which `in_options` writes as an option.
+    """Return an argument of `gpn_bayes.Table` as it is written in Python, which `in_options` writes as an option.
 
     Examples
     --------
     >>> argument("drop", ["id"])
-    "Dataset.read(data, drop=['id'])"
+    "gpn.Table(data, drop=['id'])"
     """
-    return f"Dataset.read(data, {name}={value!r})"
+    return f"gpn.Table(data, {name}={value!r})"
 
 
 def listed_rows(labels: Sequence[Any], word: str) -> str:

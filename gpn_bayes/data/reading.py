@@ -47,7 +47,10 @@ _OF_FILES = ("sep", "decimal", "encoding", "sheet")
 
 @dataclass(frozen=True)
 class _Table:
-    """The columns that were chosen, with labels of rows, what a row is called, and the experiment of each."""
+    """The columns that were chosen, with labels of rows, what a row is called, and the experiment of each.
+
+    `of_text` says that cells are texts until they are read, as in files.
+    """
 
     names: tuple[str, ...]
     columns: list[pd.Series]
@@ -56,6 +59,7 @@ class _Table:
     experiments: list[Any] | None = None
     notes: tuple[str, ...] = ()
     weights: Floats | None = None
+    of_text: bool = False
 
 
 @dataclass(frozen=True)
@@ -350,7 +354,7 @@ def _of_file(file: str, table: FileTable, settings: Settings, texts: Sequence[st
     entries = _of_rows("weights", settings["weights"], grid.names, grid.columns, len(grid.lines))
     if entries is not None:
         weights = check_weights(_typed(np.array(entries, dtype=object), notation.decimal), grid.lines, table.word)
-    return _Table(names, columns, grid.lines, table.word, experiments, notes, weights)
+    return _Table(names, columns, grid.lines, table.word, experiments, notes, weights, of_text=True)
 
 
 def _chosen(names: tuple[str, ...], settings: Settings) -> list[int]:
@@ -462,7 +466,7 @@ def _read_one(
     if gaps.any():
         column, names = column[~gaps].reset_index(drop=True), [names[row] for row in np.flatnonzero(~gaps)]
     stated = stated_kinds(settings).get(name)
-    result = read_column(column, Source(name, names, table.word), stated)
+    result = read_column(column, Source(name, names, table.word, table.of_text), stated)
     if isinstance(result, Problem):
         return None, [*problems, result]
     if whole and isinstance(stated, tuple) and (never := sorted(set(range(len(stated))) - set(result.values))):

@@ -24,9 +24,12 @@ class Table(Described):
     """A table and what describes its rows and columns, stated once; it is data for all that take tables.
 
     `gpn_bayes.sample`, `gpn_bayes.bootstrap`, the ``fit`` of learners and the ``bind`` of scores take the same keywords
-    besides data: ``gpn.sample(df, weights="n")`` is ``gpn.sample(gpn.Table(df, weights="n"))``. What a `Table` states
-    already can't be given again; what it doesn't may be added. Keywords are checked at once as far as the data in
-    memory allow; the table is read when it is used.
+    besides data, from ``kinds`` to ``target_penalty``: ``gpn.sample(df, weights="n")`` is ``gpn.sample(gpn.Table(df,
+    weights="n"))``. What only says how to read a table, from ``columns`` to ``sheet``, is for a `Table`, and methods of
+    posteriors that take rows, such as `GraphPosterior.predict`, take all of it by a `Table`. What a `Table` states
+    already can't be given again; what it doesn't may be added: also the kinds of further columns, and further entries
+    of ``drop``, ``categories`` and ``na``. Keywords are checked at once as far as the data in memory allow; the table
+    is read when it is used.
 
     Parameters
     ----------
@@ -193,9 +196,15 @@ def described(data: Any, keywords: TableKeywords) -> Any:
     >>> values = np.eye(3)
     >>> described(values, {}) is values, described(values, {"missing": "drop"}).keywords
     (True, {'missing': 'drop'})
+    >>> described(values, {"drop": "v1"})
+    Traceback (most recent call last):
+    ValueError: drop says how to read a table: use gpn.Table(data, drop='v1') as data
     """
     if not keywords:
         return data
+    for name, value in keywords.items():
+        if name in ReadingKeywords.__annotations__:
+            raise ValueError(f"{name} says how to read a table: use gpn.Table(data, {name}={in_short(value)}) as data")
     if isinstance(data, list | tuple):  # several tables, as for series
         return [described(own, keywords) for own in data]
     return read_data(data, **keywords) if isinstance(data, SufficientStatistics) else Table(data, **keywords)

@@ -18,7 +18,7 @@ from gpn_bayes._util.cells import safe_html
 from gpn_bayes._util.checks import check_count, shown
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes._util.types import DiGraph
-from gpn_bayes.data import Dataset, TableKeywords, read_complete, refuse_interventions, refuse_weights
+from gpn_bayes.data import Dataset, TableKeywords, described, read_complete, refuse_interventions, refuse_weights
 from gpn_bayes.estimators.base import GraphEstimator
 from gpn_bayes.estimators.pc import NO_DAG
 from gpn_bayes.graphs import equivalence
@@ -231,7 +231,7 @@ def bootstrap(
     check_count("n", n, 1)
     if cores is not None:
         check_count("cores", cores, 1)
-    data = read_complete(df, **table).with_rows("a bootstrap needs the rows")
+    data = read_complete(described(df, table)).with_rows("a bootstrap needs the rows")
     refuse_interventions(data, "a bootstrap")
     refuse_weights(data, "a bootstrap")
     rngs = np.random.default_rng(random_seed).spawn(n)

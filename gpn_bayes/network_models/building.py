@@ -7,7 +7,7 @@ import numpy as np
 
 from gpn_bayes import graphs, scores
 from gpn_bayes._util.checks import check_choice
-from gpn_bayes.data import TableKeywords, read_complete, refuse_interventions, refuse_weights
+from gpn_bayes.data import TableKeywords, described, read_complete, refuse_interventions, refuse_weights
 from gpn_bayes.scores.base import Scorer, lacking
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def pymc_network(
     ``pm.do(model, {"mek": np.full(len(data), 5.0)})`` is the network in which mek is set to 5.
     """
     check_choice("functions", functions, FUNCTIONS)
-    rows = read_complete(data, **table).with_rows("a PyMC network needs the rows")
+    rows = read_complete(described(data, table)).with_rows("a PyMC network needs the rows")
     refuse_interventions(rows, "a PyMC network")
     refuse_weights(rows, "a PyMC network")
     _check_names(rows.names)

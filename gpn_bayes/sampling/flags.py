@@ -29,13 +29,13 @@ def _argument() -> re.Pattern[str]:
     Descriptions, such as BGe(alpha_w=None), are no advice and stay as they are.
     """
     return re.compile(
-        rf"(?P<call>Dataset\.read\({_INSIDE}\)|(?:\b\w+=)?\bgpn\.(?:samplers\.)?(?:{_KINDS})\({_INSIDE}\))|\w+\([^()]*\)"
-        rf"|\b(?P<given>(?P<name>{'|'.join(_flags())})=(?:'\w+'|\d+\b|None\b|(?=[ ,;)]|$)))"
+        rf"(?P<call>(?:\b\w+=)?\bgpn\.(?:samplers\.)?(?:{_KINDS})\({_INSIDE}\))|\w+\([^()]*\)"
+        rf"|\b(?P<given>(?P<name>{'|'.join(_flags())})=(?:'\w+'|\d+\b|None\b|True\b|False\b|(?=[ ,;)]|$)))"
     )
 
 
 def in_options(text: str) -> str:
-    """Write arguments of Python, ``sampler=gpn.samplers.Order(bias='keep')``, as options.
+    """Write arguments of Python, ``sampler=gpn.samplers.Order(bias='keep')``, and rules of them, as options.
 
     Arguments without an option, and those within the description of an object, stay as they are.
 
@@ -47,17 +47,34 @@ def in_options(text: str) -> str:
     ('use --reweight none', 'use --max-parents 2 --no-plus-one')
     >>> in_options("random_seed must be a whole number, 0 or more; received -1")
     '--seed must be a whole number, 0 or more; received -1'
+    >>> in_options("reweight must be 'auto' or None; received 'foo'")
+    "--reweight must be auto or none; received 'foo'"
+    >>> in_options("target_penalty needs contexts; received 2.0 without them")
+    '--target-penalty needs --contexts; received 2.0 without them'
+    >>> in_options("with missing='impute', plus_one must be False; received plus_one=True")
+    'with --missing impute, --no-plus-one must be given; received --plus-one'
     >>> in_options("it holds BGe(alpha_mu=1.0, alpha_w=None, t0=None)")
     'it holds BGe(alpha_mu=1.0, alpha_w=None, t0=None)'
-    >>> in_options("Dataset.read(data, drop=['id', 'blood group']) leaves them out")
+    >>> in_options("gpn.Table(data, drop=['id', 'blood group']) leaves them out")
     "--drop 'id,blood group' leaves them out"
-    >>> in_options("Dataset.read(data, kinds={'visit': 'number'}) keeps it")
+    >>> in_options("gpn.Table(data, kinds={'visit': 'number'}) keeps it")
     '--kinds visit=number keeps it'
     >>> in_options("a contrast needs both values, to= and versus=; received one of them")
     'a contrast needs both values, --to and --versus; received one of them'
     """
-    text = re.sub(rf"^({'|'.join(_flags())})(?= must )", lambda found: _flags()[found[1]], text)
+    names = "|".join(_flags())
+    text = re.sub(rf"^({names}) must be ('\w+'.*?) or None(?=;)", lambda found: _rule(found[1], found[2]), text)
+    text = re.sub(
+        rf"^({names}) needs ({names})(?=;)", lambda found: f"{_flags()[found[1]]} needs {_flags()[found[2]]}", text
+    )
+    text = re.sub(rf"^({names})(?= must | needs )", lambda found: _flags()[found[1]], text)
+    text = re.sub(rf"\b({names}) must be (False|True)(?=;)", r"\1=\2 must be given", text)
     return _argument().sub(lambda found: _option(found) or found[0], text)
+
+
+def _rule(name: str, choices: str) -> str:
+    """Return a rule that ends in "or None" as it is typed."""
+    return f"{_flags()[name]} must be {choices.replace("'", '')} or none"
 
 
 def in_both(text: str) -> str:

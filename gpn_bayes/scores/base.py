@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import shown
 from gpn_bayes._util.types import Bools, Floats, Ints
-from gpn_bayes.data import Data, Dataset, TableKeywords, read_complete, refuse_weights
+from gpn_bayes.data import Data, Dataset, TableKeywords, described, read_complete, refuse_weights
 from gpn_bayes.data.interventions import Group, KnownTargets, Term, UnknownTargets
 from gpn_bayes.kernels.graphs.subsets import MAX_CANDIDATES, members_of
 from gpn_bayes.scores.assumptions import EQUIVALENCE, EQUIVALENCE_OF_EXPERIMENTS, EXPERIMENTS
@@ -266,7 +266,7 @@ class Score(ABC):
         >>> scorer.names[:3]
         ('raf', 'mek', 'plcg')
         """
-        known = read_complete(data, declared=self.declared, **table)
+        known = read_complete(described(data, table), declared=self.declared)
         if not self.takes_weights:
             refuse_weights(known, f"the score {self.name!r}")
         return self._bind(known) if known.interventions is None else self._bind_groups(known)

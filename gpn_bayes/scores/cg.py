@@ -64,7 +64,7 @@ class CG(Score):
     combinations.
 
     Columns of text and whole numbers of two values are categories, all others numbers, unless
-    ``Dataset.read(..., kinds=…)`` says otherwise. An edge from a number to a category has no score.
+    ``gpn.Table(data, kinds=…)`` says otherwise. An edge from a number to a category has no score.
 
     Parameters
     ----------

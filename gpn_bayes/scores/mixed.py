@@ -64,7 +64,7 @@ def categories_among(data: Dataset) -> Bools:
     Parameters
     ----------
     data : Dataset
-        The table; ``Dataset.read(..., kinds=…)`` says otherwise.
+        The table; ``gpn.Table(data, kinds=…)`` says otherwise.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def either_in_words(scorer: Scorer, data: Dataset | SufficientStatistics) -> str
     >>> table = pd.DataFrame({"ill": [0, 1, 1, 0], "site": [1, 2, 3, 2], "bmi": [21.5, 30.0, 25.2, 27.1]})
     >>> data = Dataset.read(table, kinds={"ill": "category"})
     >>> either_in_words(CG().bind(data), data)
-    "whole numbers that could be either: site (here a number); Dataset.read(data, kinds={'site': 'category'}) says
+    "whole numbers that could be either: site (here a number); gpn.Table(data, kinds={'site': 'category'}) says
     otherwise"
     """
     if scorer.discrete or scorer.score.name not in _TAKES_BOTH:
