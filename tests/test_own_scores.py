@@ -50,6 +50,41 @@ def post(laplace, table):
     return gpn.sample(table, score="laplace noise", draws=200, chains=2, **QUIET)
 
 
+# What score_sets must return
+
+
+@pytest.mark.parametrize("closed_form", [True, False])
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda sets: None, "score_sets must return a ScoreBatch; received NoneType"),
+        (lambda sets: [0.0] * len(sets), "score_sets must return a ScoreBatch; received list"),
+        (lambda sets: np.zeros(len(sets)), "score_sets must return a ScoreBatch; received ndarray"),
+        (lambda sets: ScoreBatch.exact(np.zeros(len(sets) + 1)), "score_sets must return a score for each of "),
+        (lambda sets: ScoreBatch(0.0, 0.0, 0.0, ["exact"]), "score_sets must return a score for each of "),
+    ],
+)
+def test_what_is_no_batch_of_scores_is_refused(answer, message, closed_form, table):
+    class Wrong(Scorer):
+        def score_sets(self, node, parent_sets):
+            return answer(parent_sets)
+
+    class Own(Score):
+        parameters = {}
+
+        def __init__(self):
+            self.name = "own"
+
+        def _bind(self, data):
+            return Wrong(self, data.names, data.fingerprint)
+
+    Wrong.closed_form = closed_form
+    for wrong in (lambda: gpn.sample(table, score=Own(), draws=10, **QUIET), lambda: Own().bind(table).local("x")):
+        with pytest.raises(ValueError) as refused:
+            wrong()
+        assert str(refused.value).startswith(message) and "\n" not in str(refused.value)
+
+
 # Names
 
 
