@@ -2,7 +2,8 @@
 
 import inspect
 import json
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -47,6 +48,19 @@ def test_every_option_of_a_run_is_one_of_the_command_line(command):
     assert known <= typed if command is run_file else len(known & typed) == 9
 
 
+class Bare(gpn.samplers.Sampler):
+    name = "bare"
+
+    def chains(self, tables, required, count, progressbar=False):
+        return []
+
+
+@dataclass(frozen=True)
+class Walk(Bare):
+    name: ClassVar[str] = "walk"
+    thin: int = 1
+
+
 MOVED = [
     ({"max_parents": 3}, "max_parents=3 is now space=gpn.Space(max_parents=3)"),
     ({"candidates": "pc"}, "candidates='pc' is now space=gpn.Space(candidates='pc')"),
@@ -58,6 +72,26 @@ MOVED = [
     ({"reweight": None}, "reweight=None is now sampler=gpn.samplers.Auto(reweight=None)"),
     ({"order_bias": "correct"}, "order_bias='correct' is now sampler=gpn.samplers.Order(bias='correct')"),
     ({"sampler": "order", "thin": 5}, "thin=5 is now sampler=gpn.samplers.Order(thin=5)"),
+    (
+        {"sampler": gpn.samplers.Order(bias="correct"), "thin": 5},
+        "thin=5 is now sampler=gpn.samplers.Order(bias='correct', thin=5)",
+    ),
+    (
+        {"sampler": gpn.samplers.Partition(thin=3), "reweight": None},
+        "reweight=None is now sampler=gpn.samplers.Partition(thin=3, reweight=None)",
+    ),
+    ({"sampler": gpn.samplers.Exact(), "reweight": None}, "reweight=None is now sampler=gpn.samplers.Exact(reweight=None)"),
+    ({"sampler": "exact", "thin": 5}, "independent draws have no thinning; received thin=5 with the Exact sampler"),
+    (
+        {"sampler": gpn.samplers.Exact(), "thin": 5},
+        "independent draws have no thinning; received thin=5 with the Exact sampler",
+    ),
+    ({"sampler": Walk(), "thin": 5}, "thin=5 is now sampler=Walk(thin=5)"),
+    ({"sampler": Bare(), "thin": 5}, "thin must be an option of the sampler; received thin=5, which Bare lacks"),
+    (
+        {"moves": [("relocation", 0.2)]},
+        "moves belong to a sampler: use sampler=gpn.samplers.Partition(moves=[('relocation', 0.2)])",
+    ),
     ({"drop": "a"}, "drop says how to read a table: use gpn.Table(data, drop='a') as data"),
     ({"cashe": "run.sqlite"}, "sample takes no argument 'cashe': did you mean 'cache'?"),
     ({"wieghts": "n"}, "sample takes no argument 'wieghts': did you mean 'weights'?"),

@@ -79,7 +79,8 @@ class Order(Sampler):
         """Return the sampler itself, if it corrects nothing."""
         if self.bias == "correct":
             raise ValueError(
-                "missing='impute' takes the order sampler without correction; received order_bias='correct'"
+                "missing='impute' takes the order sampler without correction; received "
+                "sampler=gpn.samplers.Order(bias='correct')"
             )
         return self
 

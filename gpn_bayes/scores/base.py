@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import shown
 from gpn_bayes._util.types import Bools, Floats, Ints
-from gpn_bayes.data import Data, Dataset, TableKeywords, read_complete, refuse_weights
+from gpn_bayes.data import Data, Dataset, TableKeywords, read_complete
 from gpn_bayes.data.interventions import Group, KnownTargets, Term, UnknownTargets
 from gpn_bayes.kernels.graphs.subsets import MAX_CANDIDATES, members_of
 from gpn_bayes.scores.assumptions import EQUIVALENCE, EQUIVALENCE_OF_EXPERIMENTS, EXPERIMENTS
@@ -279,8 +279,11 @@ class Score(ABC):
         ('raf', 'mek', 'plcg')
         """
         known = read_complete(data, declared=self.declared, **table)
-        if not self.takes_weights:
-            refuse_weights(known, f"the score {self.name!r}")
+        if not self.takes_weights and known.weights is not None:
+            raise ValueError(
+                f"the score {self.name!r} takes rows that all count alike; received weights of rows (a score that "
+                "counts rows by Dataset.weights sets takes_weights)"
+            )
         return self._bind(known) if known.interventions is None else self._bind_groups(known)
 
     @property
