@@ -247,7 +247,9 @@ def _refuse_beside(sampler: Any, name: str, new: str, text: str) -> None:
         arguments = ", ".join(f"{own}={value}" for own, value in (changed | {new: text}).items())
         raise ValueError(f"{name}={text} is now sampler={'gpn.samplers.' * built_in}{kind.__name__}({arguments})")
     if not built_in and new in options_of(samplers.Auto):
-        raise ValueError(f"{name} must be an option of the sampler; received {name}={text}, which {kind.__name__} lacks")
+        raise ValueError(
+            f"{name} must be an option of the sampler; received {name}={text}, which {kind.__name__} lacks"
+        )
 
 
 def _fields(kind: type[samplers.Sampler]) -> dict[str, Field[Any]]:

@@ -17,8 +17,8 @@ from gpn_bayes.sampling.options import DEFAULTS, RunOptions, check_keywords
 from gpn_bayes.sampling.preparing import PreparedRun, prepare
 from gpn_bayes.sampling.result import as_posterior
 from gpn_bayes.sampling.slow_scores.stages import draw_again, reweight
-from gpn_bayes.sampling.stated import stated_of
 from gpn_bayes.sampling.stages import begin, compile_parts, draw_dags, finish, search, tabulate
+from gpn_bayes.sampling.stated import stated_of
 from gpn_bayes.sampling.warned import long_tails, run_warnings, warn_of_impossible_pairs
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.workers import check_executor

@@ -204,9 +204,7 @@ def spread(
 class _Spread:
     """The batches that are under way."""
 
-    def __init__(
-        self, scorer: Scorer, key: str, executor: Executor, keep: Callable[[Batch, ScoreBatch], None]
-    ) -> None:
+    def __init__(self, scorer: Scorer, key: str, executor: Executor, keep: Callable[[Batch, ScoreBatch], None]) -> None:
         self._scorer = scorer
         self._key = key
         self._executor = executor
