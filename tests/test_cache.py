@@ -291,7 +291,7 @@ def explode(call, batch):
     [
         (
             shorten,
-            r"one value.*; 'raf' given \[\] or \[\"erk\", \"akt, total\"\]: received \[1, 2, 2, 2\] for 2",
+            r"a score for each of 2 parent sets; received 1\nwhile scoring 'raf' given \[\] or \[\"erk\", \"akt, tot",
         ),
         (
             spoil,

@@ -20,6 +20,7 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 
+from gpn_bayes.scores.base import ScoreBatch
 from gpn_bayes.scores.cache import ScoreCache
 
 pytestmark = pytest.mark.more("starts processes and kills them")
@@ -59,7 +60,7 @@ class FakeScorer:
                 file.write("".join(json.dumps([os.getpid(), node, s]) + "\n" for s in parent_sets))
         n = len(parent_sets)
         values = np.array([true_value(node, s) for s in parent_sets])
-        return values, np.zeros(n), np.full(n, np.nan), ["exact"] * n
+        return ScoreBatch(values, np.zeros(n), np.full(n, np.nan), ["exact"] * n)
 
 
 def start(mode, path, log="", **options):

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from gpn_bayes.sampling.checkpoint import Checkpoint, CheckpointStore
+from gpn_bayes.scores.base import ScoreBatch
 from gpn_bayes.scores.cache import ScoreCache
 
 RNG_STATE = np.random.default_rng(5).bit_generator.state
@@ -35,7 +36,7 @@ class NoScorer:
 
     def score_sets(self, node, parent_sets):
         n = len(parent_sets)
-        return np.full(n, -1.0), np.zeros(n), np.full(n, np.nan), ["exact"] * n
+        return ScoreBatch(np.full(n, -1.0), np.zeros(n), np.full(n, np.nan), ["exact"] * n)
 
 
 def assert_same(given, expected):

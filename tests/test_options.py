@@ -2,7 +2,8 @@
 
 import inspect
 import json
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -47,6 +48,19 @@ def test_every_option_of_a_run_is_one_of_the_command_line(command):
     assert known <= typed if command is run_file else len(known & typed) == 9
 
 
+class Bare(gpn.samplers.Sampler):
+    name = "bare"
+
+    def chains(self, tables, required, count, progressbar=False):
+        return []
+
+
+@dataclass(frozen=True)
+class Walk(Bare):
+    name: ClassVar[str] = "walk"
+    thin: int = 1
+
+
 MOVED = [
     ({"max_parents": 3}, "max_parents=3 is now space=gpn.Space(max_parents=3)"),
     ({"candidates": "pc"}, "candidates='pc' is now space=gpn.Space(candidates='pc')"),
@@ -58,6 +72,29 @@ MOVED = [
     ({"reweight": None}, "reweight=None is now sampler=gpn.samplers.Auto(reweight=None)"),
     ({"order_bias": "correct"}, "order_bias='correct' is now sampler=gpn.samplers.Order(bias='correct')"),
     ({"sampler": "order", "thin": 5}, "thin=5 is now sampler=gpn.samplers.Order(thin=5)"),
+    (
+        {"sampler": gpn.samplers.Order(bias="correct"), "thin": 5},
+        "thin=5 is now sampler=gpn.samplers.Order(bias='correct', thin=5)",
+    ),
+    (
+        {"sampler": gpn.samplers.Partition(thin=3), "reweight": None},
+        "reweight=None is now sampler=gpn.samplers.Partition(thin=3, reweight=None)",
+    ),
+    (
+        {"sampler": gpn.samplers.Exact(), "reweight": None},
+        "reweight=None is now sampler=gpn.samplers.Exact(reweight=None)",
+    ),
+    ({"sampler": "exact", "thin": 5}, "independent draws have no thinning; received thin=5 with the Exact sampler"),
+    (
+        {"sampler": gpn.samplers.Exact(), "thin": 5},
+        "independent draws have no thinning; received thin=5 with the Exact sampler",
+    ),
+    ({"sampler": Walk(), "thin": 5}, "thin=5 is now sampler=Walk(thin=5)"),
+    ({"sampler": Bare(), "thin": 5}, "thin must be an option of the sampler; received thin=5, which Bare lacks"),
+    (
+        {"moves": [("relocation", 0.2)]},
+        "moves belong to a sampler: use sampler=gpn.samplers.Partition(moves=[('relocation', 0.2)])",
+    ),
     ({"drop": "a"}, "drop says how to read a table: use gpn.Table(data, drop='a') as data"),
     ({"cashe": "run.sqlite"}, "sample takes no argument 'cashe': did you mean 'cache'?"),
     ({"wieghts": "n"}, "sample takes no argument 'wieghts': did you mean 'weights'?"),
@@ -120,6 +157,33 @@ def test_the_command_line_has_the_same_defaults(command):
 def test_what_no_data_could_make_right_is_refused_without_any(wrong, message):
     with pytest.raises(ValueError) as refused:
         RunOptions(**asked(**wrong))
+    assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: gpn.Space(maxparents=3), "Space has no option 'maxparents': did you mean 'max_parents'?"),
+        (lambda: gpn.Space(3), "Space takes options by name, such as candidates=; received 3 without one"),
+        (lambda: gpn.samplers.Exact(thin=3), "Exact has no option 'thin'"),
+        (lambda: gpn.samplers.Auto(temperatures=3), "Auto has no option 'temperatures'"),
+        (lambda: gpn.samplers.Partition(4), "Partition takes options by name, such as thin=; received 4 without one"),
+        (lambda: gpn.samplers.Order(order_bias="keep"), "Order has no option 'order_bias'"),
+        (
+            lambda: quick(DATA, space=gpn.Space(expand=True, plus_one="auto"), sampler="exact"),
+            "candidates can only grow by parents from outside; received expand=True without them: "
+            "use space=gpn.Space(plus_one=True, expand=True)",
+        ),
+        (
+            lambda: quick(DATA.mask(DATA > 2), missing="impute", sampler=gpn.samplers.Order(bias="correct")),
+            "missing='impute' takes the order sampler without correction; received "
+            "sampler=gpn.samplers.Order(bias='correct')",
+        ),
+    ],
+)
+def test_options_that_go_nowhere_are_refused_as_they_were_given(wrong, message):
+    with pytest.raises(ValueError) as refused:
+        wrong()
     assert str(refused.value) == message
 
 

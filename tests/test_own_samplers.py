@@ -1,7 +1,9 @@
 """Moves and samplers of a user's own meet the exact posterior, are counted, checked, and go on where they stopped."""
 
+import re
 from dataclasses import dataclass
 from math import comb
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -264,18 +266,56 @@ class TooFew(Toggling):
         return super().chains(tables, required, 1)
 
 
+class WithoutScores(Toggles):
+    """A walk that never scores what it draws."""
+
+    def _fill(self, block, rng, thin, tuning):
+        super()._fill(block, rng, thin, tuning)
+        block.log_scores[-1] = block.targets[-1] = -np.inf
+
+
+class Scoreless(Toggling):
+    name = "scoreless"
+
+    def chains(self, tables, required, count, progressbar=False):
+        return [WithoutScores(tables, required) for _ in range(count)]
+
+
+class Unchained(Toggling):
+    name = "unchained"
+
+    def chains(self, tables, required, count, progressbar=False):
+        return [Toggles(tables, required), *["chain"] * (count - 1)]
+
+
 @pytest.mark.parametrize(
     ("sampler", "message"),
     [
         (LikeABuiltIn(), "your own sampler must not be named like a built-in one; LikeABuiltIn is 'exact'"),
         (Nameless(), "a sampler must have a name; Nameless has none"),
         (TooFew(), "a sampler must return 2 chains; 'too few' returned 1"),
+        (Scoreless(), "a chain must draw DAGs of finite log score; received -inf"),
+        (Unchained(), "a sampler must return chains that are MarkovChain; 'unchained' returned str"),
     ],
 )
 def test_samplers_are_refused_in_one_line(sampler, message):
     with pytest.raises(ValueError) as refused:
         quick(DATA, sampler=sampler, draws=10, tune=0, chains=2)
     assert str(refused.value) == message
+
+
+def test_the_sampler_of_the_guide_takes_several_required_edges():
+    """It starts from the required edges: from the empty graph, which lacks both, nothing is ever accepted."""
+    page = (Path(__file__).resolve().parents[1] / "docs" / "guide" / "your_own.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    space = {"np": np}
+    exec(next(block for block in blocks if "class Pairs" in block), space)
+    a, b, c = DATA.columns[:3]
+    knowledge = {"required": [(a, b), (b, c)]}
+    post = quick(DATA, sampler=space["Pairs"](), draws=300, tune=30, chains=2, **knowledge)
+    edges = post.edge_probabilities()
+    assert edges.loc[a, b] == edges.loc[b, c] == 1
+    assert_edges_agree(post, quick(DATA, sampler="exact", **knowledge).edge_probabilities().to_numpy())
 
 
 def test_a_sampler_that_names_no_moves_keeps_its_run():

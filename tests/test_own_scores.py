@@ -50,6 +50,90 @@ def post(laplace, table):
     return gpn.sample(table, score="laplace noise", draws=200, chains=2, **QUIET)
 
 
+# What score_sets must return
+
+
+@pytest.mark.parametrize("closed_form", [True, False])
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda sets: None, "score_sets must return a ScoreBatch; received NoneType"),
+        (lambda sets: [0.0] * len(sets), "score_sets must return a ScoreBatch; received list"),
+        (lambda sets: np.zeros(len(sets)), "score_sets must return a ScoreBatch; received ndarray"),
+        (lambda sets: ScoreBatch.exact(np.zeros(len(sets) + 1)), "score_sets must return a score for each of "),
+        (lambda sets: ScoreBatch(0.0, 0.0, 0.0, ["exact"]), "score_sets must return a score for each of "),
+    ],
+)
+def test_what_is_no_batch_of_scores_is_refused(answer, message, closed_form, table):
+    class Wrong(Scorer):
+        def score_sets(self, node, parent_sets):
+            return answer(parent_sets)
+
+    class Own(Score):
+        parameters = {}
+
+        def __init__(self):
+            self.name = "own"
+
+        def _bind(self, data):
+            return Wrong(self, data.names, data.fingerprint)
+
+    Wrong.closed_form = closed_form
+    for wrong in (lambda: gpn.sample(table, score=Own(), draws=10, **QUIET), lambda: Own().bind(table).local("x")):
+        with pytest.raises(ValueError) as refused:
+            wrong()
+        assert str(refused.value).startswith(message) and "\n" not in str(refused.value)
+
+
+class Counted(Scorer):
+    """Scores by the number of parents, but for one variable's, whose scores are all minus infinity."""
+
+    closed_form = True
+
+    def score_sets(self, node, parent_sets):
+        sizes = np.array([-1.0 * len(parents) for parents in parent_sets])
+        return ScoreBatch.exact(sizes - np.inf if self.names[node] == self.score.without else sizes)
+
+
+class CountedScore(Score):
+    """It has no name of its own."""
+
+    parameters, without = {}, None
+
+    def _bind(self, data):
+        return Counted(self, data.names, data.fingerprint)
+
+
+def test_a_score_needs_a_name_and_finite_scores_and_sets_what_it_takes(table):
+    own = CountedScore()
+    with pytest.raises(ValueError, match="^a score must have a name; CountedScore has none$"):
+        gpn.sample(table, own, **QUIET)
+    own.name, own.without = "counted", "y"
+    with pytest.raises(ValueError, match="^every variable must have a finite score for some parent set; 'y' has none$"):
+        gpn.sample(table, own, **QUIET)
+    rule = "the score 'counted' takes rows that all count alike; received weights of rows (a score that counts rows by "
+    refused = pytest.raises(ValueError, match=re.escape(rule + "Dataset.weights sets takes_weights)"))
+    with pytest.warns(UserWarning, match="are survey weights"), refused:
+        gpn.sample(table, own, weights=[2.0, 0.5] * 60, **QUIET)
+
+
+def test_parameters_that_make_no_score_are_said_when_it_is_saved_and_after_loading(table, tmp_path):
+    class Unlike(CountedScore):
+        name, parameters = "unlike its parameters", {"size": 3}
+
+    rule = "a score's parameters must be the arguments of its constructor; 'unlike its parameters' can't be made from "
+    try:
+        post = gpn.sample(table, Unlike(), draws=10, **QUIET)
+        with pytest.warns(UserWarning, match=f"^the file will answer only what needs no score: {rule}"):
+            post.save(tmp_path / "own.nc")
+        again = gpn.load(tmp_path / "own.nc")
+        for asked, what in ((lambda: again.effect("x", "y"), "effects"), (again.sample_predictive, "predictions")):
+            with pytest.raises(ValueError, match=f"^{what} need the score; {rule}"):
+                asked()
+    finally:
+        del registry._registered["unlike its parameters"]
+
+
 # Names
 
 

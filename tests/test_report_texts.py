@@ -160,6 +160,41 @@ def test_the_call_draws_the_same(settings):
     assert space["post"].settings == post.settings
 
 
+def mixed_table():
+    data, _ = exact_posterior()
+    steps = np.arange(len(data))
+    return data.round(1).assign(b=steps % 3, d=np.where(data.d > 0, "yes", "no"), n=1 + steps % 2, id=steps)
+
+
+@pytest.mark.parametrize(
+    ("described", "printed"),
+    [
+        (
+            lambda df: (gpn.Table(df, drop=["id", "n"], na=-99), {"kinds": {"b": ["0", "2", "1"]}}),
+            "    gpn.Table(df, drop=['id', 'n'], na=['-99']),\n",
+        ),
+        (lambda df: (gpn.Table(df, weights="n"), {"kinds": {"b": "category", "id": "number"}}), "    weights='n',\n"),
+        (lambda df: (gpn.Table(df, columns=["a", "c"], discretise=3), {"score": "bdeu"}), "discretise=3"),
+        (lambda df: (gpn.Dataset.read(df, drop="id", weights="n"), {}), "    post.data,\n"),
+        (lambda df: (gpn.Table(df, weights=df.n.tolist(), drop=["n", "id"]), {}), "    weights=weights,\n"),
+    ],
+    ids=["kinds", "weights", "discretise", "read before", "values of rows"],
+)
+def test_the_call_says_what_was_said_of_the_table(described, printed):
+    df = mixed_table()
+    data, settings = described(df)
+    post = quick(data, **{"score": "bic"} | settings)
+    call = origin_of(post)["call"]
+    assert printed in call
+    space = {"df": df, "post": post, "weights": df.n.tolist()}
+    exec(call.replace("    score=", "    progressbar=False, score="), space)
+    assert space["post"] is not post and (space["post"].parents == post.parents).all()
+    assert space["post"].settings == post.settings
+    page = page_of(content.content_of(post))
+    assert ("with the table as it was read, <code>post.data</code>" in page) == ("post.data" in printed)
+    assert "post.data" in origin_of(post, read_before=True)["call"]
+
+
 def test_a_call_that_cannot_be_told_is_not():
     data, _ = exact_posterior()
     names = list(data.columns)

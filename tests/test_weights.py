@@ -388,7 +388,7 @@ class _Own(scores.Score):
     "ask",
     [
         lambda data: _Own().bind(data),
-        lambda data: scores.lasso.Lasso().bind(data),
+        lambda data: scores.Lasso().bind(data),
         lambda data: gpn.bootstrap(gpn.estimators.PC(), data, n=2, progressbar=False),
         lambda data: gpn.estimators.NOTEARS().fit(data),
         lambda data: gpn.estimators.NOTEARSMLP().fit(data),

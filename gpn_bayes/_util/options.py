@@ -6,9 +6,10 @@ signature from the fields, and `gpn_bayes.cli.options` makes an option of each.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from functools import wraps
 from typing import Any
 
-from gpn_bayes._util.checks import check_count, shown
+from gpn_bayes._util.checks import check_count, did_you_mean, shown
 
 SAMPLING, KNOWLEDGE = "Sampling", "Prior knowledge"
 Check = Callable[[str, Any], None]
@@ -49,6 +50,39 @@ def option(
 def options_of(kind: Any) -> dict[str, Option]:
     """Return the options of a class, or of an object, by name."""
     return {own.name: own.metadata["option"] for own in fields(kind) if "option" in own.metadata}
+
+
+def by_name_only[Kind](kind: type[Kind]) -> type[Kind]:
+    """Have a dataclass of options refuse, in one line, what isn't one of them, and what is given without a name.
+
+    Examples
+    --------
+    >>> @by_name_only
+    ... @dataclass(kw_only=True)
+    ... class Walk:
+    ...     steps: int = option(10, "How far to go.", count(1))
+    >>> Walk(step=3)
+    Traceback (most recent call last):
+    ValueError: Walk has no option 'step': did you mean 'steps'?
+    >>> Walk(3)
+    Traceback (most recent call last):
+    ValueError: Walk takes options by name, such as steps=; received 3 without one
+    """
+    made = kind.__init__
+    names = [own.name for own in fields(kind) if own.init]  # type: ignore[arg-type]  # a dataclass
+
+    @wraps(made)
+    def checked(self: Kind, *nameless: Any, **given: Any) -> None:
+        if nameless:
+            received = f"received {shown(nameless[0])} without one"
+            raise ValueError(f"{kind.__name__} takes options by name, such as {names[0]}=; {received}")
+        for name in given:
+            if name not in names:
+                raise ValueError(f"{kind.__name__} has no option {name!r}{did_you_mean(name, names)}")
+        made(self, **given)
+
+    kind.__init__ = checked  # type: ignore[assignment]  # takes what the other takes
+    return kind
 
 
 def check_options(owner: Any) -> None:

@@ -5,7 +5,7 @@ from numbers import Real
 from typing import Any
 
 from gpn_bayes._util.checks import shown
-from gpn_bayes._util.options import KNOWLEDGE, check_options, count, one_of, option
+from gpn_bayes._util.options import KNOWLEDGE, by_name_only, check_options, count, one_of, option
 
 
 def _check_expand(name: str, value: Any) -> None:
@@ -14,6 +14,7 @@ def _check_expand(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be True, False, 'auto' or a probability; received {shown(value)}")
 
 
+@by_name_only
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Space:
     """Which parents each variable may have.

@@ -19,6 +19,7 @@ from gpn_bayes.posterior.score_noise import DrawnSets, drawn_sets
 from gpn_bayes.scores.base import Scorer
 from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.equations import DrawnEquation, DrawnLevels, DrawnTable, Equation, LinearEquation
+from gpn_bayes.scores.recorded import unmakeable
 from gpn_bayes.scores.registry import find
 
 
@@ -54,6 +55,8 @@ def scorer_of(post: Draws, purpose: str) -> Scorer:
                 f"{purpose} need the score, and {recorded.name!r} isn't known: import the module that "
                 "defines it before loading"
             )
+        if recorded is not None and (why := unmakeable(recorded.name, recorded.parameters)):
+            raise ValueError(f"{purpose} need the score; {why}")
         raise ValueError(f"{purpose} need the score, and this posterior doesn't have it; sample again")
     if post.scorer.data is None:
         raise ValueError(f"{purpose} need the data, and this posterior was saved without them; sample again")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import warnings
 from collections.abc import Hashable
 
 import numpy as np
@@ -13,6 +14,8 @@ from gpn_bayes._util.files import new_file, write_whole
 from gpn_bayes.posterior import densities, stored_data
 from gpn_bayes.posterior.densities import Wanted
 from gpn_bayes.posterior.draws import Draws, ExactAnswers, resampled_draws
+from gpn_bayes.scores.dag_scorer import DagScorer
+from gpn_bayes.scores.recorded import unmakeable
 
 # What a file says that it holds.
 FORMAT = "gpn_bayes posterior 1"
@@ -152,6 +155,11 @@ def save(post: Draws, path: str | os.PathLike[str], overwrite: bool = False, dat
         Whether the file holds the table too, so that curves, reports and scores need nothing else after loading.
         Use False where rows must not leave your hands.
 
+    Warns
+    -----
+    UserWarning
+        If your own score can't be made again from its `parameters`.
+
     Examples
     --------
     >>> import tempfile
@@ -164,6 +172,9 @@ def save(post: Draws, path: str | os.PathLike[str], overwrite: bool = False, dat
     <GraphPosterior: 4 variables, 4 x 100 DAGs, exact sampler, score BGe(alpha_mu=1.0, alpha_w=None, t0=None)>
     """
     target = new_file(path, overwrite, _ENDINGS)
+    score = post.scorer.score if isinstance(post.scorer, DagScorer) else None
+    if score is not None and (why := unmakeable(score.name, score.parameters)):
+        warnings.warn(f"the file will answer only what needs no score: {why}", UserWarning, stacklevel=2)
     tree = _tree(post)
     tree["posterior"].attrs |= {"format": FORMAT}
     encoding = {"/posterior": {"edge": _PACKED}}

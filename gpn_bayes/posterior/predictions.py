@@ -175,6 +175,7 @@ def sample_predictive(
     ((3, 4), FrozenList(['table', 'row']))
     """
     check_count("rows", rows, 1)
+    scorer = scorer_of(post, "predictions")
     if tables is None:
         return do(post, {}, draws=rows, random_seed=random_seed, progressbar=progressbar)
     check_count("tables", tables, 1)
@@ -182,7 +183,7 @@ def sample_predictive(
     drawn = replicated(post, places, rows, random_seed, progressbar)
     index = pd.MultiIndex.from_product([range(tables), range(rows)], names=["table", "row"])
     found = pd.DataFrame(drawn.reshape(-1, len(post.names)), index=index, columns=list(post.names))
-    return with_levels(found, scorer_of(post, "predictions"))
+    return with_levels(found, scorer)
 
 
 def _averaged(post: Draws, found: densities.RowDensities, rows: slice, chosen: Chosen) -> tuple[Floats, Floats, Floats]:

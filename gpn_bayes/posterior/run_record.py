@@ -150,6 +150,8 @@ class RunRecord:
         What became of missing values.
     interventions : ExperimentsRecord or None
         None where all rows were merely observed.
+    table : dict or None
+        What was said of the table, by keyword of `gpn_bayes.Table`; None where it was read before.
     assumptions : tuple of str or None
         What the score assumes; None where it wasn't recorded.
     kinds, either_kind : str
@@ -201,6 +203,7 @@ class RunRecord:
     row_weights: str | None = None
     interventions: ExperimentsRecord | None = None
     data_fingerprint: str | None = None
+    table: dict[str, Any] | None = field(default_factory=dict)
     assumptions: tuple[str, ...] | None = None
     kinds: str = ""
     either_kind: str = ""

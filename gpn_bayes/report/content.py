@@ -90,7 +90,7 @@ def content_of(
         + _changes(post),
         "questions": wording.questions(probabilities, post.names),
         "trust": trust.trust_of(post),
-        "origin": {**origin.origin_of(post), "command": command},
+        "origin": {**origin.origin_of(post, command is not None), "command": command},
     }
 
 

@@ -2,11 +2,13 @@
 
 import platform
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
 import gpn_bayes
 from gpn_bayes.data import UnknownTargets
+from gpn_bayes.data.keywords import KEYWORDS, ReadingKeywords
 from gpn_bayes.posterior.draws import Draws
 from gpn_bayes.posterior.run_record import ExperimentsRecord, PriorRecord, RunRecord
 from gpn_bayes.samplers import BUILT_IN
@@ -16,19 +18,30 @@ _PACKAGES = ("numpy", "scipy", "numba", "pymc", "arviz")
 _LEFT_OUT = ("until", "random_seed")
 # What settings hold for other parts of a report.
 _SHOWN_ELSEWHERE = ("assumptions", "can_join", "data_flags", "either_kind", "excluded", "impossible_pairs", "kinds")
+# What the call names a table that was read before.
+_READ_BEFORE = "post.data"
 # How a setting was typed, by how it is kept.
 ORDER_BIAS = {"kept": "keep", "corrected": "correct"}
 
 
-def origin_of(post: Draws) -> dict[str, Any]:
+def origin_of(post: Draws, read_before: bool = False) -> dict[str, Any]:
     """Return what reproduces a posterior.
+
+    Parameters
+    ----------
+    post : GraphPosterior
+        The posterior.
+    read_before : bool, default False
+        Whether the settings don't say how the table was read, as a command did.
 
     Returns
     -------
     dict
         `settings` and `versions`, lists of (name, text); `call`, Python code, None where the settings don't tell all of
-        it; `seeded`, whether that draws the very same networks; and `unseeded`, what to say if not.
+        it; `table`, what that calls the table; `seeded`, whether that draws the very same networks; and `unseeded`,
+        what to say if not.
     """
+    record = replace(post.record, table=None) if read_before else post.record
     listed = [
         (name.replace("_", " "), _text(name, value, post))
         for name, value in post.settings.items()
@@ -37,7 +50,8 @@ def origin_of(post: Draws) -> dict[str, Any]:
     return {
         "settings": listed,
         "versions": versions(),
-        "call": _call(post.record, post.names),
+        "call": _call(record, post.names),
+        "table": "df" if record.table is not None else _READ_BEFORE,
         "seeded": post.record.random_seed is not None,
         "unseeded": "Drawn without a seed: another run draws other networks.",
     }
@@ -57,6 +71,8 @@ def _text(name: str, value: Any, post: Draws) -> str:
         return _prior_text(post.record.prior, post.names)
     if name == "interventions" and isinstance(value, dict):
         return _experiments_text(value)
+    if name == "table":
+        return "as it was read before" if value is None else _arguments(value)
     if name == "missing":
         gaps = post.record.missing
         if post.record.is_imputed:
@@ -121,7 +137,10 @@ def _groups(prior: PriorRecord, names: tuple[str, ...]) -> list[list[str]]:
 
 
 def _call(record: RunRecord, names: tuple[str, ...]) -> str | None:
-    """Return the call of `gpn_bayes.sample` that draws the same, given the same table."""
+    """Return the call of `gpn_bayes.sample` that draws the same, given the same table.
+
+    That is `post.data` where it isn't known how the table was read: it has all that was said of it.
+    """
     prior, score = record.prior, _score(record)
     named_prior = prior.kind in ("uniform", "fair") and prior.log_odds is None and not prior.edge_penalty
     all_others = record.candidates.method == "all others" and not record.plus_one
@@ -137,15 +156,26 @@ def _call(record: RunRecord, names: tuple[str, ...]) -> str | None:
     given |= {} if prior.kind == "uniform" else {"prior": prior.kind}
     given |= {"tiers": _groups(prior, names)} if prior.tiers else {}
     given |= {name: own for name, own in named.items() if own}
-    given |= {"missing": "impute"} if record.is_imputed else {"missing": "drop"} if record.missing.dropped else {}
-    given |= {"imputations": record.missing.tables} if record.missing.tables else {}
+    stated = {name: own for name, own in (record.table or {}).items() if name in KEYWORDS}
+    reading = {name: own for name, own in stated.items() if name in ReadingKeywords.__annotations__}
+    described = {name: own for name, own in stated.items() if name not in reading}
+    if record.table is not None:
+        given |= {"missing": "impute"} if record.is_imputed else {"missing": "drop"} if record.missing.dropped else {}
+        given |= {"imputations": record.missing.tables} if record.missing.tables else {}
+        given |= {name: own for name, own in described.items() if not KEYWORDS[name].of_rows}
     lines = [f"score=gpn.scores.{score}", f"sampler=gpn.samplers.{sampler}"]
     if record.max_parents is not None:
         lines.append(f"space=gpn.Space(max_parents={record.max_parents})")
     lines += [f"{name}={value!r}" for name, value in given.items()]
-    lines += _experiments(record.interventions) + ["weights=weights"] * (record.row_weights is not None)
-    joined = ",\n    ".join(lines)
-    return f"import gpn_bayes as gpn\n\npost = gpn.sample(\n    df,\n    {joined},\n)"
+    if record.table is not None:
+        lines += _experiments(record.interventions) + ["weights=weights"] * (record.row_weights is not None)
+        # Columns about rows are named; other values of rows aren't among the settings.
+        columns = {f"{name}={name}": f"{name}={own!r}" for name, own in described.items() if KEYWORDS[name].of_rows}
+        lines = [columns.pop(line, line) for line in lines]
+        lines += columns.values()
+    table = f"gpn.Table(df, {_arguments(reading)})" if reading else "df" if record.table is not None else _READ_BEFORE
+    joined = ",\n    ".join([table, *lines])
+    return f"import gpn_bayes as gpn\n\npost = gpn.sample(\n    {joined},\n)"
 
 
 def _experiments(done: ExperimentsRecord | None) -> list[str]:
@@ -158,6 +188,11 @@ def _experiments(done: ExperimentsRecord | None) -> list[str]:
     return ["targets=targets", f"intervention={done.kind!r}"]
 
 
+def _arguments(given: dict[str, Any]) -> str:
+    """Return arguments by name, as typed."""
+    return ", ".join(f"{name}={value!r}" for name, value in given.items())
+
+
 def _sampler(record: RunRecord, score: str) -> str | None:
     """Return the call that makes the sampler; None where it isn't one of the package, or has moves of its own."""
     kind = BUILT_IN.get(record.sampler)
@@ -167,7 +202,7 @@ def _sampler(record: RunRecord, score: str) -> str | None:
     given |= {} if record.temperatures == 1 else {"temperatures": record.temperatures}
     given |= {"bias": ORDER_BIAS[record.order_bias]} if record.order_bias else {}
     given |= {} if record.reweight or not score.startswith("GP(") else {"reweight": None}
-    return f"{kind.__name__}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+    return f"{kind.__name__}({_arguments(given)})"
 
 
 def _score(record: RunRecord) -> str | None:

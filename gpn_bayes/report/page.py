@@ -143,7 +143,9 @@ def _definitions(pairs: list[tuple[str, str]]) -> str:
 
 def _ways(origin: dict[str, Any]) -> str:
     """Return the ways to the same results: by a command, and by Python."""
-    ways = {"On the command line": origin["command"], "In Python, with the table <code>df</code>": origin["call"]}
+    name = origin.get("table", "df")
+    in_python = f"In Python, with the table {'' if name == 'df' else 'as it was read, '}<code>{name}</code>"
+    ways = {"On the command line": origin["command"], in_python: origin["call"]}
     calls = "".join(f"<h3>{way}</h3><pre><code>{escape(text)}</code></pre>" for way, text in ways.items() if text)
     if not calls:
         return "<p>The settings below don't tell the whole call; keep the script that made it.</p>"

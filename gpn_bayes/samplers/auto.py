@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from gpn_bayes._util.options import by_name_only
 from gpn_bayes.samplers.base import Sampler, reweight_option, thin_option
 from gpn_bayes.samplers.exact import Exact
 from gpn_bayes.samplers.partition import Partition
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from gpn_bayes.samplers.chains import MarkovChain
 
 
+@by_name_only
 @dataclass(frozen=True, kw_only=True)
 class Auto(Sampler):
     """Exact for up to 16 variables (15 where scores have no closed form, such as "gp"), else `Partition`.

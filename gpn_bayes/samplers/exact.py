@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from gpn_bayes._util.options import by_name_only
 from gpn_bayes._util.progress import progress_bar, shares
 from gpn_bayes.samplers.base import Sampler, reweight_option
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from gpn_bayes.samplers.chains import MarkovChain
 
 
+@by_name_only
 @dataclass(frozen=True, kw_only=True)
 class Exact(Sampler):
     """Draw independently, for up to 17 variables (at 17 it takes a gigabyte).

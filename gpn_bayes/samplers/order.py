@@ -10,7 +10,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gpn_bayes._util.options import one_of, option
+from gpn_bayes._util.options import by_name_only, one_of, option
 from gpn_bayes.samplers.base import Sampler, reweight_option, thin_option
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MAX_CORRECTED_NODES = 20
 
 
+@by_name_only
 @dataclass(frozen=True, kw_only=True)
 class Order(Sampler):
     """MCMC over orders, which favours DAGs with many orders, unless corrected.
@@ -79,7 +80,8 @@ class Order(Sampler):
         """Return the sampler itself, if it corrects nothing."""
         if self.bias == "correct":
             raise ValueError(
-                "missing='impute' takes the order sampler without correction; received order_bias='correct'"
+                "missing='impute' takes the order sampler without correction; received "
+                "sampler=gpn.samplers.Order(bias='correct')"
             )
         return self
 

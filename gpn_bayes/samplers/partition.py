@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gpn_bayes._util.checks import shown
-from gpn_bayes._util.options import count, option
+from gpn_bayes._util.options import by_name_only, count, option
 from gpn_bayes.samplers.base import Sampler, reweight_option, thin_option
 from gpn_bayes.samplers.moves import Mix
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gpn_bayes.samplers.chains import MarkovChain
 
 
+@by_name_only
 @dataclass(frozen=True, kw_only=True)
 class Partition(Sampler):
     """MCMC over ordered partitions, under the uniform prior over DAGs.

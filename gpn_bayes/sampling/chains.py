@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpn_bayes._util.checks import shown
 from gpn_bayes._util.interrupts import noting_interrupts
 from gpn_bayes._util.progress import progress_bar
 from gpn_bayes.mcmc.tables import ScoreTables
@@ -62,6 +63,11 @@ class ChainRun:
         """Draw a block, not beyond the `end`-th DAG; return its size and what to keep of it.
 
         Its size follows the clock, which doesn't change what is drawn.
+
+        Raises
+        ------
+        ValueError
+            If a DAG that is kept, or the state it was drawn from, has no finite log score.
         """
         if not self.started:
             self.chain.init(self.rng)
@@ -77,7 +83,13 @@ class ChainRun:
         self.block_size = int(np.clip(count * _BLOCK_SECONDS / took, 1, 2 * self.block_size))
         self.done += count
         self.blocks += 1
-        return count, {} if kept < 0 else block._asdict()
+        if kept < 0:
+            return count, {}
+        for values in (block.log_scores, block.targets):
+            if not np.isfinite(values).all():
+                received = shown(values[~np.isfinite(values)][0])
+                raise ValueError(f"a chain must draw DAGs of finite log score; received {received}")
+        return count, block._asdict()
 
     def snapshot(self) -> Arrays:
         """Return what the chain needs to go on."""
@@ -183,6 +195,10 @@ def run_chains(
         chains = plan.sampler.chains(tables, run.prior.required, run.chains, progressbar)
         if len(chains) != run.chains:
             raise ValueError(f"a sampler must return {run.chains} chains; {plan.sampler.name!r} returned {len(chains)}")
+        for chain in chains:
+            if not isinstance(chain, MarkovChain):
+                received = f"{plan.sampler.name!r} returned {type(chain).__name__}"
+                raise ValueError(f"a sampler must return chains that are MarkovChain; {received}")
     else:
         chains = imputing_chains(run.imputation, plan, tables, run.prior, run.parent_space, run.chains)
     generators = _generators(run.random_seed, name, run.chains)

@@ -1,7 +1,7 @@
 """What a run can be asked for: every option with its default and check, and what the command line says of it."""
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from dataclasses import KW_ONLY, Field, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -213,19 +213,45 @@ def check_keywords(given: Mapping[str, Any], sampler: Any = "auto") -> None:
     """
     from gpn_bayes.data.keywords import KEYWORDS, TableKeywords
 
+    chosen = samplers.BUILT_IN[sampler]() if isinstance(sampler, str) and sampler in samplers.BUILT_IN else sampler
     for name, value in given.items():
         if name in TableKeywords.__annotations__:
             continue
         text = shown(value)
         text = text if len(text) <= _LONGEST_SHOWN else "…"
         new = _RENAMED.get(name, name)
-        own_class = samplers.BUILT_IN.get(sampler) if isinstance(sampler, str) else None
-        asked = {} if own_class is None else {f"sampler=gpn.samplers.{own_class.__name__}": own_class}
-        for holder, kind in (asked | _HOLDERS).items():
+        _refuse_beside(chosen, name, new, text)
+        for holder, kind in _HOLDERS.items():
             if new in options_of(kind):
                 raise ValueError(f"{name}={text} is now {holder}({new}={text})")
+        if new in _fields(samplers.Partition):
+            raise ValueError(f"{name} belong to a sampler: use sampler=gpn.samplers.Partition({name}={text})")
         if name in KEYWORDS:
             raise ValueError(f"{name} says how to read a table: use gpn.Table(data, {name}={text}) as data")
         known = [*(own.name for own in fields(RunOptions)), *TableKeywords.__annotations__]
         known += ["cache", "executor", "progressbar"]
         raise ValueError(f"sample takes no argument {name!r}{did_you_mean(name, known)}")
+
+
+def _refuse_beside(sampler: Any, name: str, new: str, text: str) -> None:
+    """Refuse an option that belongs to the sampler that was given, or that this sampler lacks."""
+    if not isinstance(sampler, samplers.Sampler):
+        return
+    kind, built_in = type(sampler), type(sampler) in samplers.BUILT_IN.values()
+    if new == "thin" and sampler.independent:
+        raise ValueError(f"independent draws have no thinning; received {name}={text} with the {kind.__name__} sampler")
+    if new in _fields(kind):
+        default = {own.name: own.default for own in _fields(kind).values()}
+        given = {own: shown(getattr(sampler, own)) for own in default if own != new}
+        changed = {own: value for own, value in given.items() if value != shown(default[own])}
+        arguments = ", ".join(f"{own}={value}" for own, value in (changed | {new: text}).items())
+        raise ValueError(f"{name}={text} is now sampler={'gpn.samplers.' * built_in}{kind.__name__}({arguments})")
+    if not built_in and new in options_of(samplers.Auto):
+        raise ValueError(
+            f"{name} must be an option of the sampler; received {name}={text}, which {kind.__name__} lacks"
+        )
+
+
+def _fields(kind: type[samplers.Sampler]) -> dict[str, Field[Any]]:
+    """Return what a sampler is made of, by name."""
+    return {own.name: own for own in fields(kind) if own.init} if is_dataclass(kind) else {}

@@ -10,6 +10,7 @@ import numpy as np
 
 import gpn_bayes
 from gpn_bayes import scores
+from gpn_bayes._util.checks import shown
 from gpn_bayes._util.types import Bools
 from gpn_bayes.candidates.growth import THRESHOLD
 from gpn_bayes.candidates.parent_space import ParentSpace, with_parents_from_outside
@@ -279,7 +280,10 @@ def _parents_from_outside(asked: Space, estimated: bool) -> tuple[bool, float | 
     if asked.expand is False or (asked.expand == "auto" and not allowed):
         return allowed, None
     if not allowed:
-        raise ValueError("candidates can only grow by parents from outside; received expand with plus_one=False")
+        received = f"expand={shown(asked.expand)}"
+        advice = f"use space=gpn.Space(plus_one=True, {received})"
+        beside = "without them" if asked.plus_one == "auto" else "with plus_one=False"
+        raise ValueError(f"candidates can only grow by parents from outside; received {received} {beside}: {advice}")
     return True, THRESHOLD if asked.expand in (True, "auto") else float(asked.expand)
 
 

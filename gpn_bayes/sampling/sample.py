@@ -4,6 +4,7 @@ import os
 import sys
 import warnings
 from concurrent.futures import Executor
+from dataclasses import replace
 from typing import Any, Unpack
 
 from gpn_bayes import scores
@@ -17,6 +18,7 @@ from gpn_bayes.sampling.preparing import PreparedRun, prepare
 from gpn_bayes.sampling.result import as_posterior
 from gpn_bayes.sampling.slow_scores.stages import draw_again, reweight
 from gpn_bayes.sampling.stages import begin, compile_parts, draw_dags, finish, search, tabulate
+from gpn_bayes.sampling.stated import stated_of
 from gpn_bayes.sampling.warned import long_tails, run_warnings, warn_of_impossible_pairs
 from gpn_bayes.scores.cache import ScoreCache
 from gpn_bayes.scores.workers import check_executor
@@ -130,6 +132,9 @@ def sample(
             stacklevel=2,
         )
     post = draw(run, cache=cache, executor=executor, progressbar=progressbar)
+    stated = stated_of(data, table)
+    if stated != {}:
+        post = replace(post, settings={**post.settings, "table": stated})
     for text in run_warnings(post, draws):
         warnings.warn(text, UserWarning, stacklevel=2)
     return post

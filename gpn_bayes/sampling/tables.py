@@ -78,6 +78,9 @@ class Tabulator:
             parts = [self.scored.table(space, i, correction) for i in range(len(space.lists))]
         else:
             parts = self._full_tables(space)
+        for name, (own, _) in zip(self.store.scorer.names, parts, strict=True):
+            if not np.isfinite(own).any():
+                raise ValueError(f"every variable must have a finite score for some parent set; {name!r} has none")
         if power != 1.0:
             parts = [(power * own, power * beside) for own, beside in parts]
         with progress_bar("Summing", 1.0, self.progressbar and any(space.outside)) as advance:

@@ -85,6 +85,9 @@ def by_name(score: Any) -> Score:
     BGe(alpha_mu=1.0, alpha_w=None, t0=None)
     """
     if isinstance(score, Score):
+        name = getattr(score, "name", None)
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"a score must have a name; {type(score).__name__} has none")
         return score
     kind = find(score.lower()) if isinstance(score, str) and score.lower() in names() else None
     if kind is None:

@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import shown
 from gpn_bayes._util.types import Bools, Floats, Ints
-from gpn_bayes.data import Data, Dataset, TableKeywords, described, read_complete, refuse_weights
+from gpn_bayes.data import Data, Dataset, TableKeywords, described, read_complete
 from gpn_bayes.data.interventions import Group, KnownTargets, Term, UnknownTargets
 from gpn_bayes.kernels.graphs.subsets import MAX_CANDIDATES, members_of
 from gpn_bayes.scores.assumptions import EQUIVALENCE, EQUIVALENCE_OF_EXPERIMENTS, EXPERIMENTS
@@ -82,20 +82,32 @@ class ScoreBatch(NamedTuple):
     k_hats: Floats
     statuses: list[str]
 
-    def checked(self, count: int) -> "ScoreBatch":
-        """Return the batch, if it has as many scores as there were sets.
+    @staticmethod
+    def checked(found: Any, count: int) -> "ScoreBatch":
+        """Return what a scorer returned, if it is a batch of as many scores as there were sets.
+
+        Parameters
+        ----------
+        found : object
+            What ``score_sets`` returned, perhaps that of a user's own.
+        count : int
+            How many parent sets it was given.
 
         Examples
         --------
-        >>> ScoreBatch.exact(np.array([-3.5])).checked(2)
+        >>> ScoreBatch.checked(ScoreBatch.exact(np.array([-3.5])), 2)
         Traceback (most recent call last):
         ValueError: score_sets must return a score for each of 2 parent sets; received 1
+        >>> ScoreBatch.checked(None, 2)
+        Traceback (most recent call last):
+        ValueError: score_sets must return a ScoreBatch; received NoneType
         """
-        if len(self.values) != count:
-            raise ValueError(
-                f"score_sets must return a score for each of {count} parent sets; received {len(self.values)}"
-            )
-        return self
+        if not isinstance(found, ScoreBatch):
+            raise ValueError(f"score_sets must return a ScoreBatch; received {type(found).__name__}")
+        if np.shape(found.values) != (count,):
+            received = len(found.values) if np.ndim(found.values) == 1 else shown(found.values)
+            raise ValueError(f"score_sets must return a score for each of {count} parent sets; received {received}")
+        return found
 
     @classmethod
     def exact(cls, values: Floats) -> "ScoreBatch":
@@ -267,8 +279,11 @@ class Score(ABC):
         ('raf', 'mek', 'plcg')
         """
         known = read_complete(described(data, table), declared=self.declared)
-        if not self.takes_weights:
-            refuse_weights(known, f"the score {self.name!r}")
+        if not self.takes_weights and known.weights is not None:
+            raise ValueError(
+                f"the score {self.name!r} takes rows that all count alike; received weights of rows (a score that "
+                "counts rows by Dataset.weights sets takes_weights)"
+            )
         return self._bind(known) if known.interventions is None else self._bind_groups(known)
 
     @property
@@ -637,7 +652,7 @@ class Scorer(ABC):
         if i in given or len(set(given)) < len(given):
             names = [self.names[p] for p in given]
             raise ValueError(f"parents must be distinct and differ from the node {self.names[i]!r}; received {names}")
-        return float(self.score_sets(i, [tuple(sorted(given))]).values[0])
+        return float(ScoreBatch.checked(self.score_sets(i, [tuple(sorted(given))]), 1).values[0])
 
     def total(self, graph: Any) -> float:
         """Return the log score of a whole DAG: the sum over its nodes.
@@ -721,7 +736,7 @@ class Scorer(ABC):
         masks = [mask for mask in range(1 << len(candidates)) if mask.bit_count() <= max_parents]
         sets = [tuple(sorted(candidates[list(members_of(mask))].tolist())) for mask in masks]
         table = np.full(1 << len(candidates), -np.inf)
-        table[masks] = self.score_sets(node, sets).checked(len(sets)).values
+        table[masks] = ScoreBatch.checked(self.score_sets(node, sets), len(sets)).values
         return table
 
     def scores_up_to(self, node: int, candidates: Sequence[int], max_parents: int) -> tuple[NDArray[np.int16], Floats]:
@@ -753,7 +768,7 @@ class Scorer(ABC):
         limit = min(max_parents, len(candidates))
         sets = [chosen for size in range(limit + 1) for chosen in combinations(sorted(candidates), size)]
         padded, _ = padded_sets(sets)
-        return padded.astype(np.int16), self.score_sets(node, sets).values
+        return padded.astype(np.int16), ScoreBatch.checked(self.score_sets(node, sets), len(sets)).values
 
     def index(self, node: Node) -> int:
         """Return the index of a variable given by name or index.
@@ -940,7 +955,10 @@ class GroupedScorer(Scorer):
     def _scored(
         self, node: int, parent_sets: Sequence[tuple[int, ...]], groups: Collection[Group]
     ) -> dict[Group, ScoreBatch]:
-        return {group: self.part(group).score_sets(node, parent_sets) for group in groups}
+        return {
+            group: ScoreBatch.checked(self.part(group).score_sets(node, parent_sets), len(parent_sets))
+            for group in groups
+        }
 
     def proposal(self) -> "GroupedScorer | None":
         """Return the scorer whose groups are scored by their proposals."""

@@ -388,7 +388,7 @@ def _is_possible(score: float) -> bool:
 def _checked_records(
     names: Sequence[str], node: int, sets: Sequence[ParentSet], scores: "ScoreBatch"
 ) -> list[ScoreRecord]:
-    lengths = [len(column) for column in scores]
+    lengths = [len(column) if np.ndim(column) == 1 else 0 for column in scores]
     if lengths != [len(sets)] * 4:
         raise ValueError(
             "a scorer must return one value, error, k-hat and status per parent set; "

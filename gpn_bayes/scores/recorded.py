@@ -3,7 +3,7 @@
 from typing import Any
 
 from gpn_bayes.scores.base import Score
-from gpn_bayes.scores.registry import find, names
+from gpn_bayes.scores.registry import find, is_own, names
 
 
 def as_setting(score: Score) -> dict[str, Any]:
@@ -42,3 +42,19 @@ def from_parameters(name: str, parameters: dict[str, Any]) -> Score:
     except Exception:  # of a user's own class, anything
         raise ValueError(f"{name!r} can't be made from the parameters {parameters!r}") from None
     return score
+
+
+def unmakeable(name: str, parameters: dict[str, Any]) -> str:
+    """Return in words why a user's score can't be made again from what files keep of it; empty where it can.
+
+    Examples
+    --------
+    >>> unmakeable("bge", {"alpha_mu": 0.5})
+    ''
+    """
+    if is_own(name):
+        try:
+            from_parameters(name, parameters)
+        except ValueError as wrong:
+            return f"a score's parameters must be the arguments of its constructor; {wrong}"
+    return ""

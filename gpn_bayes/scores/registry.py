@@ -65,6 +65,17 @@ def find(name: Any) -> type[Any] | None:
     return _registered.get(name)
 
 
+def is_own(name: str) -> bool:
+    """Tell whether a score of this name was defined by a user.
+
+    Examples
+    --------
+    >>> is_own("bge")
+    False
+    """
+    return name in _registered
+
+
 def title(name: str) -> str:
     """Return the name of the class of scores of this name; the name itself where there is none.
 

@@ -19,13 +19,11 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.interrupts import noting_interrupts
-
-if TYPE_CHECKING:
-    from gpn_bayes.scores.base import ScoreBatch, Scorer
+from gpn_bayes.scores.base import ScoreBatch, Scorer
 
 ParentSet = tuple[int, ...]
 
@@ -73,7 +71,7 @@ class _Answer(NamedTuple):
     """What a worker, known by its own name, says to a task: scores, or None where it lacks the scorer."""
 
     worker: str
-    scores: "ScoreBatch | None"
+    scores: ScoreBatch | None
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ class _Task:
 
     key: str
     batch: Batch
-    scorer: "Scorer | None"
+    scorer: Scorer | None
     ticket: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def __dask_tokenize__(self) -> str:
@@ -102,7 +100,7 @@ class _Memory:
         self._lock = threading.Lock()
         self._scorers: dict[str, Scorer] = {}
 
-    def find(self, key: str, sent: "Scorer | None") -> "Scorer | None":
+    def find(self, key: str, sent: Scorer | None) -> Scorer | None:
         """Return the scorer of a key, and remember the one that was sent where none is known."""
         with self._lock:
             scorer = self._scorers.pop(key, sent)
@@ -118,7 +116,7 @@ class _Memory:
         return _Answer(self.worker, None if scorer is None else score_batch(scorer, *task.batch))
 
     @contextmanager
-    def holding(self, key: str, scorer: "Scorer") -> Iterator[None]:
+    def holding(self, key: str, scorer: Scorer) -> Iterator[None]:
         """Hold a scorer inside the block, for tasks that run in threads of this process."""
         with self._lock:
             self._scorers.pop(key, None)
@@ -148,17 +146,18 @@ def describe(names: Sequence[str], batch: Batch) -> str:
     return f"{names[batch.node]!r} given {shown}{more}"
 
 
-def score_batch(scorer: "Scorer", node: int, sets: Sequence[ParentSet]) -> "ScoreBatch":
-    """Score parent sets of one node, with one thread for linear algebra."""
+def score_batch(scorer: Scorer, node: int, sets: Sequence[ParentSet]) -> ScoreBatch:
+    """Score parent sets of one node, with one thread for linear algebra; refuse what isn't a batch of their scores."""
     with one_blas_thread:
-        return scorer.score_sets(node, list(sets))
+        found: Any = scorer.score_sets(node, list(sets))
+    return ScoreBatch.checked(found, len(sets))
 
 
 def spread(
-    scorer: "Scorer",
+    scorer: Scorer,
     batches: Iterator[Batch],
     executor: Executor,
-    keep: Callable[[Batch, "ScoreBatch"], None],
+    keep: Callable[[Batch, ScoreBatch], None],
     advance: Callable[[Batch], None],
 ) -> None:
     """Have batches scored by an executor's workers.
@@ -205,9 +204,7 @@ def spread(
 class _Spread:
     """The batches that are under way."""
 
-    def __init__(
-        self, scorer: "Scorer", key: str, executor: Executor, keep: Callable[[Batch, "ScoreBatch"], None]
-    ) -> None:
+    def __init__(self, scorer: Scorer, key: str, executor: Executor, keep: Callable[[Batch, ScoreBatch], None]) -> None:
         self._scorer = scorer
         self._key = key
         self._executor = executor
@@ -295,7 +292,7 @@ def _carry_out(task: _Task) -> _Answer:
     return _memory.answer(task)
 
 
-def _key(scorer: "Scorer") -> str:
+def _key(scorer: Scorer) -> str:
     """Return a name that is equal for scorers that are."""
     parts = [scorer.data_fingerprint, scorer.score_fingerprint, *scorer.names]
     if type(scorer).__module__ == "__main__":
