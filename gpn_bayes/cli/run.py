@@ -184,9 +184,9 @@ def _finish(folder: ResultFolder, run: "PreparedRun", executor: Executor | None,
 
 def _stopped(post: "GraphPosterior", run: "PreparedRun") -> str:
     """Return in words where Ctrl-C stopped a run; nothing if it didn't."""
-    if post.settings.get("interrupted"):
+    if post.record.interrupted:
         return f"after {post.log_score.shape[1]} of {run.plan.draws} draws of each chain"
-    return "while weighting the draws" if post.settings["reweight"] == "interrupted" else ""
+    return "while weighting the draws" if post.record.reweight == "interrupted" else ""
 
 
 def _say_interrupted(when: str) -> None:

@@ -82,19 +82,18 @@ def run_warnings(post: GraphPosterior, draws: int) -> list[str]:
         The number of draws of each chain that were asked for.
     """
     texts = []
-    if post.settings.get("interrupted"):
+    if post.record.interrupted:
         texts.append(f"interrupted: {post.log_score.shape[1]} of {draws} draws of each chain were made")
-    elif post.settings.get("converged") is False:
+    elif post.record.converged is False:
         diagnostics = post.diagnostics()
         texts.append(
             "\n".join([f"not converged: {diagnostics.summary}", *diagnostics.warnings()]) + _too_few(diagnostics)
         )
-    if post.settings["reweight"] == INTERRUPTED:
+    if post.record.reweight == INTERRUPTED:
         texts.append(REWEIGHTING_INTERRUPTED)
-    elif post.settings["reweight"] is not None:
-        pareto_k = post.settings["pareto_k"]
-        pareto_k = np.nan if pareto_k is None else pareto_k
-        texts += weight_warnings(pareto_k, effective_size(post.weights), post.log_score.size, post.settings["sampler"])
+    elif post.record.reweight is not None:
+        pareto_k = np.nan if post.record.pareto_k is None else post.record.pareto_k
+        texts += weight_warnings(pareto_k, effective_size(post.weights), post.log_score.size, post.record.sampler)
     return texts
 
 

@@ -55,7 +55,7 @@ def draw_completed(
     data = run.data.with_rows("completed tables have rows")
     settings: dict[str, Any] = {"cache": cache, "executor": executor, "progressbar": progressbar}
     warm = draw(prepare(data, warm_up_options(imputation)), **settings)
-    if warm.settings.get("interrupted") or warm.completed is None:
+    if warm.record.interrupted or warm.completed is None:
         raise KeyboardInterrupt("interrupted before the first completed table")
     places = (np.arange(imputation.tables) * len(warm.completed)) // imputation.tables
     completed = warm.completed[places]
@@ -64,7 +64,7 @@ def draw_completed(
         table = complete_dataset(data, completed_values(data, entries))
         seed = None if run.random_seed is None else _seed(run.random_seed, number)
         post = draw(prepare(table, replace(imputation.options, random_seed=seed)), **settings)
-        if post.settings.get("interrupted") or post.settings["reweight"] == INTERRUPTED:
+        if post.record.interrupted or post.record.reweight == INTERRUPTED:
             break
         posts.append(post)
     if len(posts) < _FEWEST:
@@ -120,11 +120,11 @@ def _settings(run: PreparedRun, imputation: Imputation, posts: list[GraphPosteri
     if len(posts) < imputation.tables:
         settings["interrupted"] = True
     settings["assumptions"] = [*run.scorer.assumptions, MISSING_AT_RANDOM]
-    tails = [post.settings["pareto_k"] for post in posts if post.settings.get("pareto_k") is not None]
+    tails = [post.record.pareto_k for post in posts if post.record.pareto_k is not None]
     if "pareto_k" in settings:
         settings["pareto_k"] = max(tails, default=None)
     if "poor_scores" in settings:
-        settings["poor_scores"] = sum(post.settings["poor_scores"] for post in posts)
+        settings["poor_scores"] = sum(post.record.poor_scores for post in posts)
     if "converged" in settings:
-        settings["converged"] = all(post.settings["converged"] for post in posts)
+        settings["converged"] = all(post.record.converged for post in posts)
     return settings
