@@ -101,13 +101,16 @@ def scores_of_this_file(request: pytest.FixtureRequest) -> Iterator[None]:
     """Hide the scores that other files of tests define, and that this one doesn't use: messages would list them."""
     registry = sys.modules.get("gpn_bayes.scores.registry")
     known = {} if registry is None else registry._registered
-    others = {
-        name: kind
-        for name, kind in known.items()
-        if kind.__module__.startswith("tests.")
-        and kind.__module__ != request.module.__name__
-        and not any(own is kind for own in vars(request.module).values())
-    }
+
+    def is_foreign(kind: type) -> bool:
+        if kind.__module__ == request.module.__name__:
+            return False
+        if kind.__module__.startswith("tests."):
+            return not any(own is kind for own in vars(request.module).values())
+        # An example in a docstring defines its score as if it were one of the module's own.
+        return getattr(sys.modules.get(kind.__module__), kind.__name__, None) is not kind
+
+    others = {name: kind for name, kind in known.items() if is_foreign(kind)}
     for name in others:
         del known[name]
     yield
