@@ -376,3 +376,14 @@ def test_a_mixed_table_is_told_what_gaussian_processes_would_take():
 
 def read_flags(post):
     return [(flag.kind, flag.message) for flag in post.diagnostics().data_flags]
+
+
+def test_numbers_of_few_values_are_not_priced_as_categories():
+    """Whole numbers can be levels too, but more than two of them are numbers under these scores."""
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"treat": rng.integers(0, 2, 400), "wage": rng.lognormal(size=400)})
+    ages = [f"age{k}" for k in range(3)]
+    whole = table.assign(**{name: rng.integers(18, 58, 400) for name in ages})
+    fractions = whole.assign(**{name: whole[name] + 0.5 for name in ages})
+    told = [slower.mixed_advice(gpn_bayes.Dataset.read(own)) for own in (whole, fractions)]
+    assert told == ["or compare with score='gp', which takes less than a CPU minute on this table."] * 2

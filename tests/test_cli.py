@@ -285,6 +285,12 @@ def test_the_help_of_estimate_names_every_score_it_maximises():
     assert "Score to maximise: bic, bdeu, k2, bge, cg or gp" in text
 
 
+def test_the_help_of_run_names_every_score():
+    text = " ".join(CliRunner().invoke(app, ["run", "--help"]).output.replace("│", " ").split())
+    described = text[text.index("How to score a variable") : text.index("as the data are")]
+    assert {"bge", "gp", "bdeu", "k2", "cg", "bic"} <= set(re.findall(r"\w+", described))
+
+
 def test_help_loads_nothing_heavy():
     code = (
         "import sys\nfrom gpn_bayes.cli import main\n"

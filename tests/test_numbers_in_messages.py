@@ -14,7 +14,7 @@ from gpn_bayes.secure.words import check_bits
 from gpn_bayes.wire.limits import Limits
 
 DATA = simulate.linear(nx.DiGraph([("a", "b"), ("c", "b")]), 60, random_seed=1)
-NUMBER, COUNT = np.float64(-1.5), np.int64(7)
+NUMBER, COUNT, WORD = np.float64(-1.5), np.int64(7), np.str_("q")
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +51,15 @@ REFUSED = {
         lambda: simulate.linear(nx.DiGraph([("a", "b")]), 9, weight_range=(NUMBER, np.float64(1)), random_seed=1),
         r".* must be \(low, high\) .*; received \(-1\.5, 1\.0\)",
     ),
+    "tiers": (
+        lambda: gpn.sample(DATA, tiers=np.array([0, 1, 1])),
+        "tiers must be groups of names or a mapping of names to numbers; received the group 0",
+    ),
+    "a column of the table": (
+        lambda: gpn.Table(DATA, weights=WORD).read(),
+        "weights must be a column .*; received 'q', which isn't a column",
+    ),
+    "a move": (lambda: gpn.samplers.Partition(moves=[(WORD, 0.5)]), "the built-in moves are .*; received 'q'"),
     "candidates": (lambda: gpn.sample(DATA, space=gpn.Space(candidates={"a": COUNT})), ".*; received 7 for 'a'"),
 }
 
@@ -66,6 +75,13 @@ def test_questions_show_them_plainly(post):
     first = np.int64(0)
     with pytest.raises(ValueError, match=r"^an order names each variable once; received \[0, 0\]$"):
         post.order_probability(first, first)
+    for ask in (post.probability, post.edge_probability):
+        with pytest.raises(ValueError, match=r"^a question must read .*; received 'q'$"):
+            ask(WORD)
+    with pytest.raises(ValueError, match=r"^a question names each variable once; received 'a -> a'$"):
+        post.probability(np.str_("a -> a"))
+    with pytest.raises(ValueError, match=r"^the path must be a text or a Path; received -1\.5$"):
+        post.export(NUMBER)
 
 
 def test_whole_numbers_of_numpy_are_limits_too():

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from gpn_bayes._util.checks import shown
+
 # Windows has no such flag; there, links take the rights of an administrator.
 NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
 
@@ -59,7 +61,7 @@ def new_file(path: str | os.PathLike[str], overwrite: bool = False, endings: Seq
     ValueError: the file's name must end with .html or .htm; received 'report.pdf'
     """
     if not isinstance(path, str | os.PathLike):
-        raise ValueError(f"the path must be a text or a Path; received {path!r}")
+        raise ValueError(f"the path must be a text or a Path; received {shown(path)}")
     target = Path(path)
     if endings and target.suffix and target.suffix.lower() not in endings:
         raise ValueError(f"the file's name must end with {' or '.join(endings)}; received {target.name!r}")

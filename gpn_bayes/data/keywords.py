@@ -409,8 +409,8 @@ def check_columns(names: Sequence[str], settings: Settings) -> None:
     for word, name in columns_of_rows(settings).items():
         if name not in names:
             raise ValueError(
-                f"{word} must be a column of the table, or a sequence as long as it; received {name!r}, which isn't a "
-                "column"
+                f"{word} must be a column of the table, or a sequence as long as it; received {shown(name)}, which "
+                "isn't a column"
             )
         if name in (settings["columns"] or ()):
             raise ValueError(f"the column of {word} is no variable; columns has {name!r}")

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from gpn_bayes._util.checks import did_you_mean
+from gpn_bayes._util.checks import did_you_mean, shown
 
 # Longer signs first: "a -> b" is no question about a - b.
 SIGNS = ("->", "~>", "<", "-")
@@ -52,11 +52,11 @@ def read_question(text: str, names: Sequence[str], signs: Sequence[str] = SIGNS)
     for spaced in (True, False):
         readings = {reading for reading in _splits(text, names, signs, spaced) if set(reading.names) <= set(names)}
         if len(readings) > 1:
-            raise ValueError(f"a question must have one meaning; {text!r} has {len(readings)}: use spaces")
+            raise ValueError(f"a question must have one meaning; {shown(text)} has {len(readings)}: use spaces")
         if readings:
             (question,) = readings
             if len(set(question.names)) < len(question.names):
-                raise ValueError(f"a question names each variable once; received {text!r}")
+                raise ValueError(f"a question names each variable once; received {shown(text)}")
             return question
     raise ValueError(_complaint(text, names, signs))
 
@@ -87,7 +87,7 @@ def _complaint(text: str, names: Sequence[str], signs: Sequence[str]) -> str:
             unknown = next(name for name in split.names if name not in names)
             hint = did_you_mean(unknown, names) or f" (they are {_some(names)})"
             return f"every name must be one of the variables; {unknown!r} is not{hint}"
-    return f"a question must read {FORMS}; received {text!r}"
+    return f"a question must read {FORMS}; received {shown(text)}"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -86,7 +86,7 @@ class Mix(NamedTuple):
             if isinstance(move, str):
                 if move not in built_in:
                     known = f"the built-in moves are {', '.join(built_in)}"
-                    raise ValueError(f"{known}; received {move!r}{did_you_mean(move, built_in)}")
+                    raise ValueError(f"{known}; received {shown(move)}{did_you_mean(move, built_in)}")
             elif isinstance(move, type) or not callable(getattr(move, "propose", None)):
                 raise ValueError(f"a move must have a method propose(rng, partition); received {shown(move)}")
             elif name in built_in:

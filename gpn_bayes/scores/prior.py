@@ -282,7 +282,7 @@ def _tier_pairs(tiers: Any) -> Iterator[tuple[Any, Any]]:
         raise ValueError(f"{rule}; received {shown(tiers)}")
     for tier, group in enumerate(tiers, start=1):
         if not isinstance(group, Iterable):
-            raise ValueError(f"{rule}; received the group {group!r}")
+            raise ValueError(f"{rule}; received the group {shown(group)}")
         for name in [group] if isinstance(group, str) else group:
             yield name, tier
 

@@ -23,6 +23,7 @@ from math import comb
 from gpn_bayes.data import CATEGORICAL, Dataset
 from gpn_bayes.data.interventions import UnknownTargets
 from gpn_bayes.scores.gp.dense import LARGEST_DENSE
+from gpn_bayes.scores.mixed import categories_among
 
 # A run that takes longer is not advised.
 LONGEST = 1800.0
@@ -145,7 +146,8 @@ def mixed_advice(data: Dataset) -> str:
     >>> mixed_advice(Dataset.read(pd.DataFrame(table)))
     "or compare with score='gp', which takes less than a CPU minute on this table."
     """
-    levels = [len(own) for own in data.levels if own]
+    among = categories_among(data)
+    levels = [len(own) for own, category in zip(data.levels, among, strict=True) if own and category]
     seconds = gp_seconds(data.n_rows, len(data.names) - len(levels), levels)
     if seconds <= LONGEST:
         return f"or compare with score='gp', which takes {in_words(seconds)} on this table."
