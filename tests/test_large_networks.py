@@ -20,6 +20,7 @@ from gpn_bayes.sampling.preparing import prepare
 from gpn_bayes.sampling.tables import Tabulator
 from gpn_bayes.sampling.warned import run_warnings
 from gpn_bayes.scores import GraphPrior
+from gpn_bayes.scores.cache import ScoreCache
 from tests.draws import asked, assert_same_draws
 
 pytestmark = pytest.mark.more("samples large networks")
@@ -92,6 +93,28 @@ def test_a_slow_score_looks_up_what_a_closed_form_computes(tmp_path):
     # With a cache the closed form goes through single scores, as a slow one does.
     settings = {"candidates": CORE, "plus_one": True, "max_parents": 2, "draws": 200, "tune": 50}
     assert_same_draws(quick(**settings), quick(cache=tmp_path / "run.sqlite", **settings))
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_sets_with_a_parent_from_outside_have_their_own_prior(stored, tmp_path):
+    """From whole tables and from single scores: the prior is that of the set with its parent from outside."""
+    scorer, odds = gpn.scores.BGe().bind(FIVE), np.random.default_rng(1).uniform(0.1, 0.9, (5, 5))
+    prior = GraphPrior(NAMES, edge_probabilities=odds, edge_penalty=0.5)
+    lists = [[1], [0, 2], [], [0], [3, 2]]
+    space = with_parents_from_outside(lists, prior, 2, True)
+    with ScoreCache(scorer, tmp_path / "run.sqlite" if stored else None) as store:
+        parts = Tabulator(store, prior, progressbar=False)._full_tables(space)
+    for i, (own, beside) in enumerate(parts):
+        everyone = [j for j in range(5) if j != i]
+        priors = prior.log_table(i, everyone)
+        for mask in range(1 << len(lists[i])):
+            inside = [j for bit, j in enumerate(lists[i]) if mask >> bit & 1]
+            for found, parents in [(own[mask], inside)] + [
+                (row[mask], [*inside, j]) for row, j in zip(beside, space.outside[i], strict=True)
+            ]:
+                place = sum(1 << everyone.index(j) for j in parents)
+                expected = scorer.local(i, sorted(parents)) + priors[place] if len(parents) <= 2 else -np.inf
+                assert found == pytest.approx(expected)
 
 
 def test_parents_of_high_probability_are_taken_into_the_space():
@@ -285,8 +308,6 @@ def test_a_space_knows_its_sets():
 
 def test_tables_of_nodes_that_did_not_change_are_kept(monkeypatch):
     run = prepare(FIVE, RunOptions(space=gpn.Space(candidates=CORE, plus_one=True), sampler="partition"))
-    from gpn_bayes.scores.cache import ScoreCache
-
     tabulator = Tabulator(ScoreCache(run.scorer), run.prior, progressbar=False)
     lists = [[1], [0, 2], [], [0], [3, 2]]
     space = with_parents_from_outside(lists, run.prior, None, True)

@@ -16,7 +16,7 @@ import gpn_bayes as gpn
 from gpn_bayes import graphs, scores
 from gpn_bayes._util.effective_size import effective_size
 from gpn_bayes.posterior import comparing
-from gpn_bayes.posterior.densities import rows_left_out
+from gpn_bayes.posterior.densities import RowDensities, RowsLeftOut, rows_left_out
 from gpn_bayes.scores import GP, BGe
 from tests.test_effects import weighed_dags
 from tests.test_predictive_densities import FAMILIES, categories, numbers
@@ -144,6 +144,20 @@ def test_two_runs_of_one_posterior_predict_about_equally_well():
     assert (own["elpd_diff"].abs() < 4 * np.hypot(own["dse"], own["mcse"])).all() and (own["mcse"] > 0.1).all()
     with pytest.raises(ValueError, match="^draws must be a whole number, 1 or more; received 0$"):
         gpn.compare(posts, draws=0)
+
+
+def test_the_error_of_a_variable_follows_from_what_each_draw_moves():
+    rng = np.random.default_rng(1)
+    by_set, places, log_weights = rng.normal(size=(4, 6)), rng.integers(4, size=(30, 1)), rng.normal(size=(30, 6))
+    log_weights -= np.log(np.exp(log_weights).sum(axis=0))
+
+    def total(counts):
+        weights = counts[:, None] * np.exp(log_weights)
+        return np.log((weights * np.exp(by_set[places[:, 0]])).sum(axis=0) / weights.sum(axis=0)).sum()
+
+    slopes = [(total(1 + 1e-5 * one) - total(1 - 1e-5 * one)) / 2e-5 for one in np.eye(30)]
+    rows = RowsLeftOut(RowDensities(by_set, places), np.zeros((30, 6)), log_weights, None, 0.5)
+    assert comparing._of_variable(rows, 0).mcse == pytest.approx(30 * np.std(slopes) / np.sqrt(15), rel=1e-6)
 
 
 def test_draws_that_repeat_tell_no_more():

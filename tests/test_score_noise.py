@@ -100,6 +100,29 @@ def test_noise_by_brute_force():
         assert ask(post).value == ask(plain).value and ask(post).ess == ask(plain).ess
 
 
+def test_noise_of_numbers_drawn_with_some_of_the_draws():
+    """A DAG has the mean of its numbers, and one without any the mean of all."""
+    post, sets, errors = noisy_posterior()
+    places = np.arange(post.log_score.size).reshape(post.log_score.shape)[:, 1::3]
+    weights = post.weights.ravel()[places]
+    numbers = post.adjacency.sum(axis=(2, 3)).ravel()[places].ravel() + np.random.default_rng(2).normal(size=60)
+    dags = [dag.tobytes() for dag in post.adjacency.reshape(-1, 4, 4)]
+    feature = np.full(len(dags), np.average(numbers, weights=weights.ravel()))
+    for k, dag in enumerate(dags):
+        same = [place for place, other in enumerate(places.ravel()) if dags[other] == dag]
+        if same:
+            feature[k] = np.average(numbers[same], weights=weights.ravel()[same])
+    share = (post.weights / post.weights.sum()).ravel()
+    variance = 0.0
+    for k, (node, _) in enumerate(sets.keys):
+        has = (sets.places[..., node] == k).ravel()
+        variance += (np.nan_to_num(errors[k]) * (share * (feature - share @ feature) * has).sum()) ** 2
+    plain = dataclasses.replace(post, score_errors=None)
+    expected, found = (own._drawn_moments(numbers[:, None], places.ravel(), weights) for own in (plain, post))
+    assert variance > 0
+    assert found.mcse == pytest.approx(np.hypot(expected.mcse, np.sqrt(variance)))
+
+
 def test_large_tables_of_features_are_done_in_parts(monkeypatch):
     post, *_ = noisy_posterior()
     whole = post.summary()
