@@ -12,6 +12,7 @@ import pytest
 import gpn_bayes as gpn
 from gpn_bayes import graphs
 from gpn_bayes.mcmc.tables import build_tables, candidate, log_score_of, n_candidates
+from gpn_bayes.posterior.diagnostics import weight_warnings
 from gpn_bayes.sampling.checkpoint import CheckpointStore
 from gpn_bayes.sampling.options import RunOptions
 from gpn_bayes.sampling.preparing import prepare
@@ -335,3 +336,10 @@ def test_what_a_sampler_of_ones_own_lacks_is_refused_by_its_name():
         ValueError, match="^with missing='impute', sampler must be 'partition' or 'order'; received 'to"
     ):
         quick(gaps, sampler=Toggling(), missing="impute")
+
+
+def test_advice_names_every_sampler_of_the_package_and_no_other():
+    for name, kind in gpn.samplers.BUILT_IN.items():
+        (text,) = weight_warnings(0.9, 10, 1000, name)
+        assert f"Use sampler=gpn.samplers.{kind.__name__}(reweight=None) to" in text
+    assert "Use your sampler with reweight=None to" in weight_warnings(0.9, 10, 1000, Toggling.name)[0]

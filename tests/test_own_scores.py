@@ -181,6 +181,12 @@ def test_a_score_by_name_needs_no_settings():
         del registry._registered["needy"]
 
 
+def test_built_in_scores_are_names_of_the_package():
+    for name in registry._BUILT_IN:
+        kind = registry.find(name)
+        assert kind.__name__ in scores.__all__ and getattr(scores, kind.__name__) is kind
+
+
 def test_built_in_scores_are_loaded_when_they_are_asked_for():
     code = (
         "import sys; from gpn_bayes import scores; scores.names()\n"
