@@ -33,10 +33,10 @@ INTERACTION, STUDENT, CURVES = "interaction", "student", "curves"
 _MOST_PARENTS, _ALL, _GROWTH, _DRAWN = 5, 1000, 1.2, 0.4
 # The number of parents in most sets that are scored.
 _OFTEN = 3
-# Under Gaussian processes: sets of a node that are scored, and those that are drawn; and what a score takes at 1,000
-# rows, of a number, and of a category of two levels with two parents, by Laplace's approximation and by importance
-# sampling (see docs/guide/gaussian_processes.md).
-_SETS_PER_NODE, _SETS_DRAWN = 250, 20
+# Under Gaussian processes: sets of a node that are scored, and those that are drawn, of which there are more where
+# relations are weak; and what a score takes at 1,000 rows, of a number, and of a category of two levels with two
+# parents, by Laplace's approximation and by importance sampling (see docs/guide/gaussian_processes.md).
+_SETS_PER_NODE, _SETS_DRAWN = 250, 50
 _PROCESS_SECONDS, _LAPLACE_SECONDS, _IMPORTANCE_SECONDS = 0.02, 0.07, 2.3
 # Rows of a part of the table on which whole covariance matrices take seconds.
 _FEW_ROWS = 500
@@ -91,7 +91,7 @@ def gp_seconds(rows: int, numbers: int, levels: Sequence[int]) -> float:
     Examples
     --------
     >>> round(gp_seconds(1_000, 8, [2, 3, 2, 3, 2, 2, 2]) / 60), round(gp_seconds(16_000, 5, [2] * 5) / 3600)
-    (13, 4)
+    (27, 9)
     """
     sets = min(2 ** (numbers + len(levels) - 1), _SETS_PER_NODE)
     thousands = rows / 1000
