@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpn_bayes.kernels.algebra.tiles import TILE_COLUMNS, invert_transposed, padded, square_lower
+from gpn_bayes.kernels.algebra.tiles import TILE_COLUMNS, TILE_ROWS, invert_transposed, padded, square_lower, write_tile
 from gpn_bayes.kernels.arrays import Floats
 from gpn_bayes.kernels.compiled import fused, inner_fused
 from gpn_bayes.kernels.gaussian_process.features import (
@@ -162,17 +162,20 @@ def _write_variances(columns: int, work: LatentWorkspace, variances: Floats) -> 
     """Write A^-1, Phi A^-1 in the place of D Phi, and the variances of the processes under A^-1."""
     invert_transposed(work.system, work.roots, work.lower, columns)
     square_lower(work.lower, work.inverse, columns)
-    for n in range(len(variances)):
-        row, out = work.features[n], work.weighted[n]
-        out[:columns] = 0.0
-        for c in range(columns):
-            share, inverse = row[c], work.inverse[c]
+    turned = np.empty((columns, TILE_ROWS))
+    for first in range(0, len(variances), TILE_ROWS):
+        for r in range(TILE_ROWS):
+            row = work.features[first + r]
+            for c in range(columns):
+                turned[c, r] = row[c]
+        for d in range(0, columns, TILE_COLUMNS):
+            write_tile(work.weighted[first:], turned, work.inverse, 0, d, 0, columns)
+        for n in range(first, first + TILE_ROWS):
+            row, out = work.features[n], work.weighted[n]
+            total = 0.0
             for d in range(columns):
-                out[d] += share * inverse[d]
-        total = 0.0
-        for d in range(columns):
-            total += out[d] * row[d]
-        variances[n] = total
+                total += out[d] * row[d]
+            variances[n] = total
 
 
 @inner_fused
