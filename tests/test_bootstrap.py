@@ -118,6 +118,12 @@ class TestCounts:
         assert len(table) == 12
         assert not isinstance(boot, gpn.GraphPosterior)
 
+    def test_the_summary_has_the_numbers_of_each_edge(self, boot):
+        for row in boot.summary().itertuples():
+            asked = boot.edge_probability(row.parent, row.child)
+            assert row.edge == f"{row.parent} -> {row.child}"
+            assert (row.frequency, row.mcse) == pytest.approx((asked.value, asked.mcse), nan_ok=True)
+
     def test_constant_features_have_no_error(self):
         found = gpn.bootstrap(Told([("a", "b")]), DATA, n=3, **QUIET)
         table = found.summary().set_index("edge")

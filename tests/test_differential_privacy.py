@@ -109,6 +109,12 @@ def test_a_row_adds_no_more_than_the_sensitivity(radius):
     assert np.linalg.norm(unclipped) > privacy.sensitivity()
 
 
+def test_bounds_next_to_each_other_do_not_let_rows_grow():
+    """Their middle is rounded to one of them, so that the other would be 2 away instead of 1."""
+    privacy = Privacy(1.0, 1e-6, {"x": (1.0, math.nextafter(1.0, 2.0))})
+    assert scaled_rows(np.array([[0.0], [5.0]]), ["x"], privacy).tolist() == [[0.0], [2.0**20]]
+
+
 def test_an_outlier_moves_the_sums_by_no_more_than_the_sensitivity(no_noise):
     before, after = rows(50), np.vstack([rows(50), [1e9, -1e9]])
     moved = sums(noisy_digits(after, NAMES, PRIVACY, 3)) - sums(noisy_digits(before, NAMES, PRIVACY, 3))
@@ -189,6 +195,24 @@ def test_the_reported_noise_is_that_of_repetitions():
     largest = reported[0, 1] / math.sqrt(exact.cov[0, 0] * exact.cov[1, 1])
     assert np.mean([own.largest_noise for own in drawn]) == pytest.approx(largest, rel=0.05)
     assert (drawn[0].noise.epsilon, drawn[0].noise.delta) == (1.0, 1e-6)
+
+
+def test_the_reported_noise_is_by_the_slopes_of_the_covariances(monkeypatch):
+    """Of two columns that vary as much as bounds allow, so that it matters how the number of rows acts on them."""
+    x = np.where(np.arange(1000) % 20 < 17, 4.0, -4.0)
+    part = pd.DataFrame({"x": x, "y": np.where(np.arange(1000) % 30 < 25, 9.0, 1.0)})
+
+    def scaled_covariance(place, step):
+        """Return it with so much added to one of the sums."""
+        added = [0] * 6
+        added[place] = step << GRID_BITS
+        monkeypatch.setattr(noisy_moments, "discrete_gaussian", lambda variance, count: added)
+        found = noisy([part])
+        return found.cov / np.outer([4, 5], [4, 5]), found.noise.sd / np.outer([4, 5], [4, 5])
+
+    slopes = [(scaled_covariance(place, 5)[0] - scaled_covariance(place, -5)[0]) / 10 for place in range(6)]
+    expected = PRIVACY.noise_scale() * np.sqrt(np.sum(np.square(slopes), axis=0))
+    np.testing.assert_allclose(scaled_covariance(0, 0)[1], expected, rtol=0.01)
 
 
 def test_covariances_stay_positive_definite_under_much_noise():

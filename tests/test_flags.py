@@ -494,6 +494,17 @@ def test_random_walks_are_dependent_rows(rows):
     assert f"{rows} such rows say as much as about " in flag.message and "df.diff()" in flag.message
 
 
+def test_dependent_rows_are_worth_as_many_independent_ones_as_correlations_take():
+    """A correlation of two columns, each like its next row by r, has the variance of n (1 - r^2) / (1 + r^2) rows."""
+    rng = np.random.default_rng(3)
+    table = rng.normal(size=(2000, 4))
+    for row in range(1, 2000):
+        table[row] += 0.7 * table[row - 1]
+    (flag,) = [flag for flag in flags_of(pd.DataFrame(table, columns=list("abcd"))) if flag.kind == "dependent rows"]
+    worth = int(re.search(r"say as much as about (\d+) independent ones", flag.message)[1])
+    assert worth == pytest.approx(2000 * (1 - 0.49) / (1 + 0.49), rel=0.15)
+
+
 def test_a_sorted_table_is_called_that():
     table = clean().assign(also=lambda t: t["a"] + 0.3 * np.random.default_rng(1).normal(size=300)).sort_values("a")
     (flag,) = flags_of(table)

@@ -160,6 +160,23 @@ class TestContradictoryTests:
             assert (one.dag_ is None) == (other.dag_ is None)
 
 
+@pytest.mark.parametrize(("p_first", "p_second", "winner"), [(0.3, 0.6, 1), (0.6, 0.3, 0)])
+def test_of_colliders_that_contradict_each_other_the_one_with_the_larger_p_value_stays(p_first, p_second, winner):
+    """v1 - v2 - v3 - v4, where v2 and v3 can't both be colliders."""
+    p_values = {("v1", "v3"): p_first, ("v2", "v4"): p_second, ("v1", "v4"): 0.9}
+
+    def test(table, x, y, given):
+        pair = tuple(sorted((x, y)))
+        return 0.0 if given and pair != ("v1", "v4") else p_values.get(pair, 0.0)
+
+    found = PC(test=test).fit(ROWS[:, :4])
+    triples = [("v1", "v2", "v3"), ("v2", "v3", "v4")]
+    x, z, y = triples[winner]
+    assert {(x, z), (y, z)} <= set(found.graph_.edges)
+    assert (z, x) not in found.graph_.edges and (z, y) not in found.graph_.edges
+    assert found.conflicts_ == [triples[1 - winner]]
+
+
 def test_a_result_without_a_dag_is_told():
     square = {frozenset("ac"), frozenset("bd")}
 
