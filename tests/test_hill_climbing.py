@@ -336,3 +336,11 @@ def test_slow_scores_keep_their_limit_and_it_says_so():
     with pytest.warns(UserWarning, match="has 1 parents, the limit where none is stated, since sets are slow to score"):
         HillClimbing(Slow(), restarts=0).fit(table)
     HillClimbing(Slow(), restarts=0, max_parents=1).fit(table)
+
+
+@pytest.mark.parametrize("patience", [0, 1])
+def test_a_climb_ends_after_as_many_steps_without_a_better_graph(patience):
+    """Among independent columns each further edge costs."""
+    table = np.random.default_rng(2).normal(size=(500, 4))
+    climb = HillClimbing(patience=patience, restarts=0).fit(table)
+    assert climb.n_steps_ == climb.trace_.argmax() + patience
