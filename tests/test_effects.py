@@ -182,6 +182,23 @@ def test_weights_count():
     assert uneven.effect("a", "c").mcse > 1.5 * plain.mcse
 
 
+def test_the_table_of_all_effects_counts_weights():
+    post = gpn.sample(linear_table(), score="bge", draws=300, **QUIET)
+    log_weights = 2.0 * graphs.ancestors(post.adjacency)[..., 0, 2] * np.random.default_rng(1).random((4, 300))
+    weighted = gpn.GraphPosterior(
+        post.names, post.parents, post.log_score, log_weights, scorer=post.scorer, data=post.data
+    )
+    row, single = weighted.effects().set_index(["cause", "outcome"]).loc[("a", "c")], weighted.effect("a", "c")
+    given = single.given_path
+    agreeing = np.average(single.draws * np.sign(single.mean) > 0, weights=single.weights)
+    assert row["path_probability"] == pytest.approx(single.probability) and 0.1 < single.probability < 0.9
+    assert row["probability"] == pytest.approx(agreeing)
+    assert (row["mean"], row["sd"], row["mcse"]) == pytest.approx((single.mean, single.sd, single.mcse))
+    assert (row["lower"], row["upper"]) == pytest.approx(single.interval(0.9))
+    assert row["mean_given_path"] == pytest.approx(given.mean)
+    assert (row["lower_given_path"], row["upper_given_path"]) == pytest.approx(given.interval(0.9))
+
+
 def test_errors_of_scores_reach_effects():
     post = gpn.sample(linear_table(), score="bge", draws=1000, **QUIET)
     noisy = gpn.GraphPosterior(

@@ -392,7 +392,9 @@ def test_completed_tables_are_as_the_table_is(mixed, posterior, tmp_path):
                 known = column.notna()
                 assert (table[name][known].astype(column.dtype) == column[known]).all()
             assert set(table["sex"]) == {"f", "m"}
-    drawn = np.array([table["x"][mixed["x"].isna()] for table in posterior.imputed(10)])
+    every = posterior.imputed(10)
+    assert all(few.equals(every[place]) for few, place in zip(posterior.imputed(4), (0, 2, 5, 7), strict=True))
+    drawn = np.array([table["x"][mixed["x"].isna()] for table in every])
     assert (drawn.std(axis=0) > 0).all()
     with pytest.raises(ValueError, match="^this posterior kept 10 completed tables; received m=11$"):
         posterior.imputed(11)
@@ -400,6 +402,14 @@ def test_completed_tables_are_as_the_table_is(mixed, posterior, tmp_path):
     with pytest.raises(ValueError, match="^completed tables need missing='impute' and the data; this posterior has "):
         gpn.load(tmp_path / "bare.nc").imputed()
     assert again.summary().equals(posterior.summary())
+
+
+def test_the_network_drawn_most_often_has_the_average_of_its_scores(posterior):
+    best = posterior.map()
+    own = (posterior.adjacency == graphs.as_adjacency(best, posterior.names)).all(axis=(2, 3))
+    *_, counts = np.unique(posterior.parents.reshape(-1, 4), axis=0, return_index=True, return_counts=True)
+    assert own.sum() == counts.max() > 1
+    assert best.graph["log_score"] == pytest.approx(posterior.log_score[own].mean())
 
 
 def test_what_needs_one_complete_table_refuses(mixed, posterior):
