@@ -105,6 +105,10 @@ def test_linear_densities_average_over_all_dags():
             own -= np.log(old.iloc[:, node].std())
     exact = logsumexp(expected + np.log(probabilities)[:, None], axis=0)
     assert (np.abs(found.log_density - exact) < 4 * found.mcse).all()
+    # Draws are independent: the error is the standard deviation of densities over their mean and the root of the draws.
+    relative = np.exp(expected - exact)
+    spread = np.sqrt(probabilities @ (relative - 1) ** 2)
+    np.testing.assert_allclose(found.mcse, spread / np.sqrt(post.log_score.size), rtol=0.15)
     assert found.log_density_given_parents.shape == (6, 3)
     assert found["row"].to_numpy().tolist() == list(range(24, 30))
     # A negative control: shuffled columns are less probable.
