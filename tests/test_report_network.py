@@ -8,6 +8,8 @@ from tests import browser as browsers
 from tests.reports import LONG, crowded_posterior, made_posterior
 from tests.test_report_browser import one, opened, set_slider, texts
 
+pytestmark = pytest.mark.more("needs a browser")
+
 TIERS = [1 + k // 8 for k in range(30)]
 SACHS = ["raf", "mek", "plcg", "pip2", "pip3", "erk", "akt", "pka", "pkc", "p38", "jnk"]
 
