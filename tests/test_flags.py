@@ -211,6 +211,7 @@ def test_outliers():
     assert kinds_of(clean().assign(cluster=two_clusters)) == []
 
 
+@pytest.mark.more("compiles and integrates Gaussian processes of every kind")
 def test_slow_scores_of_long_tails_are_announced():
     table = clean(rows=300)[["a", "b"]].assign(skewed=np.random.default_rng(1).lognormal(0, 2, 300))
     settings = {"draws": 20, "progressbar": False, "random_seed": 1}
@@ -289,6 +290,7 @@ def test_residuals_of_clean_tables_raise_no_flags(rows, columns, tables):
         assert residual_kinds(simulate.linear(dag, rows, random_seed=rng), dag) == []
 
 
+@pytest.mark.more("compiles and integrates Gaussian processes of every kind")
 def test_residuals_of_curved_relations_are_those_of_the_processes():
     """A straight line doesn't explain them, and its residuals show; those of Gaussian processes are clean."""
     rng = np.random.default_rng(2)
@@ -356,6 +358,7 @@ def test_an_edge_that_is_missing_is_not_taken_for_a_curve():
     assert residual_flags(BGe().bind(data), data, [(), (0,)]) == ()
 
 
+@pytest.mark.more("compiles and integrates Gaussian processes of every kind")
 def test_parents_that_act_together_are_told_with_what_to_try():
     rng = np.random.default_rng(4)
     x = rng.normal(size=(400, 2))
@@ -464,7 +467,14 @@ def measured(rows: int, rng: np.random.Generator) -> pd.DataFrame:
     )
 
 
-@pytest.mark.parametrize("rows", [30, 100, 300])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        100,
+        pytest.param(30, marks=pytest.mark.more("statistics that take long")),
+        pytest.param(300, marks=pytest.mark.more("statistics that take long")),
+    ],
+)
 def test_independent_rows_are_not_taken_for_dependent_ones(rows):
     """The threshold lets chance through in about one of 1,000 tables; and rows may be sorted."""
     rng = np.random.default_rng(rows)
@@ -703,7 +713,17 @@ def test_categories_that_say_the_same_where_both_are_observed():
     assert ("same columns", ("x", "y")) in found and len(found) == 1
 
 
-@pytest.mark.parametrize("score", ["bge", GP(estimator="laplace")], ids=["bge", "gp"])
+@pytest.mark.parametrize(
+    "score",
+    [
+        "bge",
+        pytest.param(
+            GP(estimator="laplace"),
+            id="gp",
+            marks=pytest.mark.more("compiles and integrates Gaussian processes of every kind"),
+        ),
+    ],
+)
 def test_runs_that_impute_are_checked_too(score):
     rng = np.random.default_rng(1)
     x = rng.normal(size=300)
