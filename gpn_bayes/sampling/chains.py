@@ -31,6 +31,8 @@ _CHECKS = 4
 # A block is what Ctrl-C waits for and what a kill can lose, in seconds.
 _BLOCK_SECONDS = 0.3
 _FIRST_BLOCK = 5
+# The first blocks are too short to tell how long many draws take: none is more than this many times the one before.
+_BLOCK_GROWTH = 8
 # A run until it has converged doubles its thinning at most this many times: then it is 32 times as long as planned.
 _MAX_EXTENSIONS = 5
 # Coupled copies of every chain: they take four times as long as the chains alone.
@@ -80,7 +82,7 @@ class ChainRun:
         began = time.perf_counter()
         block = self.chain.step(self.rng, count, self.plan.thin << extension, tuning=kept < 0)
         took = max(time.perf_counter() - began, 1e-6)
-        self.block_size = int(np.clip(count * _BLOCK_SECONDS / took, 1, 2 * self.block_size))
+        self.block_size = int(np.clip(count * _BLOCK_SECONDS / took, 1, _BLOCK_GROWTH * self.block_size))
         self.done += count
         self.blocks += 1
         if kept < 0:
