@@ -169,7 +169,7 @@ def _newton_step(
         wanted[a] = weights[chosen[a]]
         if chosen[a] < d:
             penalties[a] = data.penalties[child, chosen[a]]
-    # The model is v' H v / 2 - (H w - gradient of the loss)' v + sum of p |v|, at v = w + step, up to a constant.
+    # At v, loss plus penalties are v' H v / 2 - c' v + sum of p |v| up to a constant, where c = gradient + H w.
     for a in range(size):
         linear[a] = gradient[chosen[a]]
         for b in range(size):
