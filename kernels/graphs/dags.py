@@ -62,6 +62,7 @@ def closures(adjacency: Adjacency) -> Bools:
         for k in range(n):
             for i in range(n):
                 if reach[d, i, k]:
+                    # i ~> k and k ~> j: i ~> j.
                     for j in range(n):
                         reach[d, i, j] |= reach[d, k, j]
     return reach
@@ -80,12 +81,14 @@ def _label_edge(x: int, y: int, adjacency: Adjacency, labels: Adjacency) -> None
     """Label x -> y, and with it the unlabelled edges into y, where all edges into x have labels."""
     n = adjacency.shape[0]
     for w in range(n):
+        # w -> x is compelled. So is x -> y where w and y aren't joined: turned round, it would make w -> x <- y.
         if labels[w, x] == _COMPELLED:
             if not adjacency[w, y]:
                 _label_into(y, _COMPELLED, adjacency, labels)
                 return
             labels[w, y] = _COMPELLED
     for z in range(n):
+        # x -> y <- z with x and z not joined.
         if adjacency[z, y] and z != x and not adjacency[z, x]:
             _label_into(y, _COMPELLED, adjacency, labels)
             return
@@ -152,6 +155,7 @@ def _apply_rules(a: int, b: int, graph: Adjacency, queue: Ints, count: int) -> i
                 # 2 again: x -> a -> b.
                 count = _direct(x, b, graph, queue, count)
             elif graph[a, x] and graph[x, a] and graph[b, x] and graph[x, b] and _third(x, a, b, graph):
+                # 3: x - a -> b and x - d -> b with a and d not joined.
                 count = _direct(x, b, graph, queue, count)
     return count
 
@@ -255,10 +259,12 @@ def _extensions(mask: int, order: _Order) -> int:
     part = _component(mask, order.neighbours)
     total = 0
     if part != mask:
+        # e(A + B) = (|A + B| choose |A|) e(A) e(B), where no edge joins A and B.
         total = _extensions(part, order) * _extensions(mask ^ part, order)
         total *= order.binomials[popcount(mask), popcount(part)]
     else:
         ends = _removable(mask, order.parents, order.children)
+        # e(M) = sum of e(M - v) over its sources v, which may come first, or over its sinks, which may come last.
         while ends:
             end = ends & -ends
             ends ^= end
@@ -276,6 +282,7 @@ def _binomials(n: int) -> Ints:
     for i in range(n + 1):
         rows[i, 0] = 1
         for j in range(1, i + 1):
+            # (i choose j) = (i - 1 choose j - 1) + (i - 1 choose j)
             rows[i, j] = rows[i - 1, j - 1] + rows[i - 1, j]
     return rows
 

@@ -28,6 +28,7 @@ def log_add(a: float, b: float) -> float:
     # Also catches a = -inf, where the difference would be NaN.
     if b == -np.inf or b - a < _NEGLIGIBLE:
         return a
+    # log(e^a + e^b) = a + log(1 + e^(b - a)), with a the larger.
     total: float = a + np.log1p(np.exp(b - a))
     return total
 
@@ -41,6 +42,7 @@ def subset_sums(log_values: Floats) -> Floats:
     while step < size:
         for start in range(0, size, 2 * step):
             for low in range(start, start + step):
+                # Of P with the bit, Q may have it or not: S(P + bit) = log(e^S(P + bit) + e^S(P)).
                 sums[low + step] = log_add(sums[low + step], sums[low])
         step *= 2
     return sums
@@ -55,6 +57,7 @@ def superset_sums(log_values: Floats) -> Floats:
     while step < size:
         for start in range(0, size, 2 * step):
             for low in range(start, start + step):
+                # Of P without the bit, Q may have it or not: S(P) = log(e^S(P) + e^S(P + bit)).
                 sums[low] = log_add(sums[low], sums[low + step])
         step *= 2
     return sums

@@ -11,12 +11,14 @@ from gpn_bayes.kernels.compiled import compiled, inner
 
 @inner
 def _entropy_term(count: int) -> float:
+    """Return N ln N, which is 0 for N = 0."""
     return count * math.log(count) if count > 0 else 0.0
 
 
 @inner
 def _add_stratum(cells: Ints, first: Ints, second: Ints, answer: Floats) -> None:
     """Add the statistic and the degrees of freedom of one stratum, and set its counts to zero."""
+    # G^2 / 2 = sum_ab N_ab ln N_ab - sum_a N_a ln N_a - sum_b N_b ln N_b + N ln N: cells, first, second and total.
     total, rows, columns = 0, 0, 0
     statistic = 0.0
     for a in range(len(first)):
@@ -34,6 +36,7 @@ def _add_stratum(cells: Ints, first: Ints, second: Ints, answer: Floats) -> None
             statistic -= _entropy_term(second[b])
             second[b] = 0
     answer[0] += 2 * (statistic + _entropy_term(total))
+    # (levels of the first that occur - 1) (levels of the second that occur - 1)
     answer[1] += (rows - 1) * (columns - 1)
 
 

@@ -22,6 +22,7 @@ def _centre(matrix: Floats) -> None:
             means[i] += matrix[i, j]
         means[i] /= n
         total += means[i] / n
+    # H K H with H = I - 1 1' / n: K_ij - mean of row i - mean of row j + mean of all.
     for i in range(n):
         for j in range(n):
             matrix[i, j] += total - means[i] - means[j]
@@ -31,6 +32,7 @@ def _centre(matrix: Floats) -> None:
 def centred_distances(values: Floats) -> Floats:
     """Return the centred negative distances of all pairs of values."""
     n = len(values)
+    # -|x_i - x_j|
     matrix = np.empty((n, n))
     for i in range(n):
         for j in range(n):
@@ -50,12 +52,14 @@ def median_distance(points: Floats) -> float:
     count = 0
     for i in range(n):
         for j in range(i):
+            # ||x_i - x_j||^2
             square = 0.0
             for d in range(dimensions):
                 square += (points[i, d] - points[j, d]) ** 2
             if square > 0:
                 squares[count] = square
                 count += 1
+    # The upper of the two in the middle, where their number is even.
     return np.sqrt(np.partition(squares[:count], count // 2)[count // 2]) if count > 0 else 0.0
 
 
@@ -68,6 +72,7 @@ def centred_gaussian(values: Floats) -> Floats:
         return np.zeros((n, n))
     matrix = np.empty((n, n))
     for i in range(n):
+        # exp(-(x_i - x_j)^2 / (2 width^2))
         matrix[i, i] = 1.0
         for j in range(i):
             apart = (values[i] - values[j]) / width
@@ -78,7 +83,10 @@ def centred_gaussian(values: Floats) -> Floats:
 
 @compiled
 def traces(matrix: Floats) -> tuple[float, float, float]:
-    """Return the trace of a symmetric matrix, that of its square, and the sum of its squared diagonal."""
+    """Return the trace of a symmetric matrix, that of its square, and the sum of its squared diagonal.
+
+    These are sum_i A_ii, sum_ij A_ij^2 and sum_i A_ii^2.
+    """
     n = matrix.shape[0]
     trace, squared, diagonal = 0.0, 0.0, 0.0
     for i in range(n):
@@ -91,7 +99,7 @@ def traces(matrix: Floats) -> tuple[float, float, float]:
 
 @compiled
 def product_sum(first: Floats, second: Floats) -> float:
-    """Return the sum of the products of two matrices' entries."""
+    """Return the sum of the products of two matrices' entries, sum_ij A_ij B_ij."""
     total = 0.0
     for i in range(first.shape[0]):
         for j in range(first.shape[1]):
@@ -105,6 +113,7 @@ def permuted_sums(first: Floats, second: Floats, permutations: Ints) -> Floats:
     n = first.shape[0]
     sums = np.empty(len(permutations))
     for p in range(len(permutations)):
+        # sum_ij A_ij B_{order i, order j} = sum_i of the diagonal + 2 sum over j < i, both matrices being symmetric.
         order = permutations[p]
         total = 0.0
         for i in range(n):

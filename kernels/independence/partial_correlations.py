@@ -15,6 +15,7 @@ def _condition(above: Floats, below: Floats, k: int) -> None:
 
     These are the rows of variable 0 and of those after k, which may follow k in a set, and the diagonal.
     """
+    # S_ab <- S_ab - S_ak S_kb / S_kk
     m = above.shape[0]
     pivot = above[k, k]
     for a in range(m):
@@ -32,6 +33,8 @@ def _test_all(above: Floats, chosen: Ints, weakest: Floats, sets: Ints) -> None:
     m, size = above.shape[0], len(chosen)
     k = chosen[size - 1]
     pivot = above[k, k]
+    # With the last member k of the set conditioned on: own = S_00 - S_0k^2 / S_kk, what is left of variable 0;
+    # rest = S_jj - S_kj^2 / S_kk and shared = S_0j - S_0k S_kj / S_kk.
     own = above[0, 0] - above[0, k] ** 2 / pivot
     if own < DETERMINED:
         return
@@ -40,6 +43,7 @@ def _test_all(above: Floats, chosen: Ints, weakest: Floats, sets: Ints) -> None:
         if rest < DETERMINED:  # also every member of the set
             continue
         shared = above[0, j] - above[0, k] * above[k, j] / pivot
+        # The squared partial correlation: shared^2 / (own rest).
         square = shared * shared / (own * rest)
         if square < weakest[j]:
             member = False

@@ -13,6 +13,7 @@ NO_MOVE, TOGGLE, REVERSE = -1, 0, 1
 def reversible(adjacency: Adjacency, reach: Bools, parent: int, child: int) -> bool:
     """Tell whether the edge is the only way from parent to child, so that it can turn round without closing a cycle."""
     for other in range(len(adjacency)):
+        # parent -> other ~> child
         if adjacency[parent, other] and other != child and reach[other, child]:
             return False
     return True
@@ -56,10 +57,12 @@ def best_move(
             if i == j or (not adjacency[i, j] and reach[j, i]):
                 continue
             toggled = graph ^ keys[i, j]
+            # gains[i, j] = s(j, Pa_j + i) - s(j, Pa_j), or with Pa_j - i where i -> j is there.
             if gains[i, j] > best + LEAST_GAIN and not _visited(toggled, visited):
                 best, kind, parent, child = gains[i, j], TOGGLE, i, j
             if not adjacency[i, j]:
                 continue
+            # s(j, Pa_j - i) - s(j, Pa_j) + s(i, Pa_i + j) - s(i, Pa_i): i -> j turns round.
             both = gains[i, j] + gains[j, i]
             if both > best + LEAST_GAIN and reversible(adjacency, reach, i, j):
                 if not _visited(toggled ^ keys[j, i], visited):

@@ -36,6 +36,7 @@ def _extend_factor(gram: Floats, active: Ints, factor: Floats, valid: int, size:
     """Compute the rows of the Cholesky factor of the active predictors from `valid` on."""
     for a in range(valid, size):
         for b in range(a + 1):
+            # L_ab = (G_ab - sum over c < b of L_ac L_bc) / L_bb, and L_aa = sqrt(G_aa - sum over c < a of L_ac^2).
             total = gram[active[a], active[b]]
             for c in range(b):
                 total -= factor[a, c] * factor[b, c]
@@ -48,11 +49,13 @@ def _extend_factor(gram: Floats, active: Ints, factor: Floats, valid: int, size:
 @inner_fused
 def _solve_factor(factor: Floats, goal: Floats, size: int) -> None:
     """Replace `goal` by the solution of L L' x = goal."""
+    # L y = goal: y_a = (goal_a - sum over c < a of L_ac y_c) / L_aa.
     for a in range(size):
         total = goal[a]
         for c in range(a):
             total -= factor[a, c] * goal[c]
         goal[a] = total / factor[a, a]
+    # L' x = y: x_a = (y_a - sum over c > a of L_ca x_c) / L_aa.
     for a in range(size - 1, -1, -1):
         total = goal[a]
         for c in range(a + 1, size):
@@ -69,6 +72,7 @@ def _settle(
     active, signs, goal = space.active, space.signs, space.goal
     while size > 0:
         _extend_factor(gram, active, space.factor, valid, size)
+        # Where no sign turns, the minimum over the active set A has G_AA w_A = c_A - p_A sign(w_A).
         for a in range(size):
             goal[a] = linear[active[a]] - penalties[active[a]] * signs[a]
         _solve_factor(space.factor, goal, size)
@@ -76,9 +80,11 @@ def _settle(
         for a in range(size):
             now = weights[active[a]]
             if penalties[active[a]] > 0.0 and goal[a] * signs[a] <= 0.0:
+                # now + share (goal - now) = 0
                 share = now / (now - goal[a]) if now != goal[a] else 0.0
                 if turning < 0 or share < step:
                     step, turning = share, a
+        # w <- w + step (goal - w), as far as the first that turns.
         for a in range(size):
             j = active[a]
             weights[j] += step * (goal[a] - weights[j])
@@ -99,6 +105,7 @@ def _settle(
 
 @inner_fused
 def _fill_gradient(gram: Floats, linear: Floats, weights: Floats, active: Ints, gradient: Floats) -> None:
+    """Write c - G w, minus the gradient of w' G w / 2 - c' w."""
     m = len(linear)
     for j in range(m):
         gradient[j] = linear[j]
@@ -158,8 +165,10 @@ def lasso(
         _fill_gradient(gram, linear, weights, active[:size], gradient)
         worst, chosen = 0.0, -1
         for j in range(m):
+            # At the minimum |c - G w|_j <= p_j where w_j = 0.
             excess = np.abs(gradient[j]) - penalties[j]
             if weights[j] == 0.0 and not blocked[j] and excess > _TOLERANCE * scale * np.sqrt(gram[j, j]):
+                # Twice what w_j alone could lower the objective by: max over t of excess t - G_jj t^2 / 2.
                 decrease = excess * excess / gram[j, j]
                 if decrease > worst:
                     worst, chosen = decrease, j
@@ -172,6 +181,7 @@ def lasso(
     for a in range(size):
         j = active[a]
         # Half the quadratic form follows from the gradient: w' G w = w' (c - gradient).
+        # So w' G w / 2 - c' w = -w' (c + gradient) / 2.
         total += np.abs(weights[j]) * penalties[j] - 0.5 * weights[j] * (linear[j] + gradient[j])
     return total
 
@@ -179,7 +189,9 @@ def lasso(
 @inner_fused
 def _fit_set(covariance: Floats, node: int, allowed: Bools, penalties: Floats, weights: Floats,
              gradient: Floats, space: LassoSpace) -> float:  # fmt: skip
+    """Return the minimum of ||x - X w||^2 / (2 n) + sum of p |w|, x being the node and X the allowed others."""
     variance: float = covariance[node, node]
+    # ||x - X w||^2 / n = C_xx - 2 C_x' w + w' C w
     return 0.5 * variance + lasso(
         covariance, covariance[node], penalties, allowed, np.sqrt(variance), weights, gradient, space
     )
@@ -187,7 +199,7 @@ def _fit_set(covariance: Floats, node: int, allowed: Bools, penalties: Floats, w
 
 @compiled
 def lasso_sets(covariance: Floats, node: int, padded: Ints, sizes: Ints, lambda1: float, space: LassoSpace) -> Floats:
-    """Return the minimum of the lasso of a node on each of several sets of others.
+    """Return the minimum of ||x - X w||^2 / (2 n) + lambda1 sum of |w| for a node x on each of several sets X.
 
     Parameters
     ----------

@@ -57,6 +57,7 @@ def new_state(order: Ints) -> OrderState:
 
 @inner
 def _sum(values: Floats) -> float:
+    """Return the objective: the sum of v_j(Pred_j), each variable's least loss plus penalties on its predecessors."""
     total = 0.0
     for value in values:
         total += value
@@ -85,6 +86,7 @@ def _fit_order(data: Regressions, state: OrderState, space: LassoSpace) -> None:
 
 @inner
 def _fill_floors(data: Regressions, state: OrderState, space: LassoSpace) -> None:
+    """Write v_j of all variables that may be parents of j, the least that v_j of any predecessors can be."""
     d = len(state.order)
     weights, gradient = np.empty(d + 1), np.empty(d + 1)
     for child in range(d):
@@ -97,7 +99,7 @@ def _gains(data: Regressions, child: int, parent: int, gradient: Floats) -> bool
     """Tell whether a regression would give weight to a new parent."""
     if not data.allowed[child, parent]:
         return False
-    # The tolerance is that of the regressions.
+    # A weight stays 0 where |gradient| <= penalty. The tolerance is that of the regressions.
     least = data.penalties[child, parent] + 1e-8 * np.sqrt(data.gram[parent, parent] * data.gram[child, child])
     gains: bool = np.abs(gradient[parent]) > least
     return gains
@@ -115,6 +117,7 @@ def _change(data: Regressions, state: OrderState, child: int, node: int, joins: 
         parents, weights, gradient = np.empty(d, np.bool_), np.empty(d + 1), np.empty(d + 1)
         _predecessors(data, state.order, child, parents)
         parents[node] = joins
+        # v_child(Pred + node) - v_child(Pred), or with Pred - node.
         copy_to(state.weights[child], weights)
         state.changes[child, node] = regress(data, child, parents, weights, gradient, space) - state.values[child]
     change: float = state.changes[child, node]
@@ -142,11 +145,13 @@ def _best_later_place(
             loss = _change(data, state, order[target], node, False, space)
             blocked = required[node, order[target]]
         if (loss > 0.0 or blocked) and gaining:
+            # The objective changes by v_node(Pred + passed) - v_node(Pred), and by what those passed lose.
             own = regress(data, node, parents, weights, gradient, space) - state.values[node]
             gaining = False
             if change + own < best:
                 best, best_place = change + own, target - 1
         change += loss
+        # No later place gives less than change + floor - v_node.
         if blocked or change + state.floors[node] - state.values[node] >= best:
             break
         parents[order[target]] = data.allowed[node, order[target]]
@@ -169,8 +174,10 @@ def _best_earlier_place(
     first = place
     while first > 0 and not required[order[first - 1], node]:
         first -= 1
+        # gained[k] = sum of v(Pred + node) - v(Pred) over the variables at places k to place - 1.
         gained[first] = gained[first + 1] + _change(data, state, order[first], node, True, space)
     for target in range(first, place):
+        # hope[k + 1] = min of gained[first], …, gained[k].
         hope[target + 1] = gained[target] if target == first else min(hope[target], gained[target])
     best, best_place, own = 0.0, place, 0.0
     for target in range(place - 1, first - 1, -1):
@@ -179,6 +186,7 @@ def _best_earlier_place(
         passed = order[target]
         parents[passed] = False
         if weights[passed] != 0.0:
+            # v_node(Pred - passed) - v_node(Pred)
             own = regress(data, node, parents, weights, gradient, space) - state.values[node]
         if gained[target] + own < best:
             best, best_place = gained[target] + own, target

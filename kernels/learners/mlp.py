@@ -39,17 +39,22 @@ def backpropagate(
     for row in range(rows):
         for j in range(networks):
             first = j * hidden
+            # error = offsets_j + sum_k second_jk sigmoid(z_jk) - targets_j
             error = offsets[j] - targets[row, j]
             for k in range(hidden):
+                # sigmoid(z) = 1 / (1 + exp(-z))
                 sigmoid = 1.0 / (1.0 + activations[row, first + k])
                 activations[row, first + k] = sigmoid
                 error += second[j, k] * sigmoid
             loss += error * error
+            # The loss is sum of error^2 / (2 rows): its derivative by the output is error / rows.
             share = error / rows
             offset_gradient[j] += share
             for k in range(hidden):
                 sigmoid = activations[row, first + k]
+                # d loss / d second_jk = sum over rows of share sigmoid
                 second_gradient[j, k] += share * sigmoid
+                # d loss / d z = share second_jk sigmoid'(z), and sigmoid' = sigmoid (1 - sigmoid).
                 activations[row, first + k] = share * second[j, k] * sigmoid * (1.0 - sigmoid)
     average: float = loss / (2 * rows)
     return average

@@ -89,6 +89,7 @@ def fill_patterns(sets: ParentSets, patterns: Patterns, members: Ints) -> None:
             for place in range(size):
                 if (mask >> place) & 1:
                     row = best_within(sets, members[group, place], before)
+                    # table(M) = max over i in M of table(M - i) + b_i(V - M), b_i(T) the best score with parents in T.
                     if row >= 0:
                         best = max(best, table[mask ^ (1 << place)] + sets.scores[row])
             table[mask] = best
@@ -143,10 +144,11 @@ def _remaining(patterns: Patterns, state: np.uint64, left: Ints) -> float:
     for node in range(len(patterns.group)):
         if not (state >> np.uint64(node)) & np.uint64(1):
             left[patterns.group[node]] |= patterns.bit[node]
-    most = 0.0
+    # h = sum over groups of table(members left)
+    h = 0.0
     for group in range(len(left)):
-        most += patterns.tables[group, left[group]]
-    return most
+        h += patterns.tables[group, left[group]]
+    return h
 
 
 @inner
@@ -156,8 +158,8 @@ def _expand(
     """Place one more node after a state, each in turn; keep what may lead to a score above `known`."""
     before = np.empty(1, np.uint64)
     before[0] = state
-    value = frontier.values[_place(frontier.keys, state)]
-    rest = _remaining(patterns, state, left)
+    g = frontier.values[_place(frontier.keys, state)]
+    h = _remaining(patterns, state, left)
     for node in range(len(patterns.group)):
         if (state >> np.uint64(node)) & np.uint64(1):
             continue
@@ -165,19 +167,20 @@ def _expand(
         if row < 0:
             continue
         table, mask = patterns.tables[patterns.group[node]], left[patterns.group[node]]
-        reached = value + sets.scores[row]
-        limit = reached + rest - table[mask] + table[mask ^ patterns.bit[node]]
-        if not limit > known + _ROUNDING:
+        # g(S + i) = g(S) + b_i(S), and f = g + h, where only the table of the node's own group changes h.
+        g_after = g + sets.scores[row]
+        f_after = g_after + h - table[mask] + table[mask ^ patterns.bit[node]]
+        if not f_after > known + _ROUNDING:
             continue
         after = state | (np.uint64(1) << np.uint64(node))
         place = _place(frontier.keys, after)
         if frontier.keys[place] == _NO_STATE:
             frontier.keys[place] = after
             frontier.counts[0] += 1
-        elif frontier.values[place] + _ROUNDING >= reached:
+        elif frontier.values[place] + _ROUNDING >= g_after:
             continue
-        frontier.values[place] = reached
-        _push(frontier, after, limit)
+        frontier.values[place] = g_after
+        _push(frontier, after, f_after)
 
 
 @compiled
@@ -208,11 +211,11 @@ def search(sets: ParentSets, patterns: Patterns, frontier: Frontier, known: floa
             return DONE
         if 2 * (frontier.counts[0] + n) > len(frontier.keys) or frontier.counts[1] + n > len(frontier.waiting):
             return FULL
-        limit = frontier.limits[0]
+        f = frontier.limits[0]
         state = _pop(frontier)
-        value = frontier.values[_place(frontier.keys, state)]
+        g = frontier.values[_place(frontier.keys, state)]
         # A state that was reached again, by a better way, has been looked at already.
-        if value + _remaining(patterns, state, left) > limit + 0.5 * _ROUNDING:
+        if g + _remaining(patterns, state, left) > f + 0.5 * _ROUNDING:
             continue
         frontier.counts[2] += 1
         _expand(sets, patterns, frontier, state, known, left)
@@ -249,6 +252,7 @@ def rows_of_path(sets: ParentSets, frontier: Frontier, n: int) -> Ints:
             row = best_within(sets, node, before)
             if frontier.keys[place] == _NO_STATE or row < 0:
                 continue
+            # g(S) = max over i in S of g(S - i) + b_i(S - i)
             if last < 0 or frontier.values[place] + sets.scores[row] > best:
                 best, last = frontier.values[place] + sets.scores[row], node
                 rows[node] = row

@@ -41,6 +41,7 @@ class OrderState(NamedTuple):
 @compiled
 def total_score(sets: ParentSets, rows: Ints) -> float:
     """Return the score of the DAG in which each node has the parent set of its row."""
+    # sum_i s(i, Pa_i)
     total = 0.0
     for row in rows:
         total += sets.scores[row]
@@ -95,6 +96,7 @@ def _best_place_before(sets: ParentSets, state: OrderState, place: int) -> tuple
         other_row, new_row = _exchanged(sets, other, state.rows[other], node, row, before)
         if new_row < 0:
             break
+        # b_node(Pred - other) - b_node(Pred) + b_other(Pred + node) - b_other(Pred), b_i(T) the best score within T.
         gain += sets.scores[new_row] - sets.scores[row]
         gain += sets.scores[other_row] - sets.scores[state.rows[other]]
         row = new_row
@@ -115,6 +117,7 @@ def _best_place_after(sets: ParentSets, state: OrderState, place: int, last: int
         new_row, other_row = _exchanged(sets, node, row, other, state.rows[other], before)
         if other_row < 0:
             break
+        # b_node(Pred + other) - b_node(Pred) + b_other(Pred - node) - b_other(Pred)
         gain += sets.scores[new_row] - sets.scores[row]
         gain += sets.scores[other_row] - sets.scores[state.rows[other]]
         row = new_row

@@ -77,6 +77,7 @@ def best_of_order(sets: ParentSets, order: Ints, rows: Ints) -> float:
     It is minus infinity where some node has no set among its predecessors.
     """
     before = np.zeros(sets.words.shape[1], dtype=np.uint64)
+    # sum_i max of s(i, P) over P within the predecessors of i
     total = 0.0
     for node in order:
         row = best_within(sets, node, before)
@@ -98,6 +99,7 @@ def undominated(sets: ParentSets) -> Bools:
                 outside = np.uint64(0)
                 for word in range(sets.words.shape[1]):
                     outside |= sets.words[better, word] & ~sets.words[row, word]
+                # Q within P, with s(Q) >= s(P).
                 if kept[better] and outside == np.uint64(0):
                     kept[row] = False
                     break

@@ -69,6 +69,7 @@ def best_below(sets: NDArray[np.int16], by_size: Ints, scores: Floats, removable
             if removable[sets[row, place]]:
                 _leave_out(sets[row], place, rest)
                 below = _find(sets, 0, len(sets), rest)
+                # best(P) = max over j in P of best(P - j) and s(P - j)
                 best[row] = max(best[row], best[below], scores[below])
     return best
 
@@ -120,6 +121,7 @@ class Rules(NamedTuple):
 
 @inner
 def _penalty(rules: Rules, node: int, members: NDArray[np.int16]) -> float:
+    """Return pen(P) = ln(m) / 2 (r_i - 1) times the product of r_j over P, the required parents included."""
     penalty: float = rules.penalties[node]
     for member in members:
         penalty *= rules.cardinalities[member]
@@ -139,6 +141,7 @@ def _fit_of_other(
         if row >= 0:
             known: float = levels.fits[row]
             return known
+    # -m H(X_j|P) is at least -m H(X_j), and -m H(X_j|X_k) for every k in P.
     fit: float = rules.pair_fits[other, other]
     for member in members:
         fit = max(fit, rules.pair_fits[member, other])
@@ -160,6 +163,7 @@ def _closed_parents(rules: Rules, levels: Levels, node: int, simple: Bools) -> B
         for other in range(n):
             if not rules.free[other, node]:
                 continue
+            # m min{H(X_i|P), H(X_j|P)} <= (r_j - 1) pen(P)
             price = (rules.cardinalities[other] - 1) * penalty
             if -levels.fits[row] <= price:
                 closed[row - start, other] = True
@@ -207,7 +211,7 @@ def extend(rules: Rules, levels: Levels, node: int) -> tuple[NDArray[np.int16], 
                 continue
             members[size] = other
             is_open, below = _best_of_subsets(levels, node, members, closed, rest)
-            # The second rule: even a perfect fit would not make up for the penalty.
+            # The second rule, s(P) + pen(P') > 0: even a perfect fit would not make up for the penalty.
             if not is_open or below + _penalty(rules, node, members) > 0.0:
                 continue
             if count == len(best):

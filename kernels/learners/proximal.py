@@ -41,11 +41,13 @@ def descend_coordinates(
     for turn in range(rounds):
         largest = 0.0
         for j in active:
+            # B_jj = c - sum_k Q_jk P_kj, and (g + B s)_j = g_j + c s_j - sum_k Q_jk (P s)_k, carried being P s.
             curvature, slope = scale, gradient[j] + scale * step[j]
             for k in range(rank):
                 curvature -= wide[j, k] * reduced[j, k]
                 slope -= wide[j, k] * carried[k]
             curvature = max(curvature, 1e-12 * scale)
+            # The minimum over z = x_j + s_j is the soft threshold of `wanted`: sign(wanted) (|wanted| - p_j / B_jj)_+.
             now = x[j] + step[j]
             wanted = now - slope / curvature
             kept = max(np.abs(wanted) - penalties[j] / curvature, 0.0)
@@ -55,6 +57,7 @@ def descend_coordinates(
                 # Where the target is zero, x + step must be exactly that.
                 step[j] = target - x[j]
                 largest = max(largest, np.abs(change))
+                # P s changes by P_kj times the change of s_j.
                 for k in range(rank):
                     carried[k] += change * reduced[j, k]
         if turn == 0:

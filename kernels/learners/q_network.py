@@ -33,6 +33,7 @@ def double_targets(
     targets : ndarray, shape (batch,)
         Written to.
     """
+    # y = r + gamma Q_frozen(s', argmax_a Q_online(s', a)), over the legal a (van Hasselt, Guez & Silver 2016).
     for row in range(len(rewards)):
         best = -1
         for action in range(legal.shape[1]):
@@ -66,5 +67,6 @@ def rms_step(
         Added to the root, so that flat directions divide by no zero.
     """
     for i in range(len(parameters)):
+        # v <- decay v + (1 - decay) g^2, then x <- x - rate g / (sqrt(v) + epsilon).
         squares[i] = decay * squares[i] + (1.0 - decay) * gradient[i] * gradient[i]
         parameters[i] -= rate * gradient[i] / (np.sqrt(squares[i]) + epsilon)

@@ -75,6 +75,7 @@ def _regress(
         value = lasso(
             data.gram, data.gram[child], data.penalties[child], parents, np.sqrt(variance), weights, gradient, space
         )
+        # ||x - X w||^2 / (2 n) = C_xx / 2 + w' C w / 2 - C_x' w
         return value + 0.5 * variance
     return _regress_rows(data, child, parents, weights, gradient, space)
 
@@ -86,21 +87,24 @@ def _means(data: Regressions, child: int, weights: Floats, means: Floats) -> flo
     n = rows.shape[1]
     for r in range(n):
         means[r] = 0.0
+    # eta = w' x, the linear predictor, of every row
     for i in range(len(weights)):
         if weights[i] != 0.0:
             for r in range(n):
                 means[r] += weights[i] * rows[i, r]
     total = 0.0
     for r in range(n):
-        predictor = means[r]
+        eta = means[r]
         if data.loss == LOGISTIC:
-            small = np.exp(-np.abs(predictor))
-            total += max(predictor, 0.0) + np.log1p(small)
-            means[r] = (1.0 if predictor >= 0.0 else small) / (1.0 + small)
+            # Loss log(1 + exp(eta)) - y eta, and mean 1 / (1 + exp(-eta)), with exp of no positive number.
+            small = np.exp(-np.abs(eta))
+            total += max(eta, 0.0) + np.log1p(small)
+            means[r] = (1.0 if eta >= 0.0 else small) / (1.0 + small)
         else:
-            means[r] = np.exp(min(predictor, _LARGEST_EXPONENT))
+            # Loss exp(eta) - y eta, and mean exp(eta); log y! is left out.
+            means[r] = np.exp(min(eta, _LARGEST_EXPONENT))
             total += means[r]
-        total -= rows[child, r] * predictor
+        total -= rows[child, r] * eta
     average: float = total / n
     return average
 
@@ -114,6 +118,7 @@ def copy_to(origin: Floats, target: Floats) -> None:
 
 @inner
 def _penalty(data: Regressions, child: int, weights: Floats) -> float:
+    """Return sum_i p_i |w_i|; the intercept has no penalty."""
     total = 0.0
     for i in range(len(data.gram)):
         total += data.penalties[child, i] * np.abs(weights[i])
@@ -122,6 +127,7 @@ def _penalty(data: Regressions, child: int, weights: Floats) -> float:
 
 @inner
 def _fill_gradient(data: Regressions, child: int, means: Floats, gradient: Floats) -> None:
+    """Write minus the gradient of the loss, sum_r x_ir (y_r - mu_r) / n, for every variable and the intercept."""
     rows = data.rows
     n = rows.shape[1]
     for i in range(len(gradient)):
@@ -139,8 +145,10 @@ def _curvatures(data: Regressions, means: Floats, chosen: Ints, gram: Floats) ->
     weighted = np.empty(n)
     for a in range(len(chosen)):
         for r in range(n):
+            # d mu / d eta = mu (1 - mu) of the logistic, mu of the Poisson regression.
             curvature = means[r] * (1.0 - means[r]) if data.loss == LOGISTIC else means[r]
             weighted[r] = max(curvature, _LEAST_CURVATURE) * rows[chosen[a], r]
+        # H_ab = sum_r (d mu / d eta)_r x_ar x_br / n
         for b in range(a + 1):
             total = 0.0
             for r in range(n):
@@ -161,6 +169,7 @@ def _newton_step(
         wanted[a] = weights[chosen[a]]
         if chosen[a] < d:
             penalties[a] = data.penalties[child, chosen[a]]
+    # At v, loss plus penalties are v' H v / 2 - c' v + sum of p |v| up to a constant, where c = gradient + H w.
     for a in range(size):
         linear[a] = gradient[chosen[a]]
         for b in range(size):
@@ -175,6 +184,7 @@ def _working_set(data: Regressions, child: int, parents: Bools, weights: Floats,
     d = len(data.gram)
     chosen, size = np.empty(d + 1, np.int64), 0
     for i in range(d):
+        # A weight stays 0 where |gradient_i| <= p_i.
         gains = np.abs(gradient[i]) > data.penalties[child, i] + 1e-8 * np.sqrt(data.gram[i, i])
         if parents[i] and (weights[i] != 0.0 or gains):
             chosen[size] = i
@@ -202,6 +212,7 @@ def _regress_rows(
         while share > 1e-10:
             copy_to(weights, trial)
             for a in range(len(chosen)):
+                # w + share (wanted - w), share halved until the objective is no higher.
                 now = weights[chosen[a]]
                 trial[chosen[a]] = wanted[a] if share == 1.0 else now + share * (wanted[a] - now)
             lower = _means(data, child, trial, means) + _penalty(data, child, trial)

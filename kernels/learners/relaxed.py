@@ -41,6 +41,7 @@ def rows_avoiding(sets: ParentSets, cluster: Words) -> NDArray[np.int32]:
 @inner
 def _gains(nodes: Ints, words: Words, shares: Floats, cluster: Words, gains: Floats) -> None:
     """Write by how much the shares of sets that meet the cluster grow with each node that joins it."""
+    # gain_k = sum of x(k, P) over P that meet C, and of x(i, P) over i in C and P that hold k and avoid C.
     gains[:] = 0.0
     for row in range(len(nodes)):
         inside = contains(cluster, nodes[row])
@@ -74,6 +75,7 @@ def _grow(nodes: Ints, words: Words, shares: Floats, cluster: Words, outside: fl
         if node < 0 or (outside < 1.0 and gains[node] <= 1.0 + 1e-9) or gains[node] < 0.5:
             break
         insert(cluster, node)
+        # With S(C) = sum over i in C of sum of x(i, P) over P that avoid C: S(C + k) = S(C) + 1 - gain_k.
         outside += 1.0 - gains[node]
     return outside
 
@@ -111,6 +113,7 @@ def grown_clusters(n: int, nodes: Ints, words: Words, shares: Floats, tolerance:
             insert(cluster, nodes[row])
             _gains(nodes, words, shares, cluster, gains)
             insert(cluster, member)
+            # S({i}) = 1, so S({i, k}) = 2 - gain_k.
             outside = _grow(nodes, words, shares, cluster, 2.0 - gains[member], gains)
             if outside >= 1.0 - tolerance:
                 continue
@@ -134,6 +137,7 @@ def order_of_shares(sets: ParentSets, shares: Floats) -> Ints:
         for node in range(n):
             if contains(placed, node):
                 continue
+            # The sum of x(i, P) over P within those placed.
             # A node without any set within those placed must wait, whatever its shares.
             share, possible = 0.0, False
             for row in range(sets.starts[node], sets.starts[node + 1]):
@@ -159,6 +163,7 @@ def edge_shares(sets: ParentSets, shares: Floats) -> Floats:
     edges = np.zeros((n, n))
     for node in range(n):
         for row in range(sets.starts[node], sets.starts[node + 1]):
+            # The share of j -> i is the sum of x(i, P) over P that hold j.
             if shares[row] > 0.0:
                 for parent in range(n):
                     if contains(sets.words[row], parent):

@@ -26,6 +26,7 @@ def _best_in_block(sets: ParentSets, node: int, high: int, low_bits: int, table:
             place = parents & (size - 1)
             if sets.scores[row] > table[place]:
                 table[place] = sets.scores[row]
+    # b(T) = max over P within T of s(P), a low bit at a time: b(T + bit) = max(b(T + bit), b(T)).
     step = 1
     while step < size:
         for start in range(0, size, 2 * step):
@@ -36,6 +37,7 @@ def _best_in_block(sets: ParentSets, node: int, high: int, low_bits: int, table:
 
 @inner
 def _fill_block(sets: ParentSets, block: int, low_bits: int, values: Floats, tables: Floats) -> None:
+    """Write V(S) = max over i in S of V(S - i) + b_i(S - i) for every S with these high bits."""
     n = len(sets.starts) - 1
     size = 1 << low_bits
     base = block << low_bits
@@ -46,6 +48,7 @@ def _fill_block(sets: ParentSets, block: int, low_bits: int, values: Floats, tab
         if block & bit:
             table = tables[0]
             _best_in_block(sets, node, block ^ bit, low_bits, table)
+            # The sink i is one of the high bits: V(S - i) stands in the block without it.
             without = values[(block ^ bit) << low_bits : ((block ^ bit) << low_bits) + size]
             for place in range(size):
                 here[place] = max(here[place], without[place] + table[place])
@@ -57,6 +60,7 @@ def _fill_block(sets: ParentSets, block: int, low_bits: int, values: Floats, tab
         best = here[place]
         for node in range(low_bits):
             if (place >> node) & 1:
+                # The sink i is one of the low bits: V(S - i) stands in this block, already there.
                 before = place ^ (1 << node)
                 best = max(best, here[before] + tables[node, before])
         here[place] = best
@@ -86,6 +90,7 @@ def best_rows(sets: ParentSets, values: Floats) -> Ints:
                 continue
             before[0] = left ^ (1 << node)
             row = best_within(sets, node, before)
+            # V(S - i) + b_i(S - i) is largest at the sink.
             if row >= 0 and (sink < 0 or values[left ^ (1 << node)] + sets.scores[row] > best):
                 best, sink = values[left ^ (1 << node)] + sets.scores[row], node
                 rows[node] = row

@@ -115,6 +115,7 @@ def draw_parameters(
 def _draw_table(
     rng: np.random.Generator, values: Floats, node: int, variables: Variables, adjacency: Adjacency, own: Floats
 ) -> None:
+    """Draw log p of each combination of the parents: p is Dirichlet(a_1, a_2, …), a_k = imagined + rows of level k."""
     levels = variables.levels[node]
     imagined = variables.table / len(own) if variables.table > 0 else -variables.table
     for k in range(len(own)):
@@ -128,6 +129,7 @@ def _draw_table(
             shape = own[k]
             own[k] = np.log(rng.standard_gamma(shape + 1.0)) + np.log(1.0 - rng.random()) / shape
             highest = max(highest, own[k])
+        # log p_k = log G(a_k) - log sum_l G(a_l)
         total = 0.0
         for k in range(first, first + levels):
             total += np.exp(own[k] - highest)
@@ -145,6 +147,14 @@ def _draw_regressions(
     one_variance: bool,
     own: Floats,
 ) -> None:
+    """Draw the regression of a number x on the numbers P among its parents, in each combination of the categories.
+
+    The prior is normal-Wishart with mean zero. In a combination with `rows` rows v,
+    R = squares I + sum (v - mean) (v - mean)' + rows imagined / (rows + imagined) mean mean'. One after the other,
+    variance ~ R_xx.P / chi^2 with rows + df + p degrees of freedom, where R_xx.P = R_xx - R_xP R_PP^-1 R_Px;
+    z ~ N(R_PP^-1 R_Px, variance R_PP^-1), the coefficients; and
+    level ~ N(shrunk (mean_x - z' mean_P), variance / (rows + imagined)), where shrunk = rows / (rows + imagined).
+    """
     n = len(variables.levels)
     family = np.empty(n, np.int64)
     p = 0
@@ -179,12 +189,14 @@ def _draw_regressions(
     for cell in range(cells):
         rows = counts[cell]
         matrix = products[cell]
+        # R, and its factor L: L_xx^2 = R_xx.P.
         for a in range(p + 1):
             for b in range(a + 1):
                 matrix[a, b] += rows * imagined / (rows + imagined) * means[cell, a] * means[cell, b]
             matrix[a, a] += squares
         cholesky(matrix, p + 1)
         left += matrix[p, p] ** 2
+    # One variance for all: the sum of R_xx.P over combinations, and df + p only once beside all rows.
     of_all = _variance(rng, left, len(values) + variables.numbers[_DF] + p) if one_variance else 0.0
     z = np.empty(p)
     for cell in range(cells):
@@ -192,9 +204,11 @@ def _draw_regressions(
         matrix = products[cell]
         variance = of_all if one_variance else _variance(rng, matrix[p, p] ** 2, rows + df + p)
         sd = np.sqrt(variance)
+        # z = L_PP'^-1 (L_xP + sd e), with e standard normal: its mean is R_PP^-1 R_Px, its covariance variance R_PP^-1.
         for a in range(p):
             z[a] = matrix[p, a] + sd * rng.standard_normal()
         solve_transposed(matrix, z, p)
+        # level = shrunk mean_x + sd / sqrt(rows + imagined) e - shrunk z' mean_P
         shrunk = rows / (rows + imagined)
         level = shrunk * means[cell, p] + sd / np.sqrt(rows + imagined) * rng.standard_normal()
         place = cell * (p + 2)
@@ -208,6 +222,7 @@ def _draw_regressions(
 @inner
 def _variance(rng: np.random.Generator, squares: float, df: float) -> float:
     """Draw a variance: inverse gamma with shape df / 2 and scale squares / 2."""
+    # squares / (2 gamma), gamma having shape df / 2.
     gamma = rng.standard_gamma(0.5 * df)
     return min(max(0.5 * squares / max(gamma, _LEAST_VARIANCE), _LEAST_VARIANCE), _LARGEST_VARIANCE)
 
@@ -223,6 +238,7 @@ def _log_density(
         log_probability: float = parameters[starts[node] + cell * levels[node] + int(row[node])]
         return log_probability
     place = starts[node] + cell * _width(node, levels, adjacency)
+    # -(log variance + (x - level - b' x_P)^2 / variance) / 2, apart from -log(2 pi) / 2.
     apart = row[node] - parameters[place + 1]
     a = 2
     for p in range(len(levels)):
@@ -359,6 +375,7 @@ def _combinations(
     sums, highest = np.empty(count), -np.inf
     for place in range(count):
         _write_combination(row, nodes, variables.levels, place)
+        # log p(row) = sum over nodes of log p(x_node | parents)
         sums[place] = 0.0
         for node in range(len(variables.levels)):
             sums[place] += _log_density(row, node, variables, adjacency, starts, parameters)
@@ -403,6 +420,7 @@ def _draw_category(
     parameters: Floats,
     log_p: Floats,
 ) -> None:
+    """Draw a category x: p(x | rest) is p(x | its parents) times all p(child | its parents), up to a factor."""
     levels = variables.levels[node]
     highest = -np.inf
     for level in range(levels):
@@ -415,6 +433,7 @@ def _draw_category(
     total = 0.0
     for level in range(levels):
         total += np.exp(log_p[level] - highest)
+    # The first level whose running sum of exp(log_p) exceeds a uniform share of the total.
     left = rng.random() * total
     drawn = levels - 1
     for level in range(levels):
@@ -435,7 +454,12 @@ def _draw_numbers(
     starts: Ints,
     parameters: Floats,
 ) -> None:
-    """Draw numbers of a row at once: every equation that has some of them adds to their precision."""
+    """Draw numbers of a row at once: every equation that has some of them adds to their precision.
+
+    In terms of the missing x, an equation's noise is factors' x + apart ~ N(0, variance). Together they give
+    x ~ N(precision^-1 right, precision^-1), summing over equations precision = sum factors factors' / variance and
+    right = -sum factors apart / variance.
+    """
     n, m = len(variables.levels), len(chosen)
     precision, right = np.zeros((m, m)), np.zeros(m)
     place_of = np.full(n, -1)
@@ -452,6 +476,7 @@ def _draw_numbers(
         if not concerned:
             continue
         place = starts[node] + _cell(row, node, adjacency, variables.levels) * _width(node, variables.levels, adjacency)
+        # noise = node - level - b' parents: factors are 1 for the node and -b for its parents, where these are missing.
         variance, apart = parameters[place], -parameters[place + 1]
         for a in range(m):
             factors[a] = 0.0
@@ -473,6 +498,7 @@ def _draw_numbers(
                 precision[a, b] += factors[a] * factors[b] / variance
     if not cholesky(precision, m):
         return
+    # With precision = L L': x = L'^-1 (L^-1 right + e), e standard normal.
     solve(precision, right, m)
     drawn = np.empty(m)
     for _ in range(_TRIES):
