@@ -190,7 +190,7 @@ def factor_system(w: Floats, columns: int, work: LatentWorkspace) -> float:
 def solve_upper(vector: Floats, size: int, work: LatentWorkspace) -> None:
     """Replace a vector x by R^-1 x."""
     for c in range(size - 1, -1, -1):
-        # x_c = (b_c - sum_{d>c} R_cd x_d) / R_cc.
+        # R z = x: z_c = (x_c - sum_{d>c} R_cd z_d) / R_cc.
         total = vector[c]
         row = work.system[c]
         for d in range(c + 1, size):
@@ -202,7 +202,7 @@ def solve_upper(vector: Floats, size: int, work: LatentWorkspace) -> None:
 def solve_system(vector: Floats, size: int, work: LatentWorkspace) -> None:
     """Replace a vector x by A^-1 x, given R."""
     for c in range(size):
-        # R'^-1 x, by x_c = (b_c - sum_{d<c} R_dc x_d) / R_cc; then R^-1 of that.
+        # z = R'^-1 x, z_c = (x_c - sum_{d<c} R_dc z_d) / R_cc; then R^-1 z.
         total = vector[c]
         for d in range(c):
             total -= work.system[d, c] * vector[d]
