@@ -188,8 +188,8 @@ def _solve(
         _compute_kernels(parts.thetas, x, first, last, work)
         _fill_covariance(first, last, parts.tau1, parts.tau2, mu_variance, work)
     # C_aa = tau1 p + tau2 p (p - 1) / 2 + s_mu^2 + sigma^2 / w_a for p parents, as K_i is one there.
-    own = parts.tau1 * parents + parts.tau2 * (parents * (parents - 1) / 2) + mu_variance
-    np.fill_diagonal(work.covariance, own + (parts.noise if weights is None else parts.noise / weights))
+    diagonal = parts.tau1 * parents + parts.tau2 * (parents * (parents - 1) / 2) + mu_variance
+    np.fill_diagonal(work.covariance, diagonal + (parts.noise if weights is None else parts.noise / weights))
     if not _factor(work.covariance):
         return np.nan, y
     # With C = L L', alpha = L'^-1 L^-1 y and log |C| = 2 sum_a log L_aa.

@@ -106,8 +106,8 @@ def _ordered_likelihood(scale: float, counts: Counts, work: LatentWorkspace) -> 
                 continue
             u = scale * counts.offsets[k] - work.processes[0, n]
             chance, log_chance = _log_odds_terms(u)
-            # Level k has log L(u_k), and k + 1 has log L(-u_k) = log L(u_k) - u_k. As u_k falls when the process rises,
-            # g = sum_k (c_{k+1} L(u_k) - c_k (1 - L(u_k))) and D = sum_k (c_k + c_{k+1}) L(u_k) (1 - L(u_k)).
+            # Level k has log L(u), and k + 1 has log L(-u) = log L(u) - u. As du = -1 times the change of the process,
+            # g = sum_k (above L(u) - below (1 - L(u))) and D = sum_k (below + above) L(u) (1 - L(u)).
             total += below * log_chance + above * (log_chance - u)
             slope += above * chance - below * (1.0 - chance)
             curvature += (below + above) * chance * (1.0 - chance)
@@ -120,8 +120,9 @@ def _ordered_likelihood(scale: float, counts: Counts, work: LatentWorkspace) -> 
 def _softmax_likelihood(scale: float, counts: Counts, work: LatentWorkspace) -> float:
     """Return the log likelihood of unordered levels; write its derivatives in the processes.
 
-    With c_k rows of level k at a place, r in all, f the processes there, eta = s a + H'f and pi the softmax of eta, the
-    log likelihood is c'eta - r log sum_k exp(eta_k), g = H (c - r pi) and D = r H (diag(pi) - pi pi') H'.
+    With counts c_k of the levels in a row of the table, `rows` in all, f its processes, eta = s a + H'f and pi the
+    softmax of eta, the log likelihood is c'eta - rows log sum_k exp(eta_k), g = H (c - rows pi) and
+    D = rows H (diag(pi) - pi pi') H'.
     """
     total = 0.0
     processes, levels = counts.contrasts.shape
@@ -144,7 +145,7 @@ def _softmax_likelihood(scale: float, counts: Counts, work: LatentWorkspace) -> 
         total -= rows * np.log(every)
         for k in range(levels):
             chances[k] /= every
-        # g_p = (H c)_p - r (H pi)_p and D_qp = r (sum_k H_pk H_qk pi_k - (H pi)_p (H pi)_q).
+        # g_p = (H c)_p - rows (H pi)_p and D_qp = rows (sum_k H_pk H_qk pi_k - (H pi)_p (H pi)_q).
         for p in range(processes):
             slope = means[p] = 0.0
             for k in range(levels):
@@ -418,10 +419,10 @@ def _ordered_pull(
     """Return T, and the derivative of the slope in log s by way of the cuts; add those of likelihood and curvature."""
     third = change = 0.0
     levels = counts.counts.shape[1]
-    # With c = counts of levels k and k + 1, D = sum_k c L (1 - L) at u_k = s tau_k less the process, and
-    # T = V dD / d process = -V sum_k c L (1 - L) (1 - 2 L). As du_k / d log s = s tau_k, the slope changes by
-    # sum_k c L (1 - L) s tau_k, the log likelihood by c_k (1 - L) - c_{k+1} L times s tau_k, and log |A| by
-    # V sum_k c L (1 - L) (1 - 2 L) s tau_k.
+    # With L = `chance` at u = cut less the process, D is the sum over cuts of curvature = (below + above) L (1 - L),
+    # and T = V dD / d process = -V sum curvature (1 - 2 L). As du / d log s = cut, the derivatives in log s are
+    # sum curvature cut of the slope, sum (below (1 - L) - above L) cut of the log likelihood, and
+    # V sum curvature (1 - 2 L) cut of log |A|.
     for k in range(levels - 1):
         below, above = counts.counts[n, k], counts.counts[n, k + 1]
         cut = scale * counts.offsets[k]
@@ -451,9 +452,10 @@ def _softmax_pull(
 ) -> None:
     """Write T; add the derivatives of likelihood and curvature in log s by way of a.
 
-    The sum of the products of V with D is r (sum_k pi_k S_kk - pi'S pi), S = H'V H being the covariance of the levels'
-    processes. With d pi_j / d eta_k = pi_j (1_{j=k} - pi_k), its derivative in eta_k is
-    t_k = r pi_k (S_kk - sum_j pi_j S_jj - 2 (S pi)_k + 2 pi'S pi), and T = H t.
+    The sum of the products of V with D is
+    rows (sum_k pi_k S_kk - pi'S pi), S = H'V H being the covariance of the levels' processes. With
+    d pi_j / d eta_k = pi_j (1_{j=k} - pi_k), its derivative in eta_k is
+    t_k = rows pi_k (S_kk - sum_j pi_j S_jj - 2 (S pi)_k + 2 pi'S pi), and T = H t.
     """
     processes, levels = counts.contrasts.shape
     rows = 0.0
@@ -464,7 +466,7 @@ def _softmax_pull(
         return
     own = both = 0.0
     slopes, chances, spreads, shared = np.zeros(levels), np.empty(levels), np.zeros(levels), np.zeros(levels)
-    # H'g = c - r pi, which H'H leaves as it is: its elements sum to zero.
+    # H'g = c - rows pi, which H'H leaves as it is: its elements sum to zero.
     for k in range(levels):
         for p in range(processes):
             slopes[k] += counts.contrasts[p, k] * work.slopes[p, n]
@@ -487,7 +489,7 @@ def _softmax_pull(
         pull = rows * chances[k] * (spreads[k] - own - 2.0 * shared[k] + 2.0 * both)
         for p in range(processes):
             pulls[p, n] += counts.contrasts[p, k] * pull
-        # d eta_k / d log s = s a_k, by which the log likelihood changes (c_k - r pi_k) s a_k, and log |A| t_k s a_k.
+        # d eta_k / d log s = s a_k, by which the log likelihood changes (c_k - rows pi_k) s a_k, and log |A| t_k s a_k.
         by_offsets[0] += slopes[k] * scale * counts.offsets[k]
         by_offsets[1] += pull * scale * counts.offsets[k]
 

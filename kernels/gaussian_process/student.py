@@ -203,9 +203,9 @@ def _sweep(log_scale: float, columns: int, measured: Measured, work: LatentWorks
         weight = measured.weights[n]
         if weight == 0.0:
             continue
-        # The row's share is a precision lambda and a pull, lambda times its centre; only one of its equal rows is
-        # taken off. With v the variance and f the mean of its process, u = v / (1 - lambda v) and
-        # m = (f - v pull) / (1 - lambda v): the cavity of expectation propagation (Minka 2001).
+        # The row's share is a precision and a pull, precision times centre; only one of its equal rows is
+        # taken off. With v the variance and f the mean of its process, u = v / (1 - precision v) and
+        # m = (f - v pull) / (1 - precision v): the cavity of expectation propagation (Minka 2001).
         precision, pull = work.curvatures[0, 0, n] / weight, work.slopes[0, n] / weight
         leverage = precision * variances[n]
         left = 1.0 - min(leverage, _LARGEST_LEVERAGE)
