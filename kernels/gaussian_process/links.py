@@ -452,9 +452,8 @@ def _softmax_pull(
 ) -> None:
     """Write T; add the derivatives of likelihood and curvature in log s by way of a.
 
-    The sum of the products of V with D is
-    rows (sum_k pi_k S_kk - pi'S pi), S = H'V H being the covariance of the levels' processes. With
-    d pi_j / d eta_k = pi_j (1_{j=k} - pi_k), its derivative in eta_k is
+    The sum of the products of the elements of V and D is rows (sum_k pi_k S_kk - pi'S pi), S = H'V H being the
+    covariance of the levels' processes. With d pi_j / d eta_k = pi_j (1_{j=k} - pi_k), its derivative in eta_k is
     t_k = rows pi_k (S_kk - sum_j pi_j S_jj - 2 (S pi)_k + 2 pi'S pi), and T = H t.
     """
     processes, levels = counts.contrasts.shape

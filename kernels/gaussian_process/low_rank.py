@@ -288,12 +288,12 @@ def _invert(work: Workspace, columns: int) -> None:
     invert_transposed(work.system, work.roots, work.lower, size)
     square_lower(work.lower, work.inverse, size)
     # x = R^-1 (R'^-1 Phi'y).
-    solved = work.solved
-    solved[:size] = 0.0
+    x = work.solved
+    x[:size] = 0.0
     for k in range(columns):
         share = work.system[k, size]
         for j in range(k + 1):
-            solved[j] += share * work.lower[k, j]
+            x[j] += share * work.lower[k, j]
 
 
 @inner_fused
@@ -309,13 +309,13 @@ def _theta_gradient(i: int, noise: float, moments: Moments, work: Workspace, siz
     for d in range(0, size + 1, TILE_ROWS):
         for c in range(0, m, TILE_COLUMNS):
             write_tile(products, crossed, work.slopes[i], d, c, c, m)
-    solved = work.solved[begin : begin + m]
+    x = work.solved[begin : begin + m]
     total = 0.0
     # - sum_dc (Phi'dPhi)_dc (x_d x_c / sigma^2 + (S^-1)_dc) + sum_c (y'dPhi)_c x_c / sigma^2.
     for d in range(size):
         share, inverse = work.solved[d] / noise, work.inverse[d, begin : begin + m]
         for c in range(m):
-            total -= products[d, c] * (share * solved[c] + inverse[c])
+            total -= products[d, c] * (share * x[c] + inverse[c])
     for c in range(m):
-        total += products[size, c] * solved[c] / noise
+        total += products[size, c] * x[c] / noise
     return total

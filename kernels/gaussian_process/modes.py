@@ -129,24 +129,24 @@ def update_inverse(inverse: Floats, phi: Floats, new_phi: Floats, gradient: Floa
     H + (1 + d'H d / s'd) s s' / s'd - (H d s' + s d'H) / s'd.
     """
     size = len(phi)
-    moved, image = np.empty(size), np.empty(size)
-    # s, s'd and H d.
-    curvature = bent_image = 0.0
+    s, h_d = np.empty(size), np.empty(size)
+    # s, s_d = s'd and h_d = H d.
+    s_d = d_h_d = 0.0
     for a in range(size):
-        moved[a] = new_phi[a] - phi[a]
-        curvature += moved[a] * (gradient[a] - new_gradient[a])
-        image[a] = 0.0
+        s[a] = new_phi[a] - phi[a]
+        s_d += s[a] * (gradient[a] - new_gradient[a])
+        h_d[a] = 0.0
         for b in range(size):
-            image[a] += inverse[a, b] * (gradient[b] - new_gradient[b])
-    if not curvature > 1e-12:
+            h_d[a] += inverse[a, b] * (gradient[b] - new_gradient[b])
+    if not s_d > 1e-12:
         return
-    # d'H d, then (1 + d'H d / s'd) / s'd.
+    # d_h_d = d'H d, then (1 + d'H d / s'd) / s'd.
     for a in range(size):
-        bent_image += (gradient[a] - new_gradient[a]) * image[a]
-    scale = (1.0 + bent_image / curvature) / curvature
+        d_h_d += (gradient[a] - new_gradient[a]) * h_d[a]
+    scale = (1.0 + d_h_d / s_d) / s_d
     for a in range(size):
         for b in range(size):
-            inverse[a, b] += scale * moved[a] * moved[b] - (image[a] * moved[b] + moved[a] * image[b]) / curvature
+            inverse[a, b] += scale * s[a] * s[b] - (h_d[a] * s[b] + s[a] * h_d[b]) / s_d
 
 
 @compiled

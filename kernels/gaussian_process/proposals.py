@@ -54,15 +54,15 @@ def _log_peaks(mixture: Mixture) -> Floats:
 
 
 @inner
-def _squared_distance(phi: Floats, centre: Floats, root: Floats, scratch: Floats) -> float:
+def _squared_distance(phi: Floats, centre: Floats, root: Floats, z: Floats) -> float:
     """Return |z|^2, z = L^-1 (phi - c) with root L and centre c: z_a = (phi_a - c_a - sum_{b<a} L_ab z_b) / L_aa."""
     total = 0.0
     for a in range(len(phi)):
         left = phi[a] - centre[a]
         for b in range(a):
-            left -= root[a, b] * scratch[b]
-        scratch[a] = left / root[a, a]
-        total += scratch[a] * scratch[a]
+            left -= root[a, b] * z[b]
+        z[a] = left / root[a, a]
+        total += z[a] * z[a]
     return total
 
 
