@@ -60,7 +60,7 @@ class CountTerms(NamedTuple):
 @inner
 def _fill_dirichlet(terms: CountTerms, configurations: float, levels: int) -> None:
     """Write ln Gamma(n + a) - ln Gamma(a) for cells, and its negative for margins, of small counts."""
-    # a_j = a / q and a_jk = a / (q r), with a imagined rows for q configurations and r levels (BDeu).
+    # a_j = prior_size / q and a_jk = prior_size / (q r), for q configurations and r levels (BDeu).
     prior_margin = max(terms.prior_size / configurations, LEAST_PRIOR_COUNT)
     if terms.prior_counts[1] == prior_margin:
         return

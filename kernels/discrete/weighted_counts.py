@@ -50,7 +50,7 @@ def _sum_of_groups(
 
     `totals` is zero before and after.
     """
-    # r a and ln Gamma of both, with a = a_jk imagined rows in each of r levels.
+    # r a, and ln Gamma of a and r a, with a = a_jk imagined rows of each of r levels.
     rows, starts = groups.rows[depth], groups.starts[depth]
     prior_margin = prior_cell * levels
     of_cell = math.lgamma(prior_cell) if prior_cell > 0.0 else 0.0
@@ -102,7 +102,7 @@ def weighted_count_scores(table: Counted, node: int, sets: NDArray[np.int16], te
             divide(table.codes[sets[s, depth]], levels, twice, groups, depth, scratch)
         prior_cell = terms.prior_cell
         if terms.prior_size > 0.0:
-            # a_jk = a / (q r), with a imagined rows in all (BDeu).
+            # a_jk = prior_size / (q r) (BDeu).
             prior_cell = max(terms.prior_size / configurations[size], LEAST_PRIOR_COUNT) / r
         total = _sum_of_groups(table.codes[node], table.weights, groups, size, r, prior_cell, totals)
         values[s] = total + configurations[size] * terms.per_configuration

@@ -190,7 +190,7 @@ def _fit_component(
 ) -> None:
     """Write the centre and the root of a component, given how much every draw pulls at them.
 
-    The M-step, with a priori the first centre c_0 and scale L_0 L_0', worth u and v draws: the centre is
+    The M-step, where the first centre c_0 and scale L_0 L_0' count like u and v draws: the centre is
     c = (u c_0 + sum_s pull_s phi_s) / (u + sum_s pull_s), and the scale is
     (v L_0 L_0' + sum_s pull_s (phi_s - c) (phi_s - c)') / (v + mass).
     """

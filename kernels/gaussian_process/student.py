@@ -212,7 +212,7 @@ def _sweep(log_scale: float, columns: int, measured: Measured, work: LatentWorks
         u = variances[n] / left
         m = (work.processes[0, n] - variances[n] * pull) / left
         z = inverse * measured.values[n] - m
-        # The row's density without it, log sum_k share_k N(z; 0, u + spread_k), and its first two derivatives in m.
+        # The row's log density given the others, log sum_k share_k N(z; 0, u + spread_k), and its derivatives in m.
         highest = -np.inf
         for k in range(len(shares)):
             variance = u + measured.spreads[k]
