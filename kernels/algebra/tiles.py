@@ -97,6 +97,7 @@ def _solve_strip(strip: Floats, upper: Floats, roots: Floats, i: int, begin: int
     a, b, c, d = roots[i], roots[i + 1], roots[i + 2], roots[i + 3]
     ab, ac, ad = upper[i, i + 1], upper[i, i + 2], upper[i, i + 3]
     bc, bd, cd = upper[i + 1, i + 2], upper[i + 1, i + 3], upper[i + 2, i + 3]
+    # With R_ii' = L and roots 1 / L_kk: x_k = (b_k - sum_{l<k} L_kl x_l) / L_kk.
     for j in range(begin, end):
         w = a * first[j]
         x = b * (second[j] - ab * w)
@@ -113,10 +114,12 @@ def _factor_tile(system: Floats, roots: Floats, i: int) -> float:
         pivot = system[k, k]
         if not pivot > 0.0:
             return np.nan
+        # The determinant is the product of the pivots R_kk^2; R_kj = S_kj / R_kk.
         product *= pivot
         roots[k] = 1.0 / np.sqrt(pivot)
         for j in range(k, i + TILE_ROWS):
             system[k, j] *= roots[k]
+        # S_ij -= R_ki R_kj for what follows.
         for row in range(k + 1, i + TILE_ROWS):
             for j in range(row, i + TILE_ROWS):
                 system[row, j] -= system[k, row] * system[k, j]
@@ -132,6 +135,7 @@ def factor(system: Floats, roots: Floats, size: int, width: int) -> float:
     """
     log_det = 0.0
     for i in range(0, size, TILE_ROWS):
+        # S_ij - sum_{k<i} R_ki'R_kj by tiles, then R_ij = R_ii'^-1 of that; log |S| = sum_i log |R_ii|^2.
         for j in range(i // TILE_COLUMNS * TILE_COLUMNS, width, TILE_COLUMNS):
             subtract_tile(system, system, system, i, j, 0, i)
         determinant = _factor_tile(system, roots, i)
@@ -151,7 +155,8 @@ def invert_transposed(upper: Floats, roots: Floats, lower: Floats, size: int) ->
             lower[k, :end] = 0.0
             lower[k, k] = 1.0
         for j in range(0, i, TILE_COLUMNS):
-            # Row k of R'^-1 ends at its diagonal: those above j have nothing here.
+            # With L = R'^-1: L_ij = -R_ii'^-1 sum_{j<=k<i} R_ki'L_kj, and L_ii = R_ii'^-1. Row k of L ends at its
+            # diagonal: those above j have nothing here.
             subtract_tile(lower, upper, lower, i, j, j, i)
         # A plain 0 would be a type of its own, for which the function is compiled anew.
         _solve_strip(lower, upper, roots, i, np.int64(0), end)
@@ -161,6 +166,7 @@ def invert_transposed(upper: Floats, roots: Floats, lower: Floats, size: int) ->
 def square_lower(lower: Floats, square: Floats, size: int) -> None:
     """Write L'L, given the lower triangular L as `invert_transposed` leaves it."""
     for i in range(0, size, TILE_ROWS):
+        # sum_{k>=i} L_ki L_kj for j <= i, as L_ki = 0 for k < i.
         for j in range(0, i + TILE_ROWS, TILE_COLUMNS):
             write_tile(square, lower, lower, i, j, i, size)
         for k in range(i, i + TILE_ROWS):

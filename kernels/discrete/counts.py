@@ -60,6 +60,7 @@ class CountTerms(NamedTuple):
 @inner
 def _fill_dirichlet(terms: CountTerms, configurations: float, levels: int) -> None:
     """Write ln Gamma(n + a) - ln Gamma(a) for cells, and its negative for margins, of small counts."""
+    # a_j = prior_size / q and a_jk = prior_size / (q r), for q configurations and r levels (BDeu).
     prior_margin = max(terms.prior_size / configurations, LEAST_PRIOR_COUNT)
     if terms.prior_counts[1] == prior_margin:
         return
@@ -70,7 +71,7 @@ def _fill_dirichlet(terms: CountTerms, configurations: float, levels: int) -> No
     terms.prior_counts[3] = math.lgamma(prior_margin)
     terms.cell[0] = 0.0
     terms.margin[0] = 0.0
-    # Gamma(x + 1) = x Gamma(x).
+    # Gamma(x + 1) = x Gamma(x), so that ln Gamma(n + a) = ln Gamma(n - 1 + a) + ln (a + n - 1).
     for n in range(1, len(terms.cell)):
         terms.cell[n] = terms.cell[n - 1] + math.log(prior_cell + (n - 1))
         terms.margin[n] = terms.margin[n - 1] - math.log(prior_margin + (n - 1))
@@ -78,6 +79,7 @@ def _fill_dirichlet(terms: CountTerms, configurations: float, levels: int) -> No
 
 @inner
 def _cell(terms: CountTerms, count: int) -> float:
+    """Return what a count N_jk adds: of a Dirichlet prior, ln Gamma(N_jk + a_jk) - ln Gamma(a_jk)."""
     value: float
     if count < len(terms.cell):
         value = terms.cell[count]
@@ -89,6 +91,7 @@ def _cell(terms: CountTerms, count: int) -> float:
 
 @inner
 def _margin(terms: CountTerms, count: int | np.int64) -> float:
+    """Return what a count N_j adds: of a Dirichlet prior, ln Gamma(a_j) - ln Gamma(N_j + a_j)."""
     value: float
     if count < len(terms.margin):
         value = terms.margin[count]
@@ -122,6 +125,7 @@ def _sum_at_once(
     if active > 2 * half:
         one = rows[active - 1]
         counts[labels[active - 1] * step + column[one] * r + child[one]] += weights[one]
+    # sum_j (margin[N_j] + sum_k cell[N_jk]), N_j = sum_k N_jk.
     total, entry = 0.0, 0
     for _ in range(groups.groups[depth] * levels):
         count = np.int64(0)
@@ -141,6 +145,7 @@ def _sum_one_by_one(
     """Return what the groups of a depth add, counting one group after the other."""
     column, weights = table.codes[node], table.weights
     rows, starts = groups.rows[depth], groups.starts[depth]
+    # sum_j (margin[N_j] + sum_k cell[N_jk]), over the levels k that were observed.
     total = 0.0
     for group in range(groups.groups[depth]):
         n_touched, count = 0, np.int64(0)
@@ -208,6 +213,7 @@ def count_scores(table: Counted, node: int, sets: NDArray[np.int16], given: Coun
         column, levels = scratch.no_column, 1
         for depth in range(known, size):
             column, levels = table.codes[sets[s, depth]], table.cardinalities[sets[s, depth]]
+            # q, the product of the parents' numbers of levels.
             configurations[depth + 1] = min(configurations[depth] * levels, MAX_CONFIGURATIONS)
             if depth + 1 < size or goes_on or not fits(groups, depth, levels * r):
                 divide(column, levels, table.weights, groups, depth, scratch)
@@ -218,6 +224,7 @@ def count_scores(table: Counted, node: int, sets: NDArray[np.int16], given: Coun
             total = _sum_at_once(table, node, column, levels, groups, known, scratch.totals, terms)
         else:
             total = _sum_one_by_one(table, node, groups, known, scratch, terms)
+        # Of a row alone in its group, N_j = N_jk = 1.
         total += groups.singles[known] * (terms.cell[1] + terms.margin[1])
         values[s] = total + configurations[size] * terms.per_configuration
     return values

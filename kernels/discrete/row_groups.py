@@ -161,6 +161,7 @@ def _divide_at_once(
     active = active_rows(groups, depth)
     for t in range(active):
         row = rows[t]
+        # Level k of group j is entry j r + k.
         entry = labels[t] * r + column[row]
         sizes[entry] += 1
         totals[entry] += weights[row]

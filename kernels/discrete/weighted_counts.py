@@ -50,12 +50,14 @@ def _sum_of_groups(
 
     `totals` is zero before and after.
     """
+    # r a, and ln Gamma of a and r a, with a = a_jk imagined rows of each of r levels.
     rows, starts = groups.rows[depth], groups.starts[depth]
     prior_margin = prior_cell * levels
     of_cell = math.lgamma(prior_cell) if prior_cell > 0.0 else 0.0
     of_margin = math.lgamma(prior_margin) if prior_cell > 0.0 else 0.0
     total = 0.0
     for group in range(groups.groups[depth]):
+        # W_jk, the sum of the weights of the rows of group j and level k, and W_j = sum_k W_jk.
         margin = 0.0
         for t in range(starts[group], starts[group + 1]):
             totals[column[rows[t]]] += weights[rows[t]]
@@ -95,10 +97,12 @@ def weighted_count_scores(table: Counted, node: int, sets: NDArray[np.int16], te
         known = min(size, shared(sets[s], sets[s - 1])) if s > 0 else 0
         for depth in range(known, size):
             levels = table.cardinalities[sets[s, depth]]
+            # q, the product of the parents' numbers of levels.
             configurations[depth + 1] = min(configurations[depth] * levels, MAX_CONFIGURATIONS)
             divide(table.codes[sets[s, depth]], levels, twice, groups, depth, scratch)
         prior_cell = terms.prior_cell
         if terms.prior_size > 0.0:
+            # a_jk = prior_size / (q r) (BDeu).
             prior_cell = max(terms.prior_size / configurations[size], LEAST_PRIOR_COUNT) / r
         total = _sum_of_groups(table.codes[node], table.weights, groups, size, r, prior_cell, totals)
         values[s] = total + configurations[size] * terms.per_configuration

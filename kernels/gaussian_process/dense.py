@@ -98,6 +98,7 @@ def read_phi(phi: Floats, parents: int, interaction: bool) -> Hyperparameters:
     """Return the hyperparameters from their logarithms; the additive kernel has tau1 = 1 and tau2 = 0."""
     tau1 = float(np.exp(phi[parents + 1])) if interaction and parents else 1.0
     tau2 = float(np.exp(phi[parents + 2])) if interaction and parents > 1 else 0.0
+    # phi = (log sigma, log theta_1, …, log tau1, log tau2), and the noise is sigma^2 = exp(2 log sigma).
     return Hyperparameters(float(np.exp(2.0 * phi[0])), np.exp(phi[1 : parents + 1]), tau1, tau2)
 
 
@@ -150,19 +151,24 @@ def log_likelihood_and_gradient(
     gradient[:] = np.nan
     if np.isnan(value) or not _invert(work.covariance):
         return np.nan
-    # d log N = 1/2 tr (alpha alpha' - C^-1) dC; the first trace is that with the identity.
+    # d log N = 1/2 tr (alpha alpha' - C^-1) dC (Rasmussen & Williams 2006, eq. 5.9); the first trace is that with the
+    # identity, tr (alpha alpha' - C^-1) = alpha'alpha - sum_a (C^-1)_aa.
     inverses = np.diagonal(work.covariance)
     trace = float(alpha @ alpha - inverses.sum())
     slopes = np.zeros(parents + 2)
+    # The diagonals of dC / d tau1 = sum_i K_i and dC / d tau2 = sum_{i<j} K_i K_j hold one for each K_i and each pair.
     slopes[parents] = 0.5 * trace * parents
     slopes[parents + 1] = 0.5 * trace * (parents * (parents - 1) / 2)
     for first, last in _strips(n_rows):
         _compute_kernels(parts.thetas, x, first, last, work)
         _add_slopes(first, last, parts.tau1, parts.tau2, alpha, work, slopes)
+    # d / d log tau = tau d / d tau.
     slopes[parents] *= parts.tau1
     slopes[parents + 1] *= parts.tau2
+    # dC / d log sigma = 2 sigma^2 I.
     gradient[0] = parts.noise * trace
     if weights is not None:
+        # sigma^2 sum_a (alpha_a^2 - (C^-1)_aa) / w_a, and of (2 pi sigma^2)^(-(w - 1) / 2) there is -sum_a (w_a - 1).
         gradient[0] = parts.noise * ((alpha**2 - inverses) / weights).sum() - (weights - 1.0).sum()
     gradient[1:] = slopes[: len(phi) - 1]
     return value
@@ -181,14 +187,18 @@ def _solve(
     for first, last in _strips(n_rows):
         _compute_kernels(parts.thetas, x, first, last, work)
         _fill_covariance(first, last, parts.tau1, parts.tau2, mu_variance, work)
-    own = parts.tau1 * parents + parts.tau2 * (parents * (parents - 1) / 2) + mu_variance
-    np.fill_diagonal(work.covariance, own + (parts.noise if weights is None else parts.noise / weights))
+    # C_aa = tau1 p + tau2 p (p - 1) / 2 + s_mu^2 + sigma^2 / w_a for p parents, as K_i is one there.
+    diagonal = parts.tau1 * parents + parts.tau2 * (parents * (parents - 1) / 2) + mu_variance
+    np.fill_diagonal(work.covariance, diagonal + (parts.noise if weights is None else parts.noise / weights))
     if not _factor(work.covariance):
         return np.nan, y
+    # With C = L L', alpha = L'^-1 L^-1 y and log |C| = 2 sum_a log L_aa.
     alpha, _ = lapack.dpotrs(work.covariance.T, y, lower=0)
     log_det = 2.0 * np.log(np.diagonal(work.covariance)).sum()
+    # log N(y; 0, C) = -1/2 (log |C| + y'C^-1 y + N log 2 pi) (Rasmussen & Williams 2006, eq. 2.30).
     value = float(-0.5 * (log_det + y @ alpha + n_rows * _LOG_2PI))
     if weights is not None:
+        # log of (2 pi sigma^2)^(-(w - 1) / 2) w^(-1/2), summed over the rows.
         value -= 0.5 * float(((weights - 1.0) * (_LOG_2PI + np.log(parts.noise)) + np.log(weights)).sum())
     return value, alpha
 
@@ -201,6 +211,7 @@ def _compute_kernels(thetas: Floats, x: Floats, first: int, last: int, work: Wor
 
 @compiled
 def _fill_exponents(thetas: Floats, x: Floats, spacings: Floats, first: int, last: int, exponents: Floats) -> int:
+    """Write log K_i = -(x_i - x_i')^2 / (2 theta_i^2) of pairs of rows; return how many pairs there are."""
     at = 0
     for a in range(first, last):
         for i in range(len(thetas)):
@@ -208,6 +219,7 @@ def _fill_exponents(thetas: Floats, x: Floats, spacings: Floats, first: int, las
             column, own = x[:a, i], x[a, i]
             row = exponents[i, at : at + a]
             if spacings[i] > 0.0:
+                # Of a category, (x_i - x_i')^2 is 0 for equal levels and its spacing for any two others.
                 for b in range(a):
                     row[b] = 0.0 if own == column[b] else scale * spacings[i]
                 continue
@@ -220,6 +232,7 @@ def _fill_exponents(thetas: Floats, x: Floats, spacings: Floats, first: int, las
 
 @compiled
 def _fill_covariance(first: int, last: int, tau1: float, tau2: float, mu_variance: float, work: Workspace) -> None:
+    """Write C_ab = tau1 sum_i K_i + tau2 sum_{i<j} K_i K_j + s_mu^2 below the diagonal."""
     total, products = np.empty(last), np.empty(last)
     at = 0
     for a in range(first, last):
@@ -239,6 +252,7 @@ def _sum_kernels(kernels: Floats, total: Floats, products: Floats) -> None:
     for i in range(parents):
         kernel = kernels[i]
         for b in range(count):
+            # sum_{i<j} K_i K_j gains (sum_{i<j} K_i) K_j with every j.
             products[b] += total[b] * kernel[b]
             total[b] += kernel[b]
 
@@ -255,6 +269,7 @@ def _add_slopes(
         _sum_kernels(work.kernels[:, at : at + a], total, products)
         # Both triangles, so that 1/2 becomes 1; on the diagonal the kernels don't depend on theta.
         inverse, own = work.covariance[a], alpha[a]
+        # (alpha alpha' - C^-1)_ab, then its products with sum_i K_i and sum_{i<j} K_i K_j.
         for b in range(a):
             pull[b] = own * alpha[b] - inverse[b]
         slope1 = slope2 = 0.0
@@ -266,6 +281,7 @@ def _add_slopes(
         for i in range(parents):
             kernel, exponent = work.kernels[i, at : at + a], work.exponents[i, at : at + a]
             slope = 0.0
+            # dC / d log theta_i = (tau1 + tau2 sum_{j != i} K_j) dK_i, and dK_i / d log theta_i = -2 K_i log K_i.
             for b in range(a):
                 slope -= pull[b] * (tau1 + tau2 * (total[b] - kernel[b])) * kernel[b] * exponent[b]
             slopes[i] += 2.0 * slope

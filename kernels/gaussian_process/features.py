@@ -119,13 +119,14 @@ def write_features(scale: float, log_thetas: Floats, rows: RowFunctions, work: L
     for i in range(parents):
         b = work.factors[i]
         m = write_factor(log_thetas[i], rows.cells[i], rows.coefficients, work.packed, b, work.slopes_of_factors[i])
+        # s B_i.
         for a in range(m):
             b[a, :m] *= scale
         # Tiles reach beyond the last function: what follows is written later.
         out, functions = work.features[:, begin:], rows.functions[rows.starts[i] :]
         for n in range(0, n_rows, TILE_ROWS):
             for c in range(0, m, TILE_COLUMNS):
-                # B is lower triangular.
+                # Phi_i = U_i (s B_i), and B is lower triangular.
                 write_tile(out, functions, b, n, c, c, m)
         work.spans[i, 0] = m
         work.spans[i, 1] = begin
@@ -134,6 +135,7 @@ def write_features(scale: float, log_thetas: Floats, rows: RowFunctions, work: L
     work.spans[parents, 1] = begin
     columns = padded(begin + 1, TILE_COLUMNS)
     work.features[:, begin:columns] = 0.0
+    # The last column is s s_mu 1.
     work.features[:, begin] = scale * rows.mean_sd
     return columns
 
@@ -153,11 +155,15 @@ def write_processes(w: Floats, columns: int, work: LatentWorkspace) -> None:
 
 @inner_fused
 def factor_system(w: Floats, columns: int, work: LatentWorkspace) -> float:
-    """Write (R, R'^-1 b), R'R = A = I + Phi'D Phi and b the gradient of the log joint density; return log |A|."""
+    """Write (R, R'^-1 b), R'R = A = I + Phi'D Phi and b the gradient of the log joint density; return log |A|.
+
+    As |I + Phi'D Phi| = |I + D^1/2 K D^1/2| with K = Phi Phi', it is the |B| of Rasmussen & Williams (2006, eq. 3.26).
+    """
     processes, n_rows = len(w), work.features.shape[0]
     size = processes * columns
     for p in range(processes):
         for q in range(p, processes):
+            # A_pq = Phi'D_pq Phi, and the identity besides where p = q.
             for n in range(n_rows):
                 share = work.curvatures[p, q, n]
                 row, out = work.features[n], work.weighted[n]
@@ -169,6 +175,7 @@ def factor_system(w: Floats, columns: int, work: LatentWorkspace) -> float:
                     write_tile(block, work.features, work.weighted, c, d, 0, n_rows)
         for c in range(columns):
             work.system[p * columns + c, p * columns + c] += 1.0
+            # b_p = Phi'g_p - w_p, with g the slopes of the log likelihood.
             work.system[p * columns + c, size : size + TILE_COLUMNS] = 0.0
             work.system[p * columns + c, size] = -w[p, c]
         for n in range(n_rows):
@@ -183,6 +190,7 @@ def factor_system(w: Floats, columns: int, work: LatentWorkspace) -> float:
 def solve_upper(vector: Floats, size: int, work: LatentWorkspace) -> None:
     """Replace a vector x by R^-1 x."""
     for c in range(size - 1, -1, -1):
+        # R z = x: z_c = (x_c - sum_{d>c} R_cd z_d) / R_cc.
         total = vector[c]
         row = work.system[c]
         for d in range(c + 1, size):
@@ -194,7 +202,7 @@ def solve_upper(vector: Floats, size: int, work: LatentWorkspace) -> None:
 def solve_system(vector: Floats, size: int, work: LatentWorkspace) -> None:
     """Replace a vector x by A^-1 x, given R."""
     for c in range(size):
-        # R'^-1 x, then R^-1 of that.
+        # z = R'^-1 x, z_c = (x_c - sum_{d<c} R_dc z_d) / R_cc; then R^-1 z.
         total = vector[c]
         for d in range(c):
             total -= work.system[d, c] * vector[d]
@@ -208,6 +216,7 @@ def theta_slope(i: int, scale: float, rows: RowFunctions, work: LatentWorkspace)
     m, begin = work.spans[i, 0], work.spans[i, 1]
     n_rows = work.features.shape[0]
     total = 0.0
+    # s sum_n sum_a U_na sum_{c<=a} (dB / d log theta_i)_ac M_nc, M being `weighted`.
     for a in range(m):
         function, slopes = rows.functions[rows.starts[i] + a], work.slopes_of_factors[i, a]
         for n in range(n_rows):
@@ -225,6 +234,7 @@ def log_mean_weight(log_weights: Floats) -> float:
     highest = log_weights.max()
     if not highest > -np.inf:
         return -np.inf
+    # log mean exp(l) = h + log mean exp(l - h), with h the highest l.
     total = 0.0
     for log_weight in log_weights:
         total += np.exp(log_weight - highest)

@@ -20,5 +20,6 @@ def independence_chain(log_weights: Floats, log_chances: Floats) -> Ints:
     places = np.zeros(len(log_weights), np.int64)
     for s in range(1, len(log_weights)):
         now = places[s - 1]
+        # Accepted with probability min(1, weight of s / weight of now).
         places[s] = s if log_chances[s] < log_weights[s] - log_weights[now] else now
     return places

@@ -69,6 +69,7 @@ class Counts(NamedTuple):
 @inner_fused
 def scale_of(log_sigma: float, counts: Counts) -> float:
     """Return s, the inverse of the standard deviation of the noise in units of the link's own."""
+    # s = pi / (sqrt(3) sigma) of a logistic, pi / (sqrt(6) sigma) of a Gumbel distribution.
     scale: float = (_LOGISTIC if counts.ordered else _GUMBEL) * np.exp(-log_sigma)
     return scale
 
@@ -76,6 +77,7 @@ def scale_of(log_sigma: float, counts: Counts) -> float:
 @inner_fused
 def _log_odds_terms(x: float) -> tuple[float, float]:
     """Return 1 / (1 + exp(-x)) and its logarithm."""
+    # L(x) = 1 / (1 + exp(-x)) = exp(x) / (1 + exp(x)), by the one that can't overflow.
     if x >= 0.0:
         small = np.exp(-x)
         return 1.0 / (1.0 + small), -np.log1p(small)
@@ -93,6 +95,7 @@ def _ordered_likelihood(scale: float, counts: Counts, work: LatentWorkspace) -> 
     total = 0.0
     levels = counts.counts.shape[1]
     for k in range(1, levels - 1):
+        # log (1 - exp(u_{k-1} - u_k)), in which the process cancels.
         within = np.log(-np.expm1(scale * (counts.offsets[k - 1] - counts.offsets[k])))
         total += within * counts.counts[:, k].sum()
     for n in range(counts.counts.shape[0]):
@@ -103,6 +106,8 @@ def _ordered_likelihood(scale: float, counts: Counts, work: LatentWorkspace) -> 
                 continue
             u = scale * counts.offsets[k] - work.processes[0, n]
             chance, log_chance = _log_odds_terms(u)
+            # Level k has log L(u), and k + 1 has log L(-u) = log L(u) - u. As du = -1 times the change of the process,
+            # g = sum_k (above L(u) - below (1 - L(u))) and D = sum_k (below + above) L(u) (1 - L(u)).
             total += below * log_chance + above * (log_chance - u)
             slope += above * chance - below * (1.0 - chance)
             curvature += (below + above) * chance * (1.0 - chance)
@@ -113,7 +118,12 @@ def _ordered_likelihood(scale: float, counts: Counts, work: LatentWorkspace) -> 
 
 @inner_fused
 def _softmax_likelihood(scale: float, counts: Counts, work: LatentWorkspace) -> float:
-    """Return the log likelihood of unordered levels; write its derivatives in the processes."""
+    """Return the log likelihood of unordered levels; write its derivatives in the processes.
+
+    With counts c_k of the levels in a row of the table, `rows` in all, f its processes, eta = s a + H'f and pi the
+    softmax of eta, the log likelihood is c'eta - rows log sum_k exp(eta_k), g = H (c - rows pi) and
+    D = rows H (diag(pi) - pi pi') H'.
+    """
     total = 0.0
     processes, levels = counts.contrasts.shape
     chances, means = np.empty(levels), np.empty(processes)
@@ -121,11 +131,13 @@ def _softmax_likelihood(scale: float, counts: Counts, work: LatentWorkspace) -> 
         rows = highest = 0.0
         for k in range(levels):
             rows += counts.counts[n, k]
+            # eta_k = s a_k + sum_p H_pk f_p.
             chances[k] = scale * counts.offsets[k]
             for p in range(processes):
                 chances[k] += counts.contrasts[p, k] * work.processes[p, n]
             highest = max(highest, chances[k]) if k else chances[0]
         every = 0.0
+        # c_k (eta_k - log sum_k exp(eta_k)) and pi_k = exp(eta_k) / sum_k exp(eta_k), the highest eta taken off first.
         for k in range(levels):
             total += counts.counts[n, k] * (chances[k] - highest)
             chances[k] = np.exp(chances[k] - highest)
@@ -133,6 +145,7 @@ def _softmax_likelihood(scale: float, counts: Counts, work: LatentWorkspace) -> 
         total -= rows * np.log(every)
         for k in range(levels):
             chances[k] /= every
+        # g_p = (H c)_p - rows (H pi)_p and D_qp = rows (sum_k H_pk H_qk pi_k - (H pi)_p (H pi)_q).
         for p in range(processes):
             slope = means[p] = 0.0
             for k in range(levels):
@@ -153,6 +166,7 @@ def _log_joint(w: Floats, log_sigma: float, columns: int, counts: Counts, work: 
     write_processes(w, columns, work)
     scale = scale_of(log_sigma, counts)
     value = _ordered_likelihood(scale, counts, work) if counts.ordered else _softmax_likelihood(scale, counts, work)
+    # - w'w / 2.
     for p in range(len(w)):
         for c in range(columns):
             value -= 0.5 * w[p, c] * w[p, c]
@@ -165,7 +179,8 @@ def _find_mode(
 ) -> tuple[float, float]:
     """Find the mode of w by Newton's method; return the log joint density there and log |A|, leaving R.
 
-    A step that promises less than `last_gain` is the last; R is then that of the place before it.
+    A step is A^-1 b, b = Phi'g - w being the gradient; for f = Phi w, eq. 3.18 of Rasmussen & Williams (2006). One that
+    promises less than `last_gain` is the last; R is then that of the place before it.
     """
     processes = len(work.mode)
     size = processes * columns
@@ -181,15 +196,18 @@ def _find_mode(
         log_det = factor_system(work.mode, columns, work)
         if np.isnan(log_det):
             return np.nan, np.nan
+        # A step of length one promises b'A^-1 b / 2 = |R'^-1 b|^2 / 2.
         promise = 0.0
         for c in range(size):
             solved[c] = work.system[c, size]
             promise += 0.5 * solved[c] * solved[c]
         if promise < _SMALLEST_GAIN:
             break
+        # A^-1 b = R^-1 R'^-1 b.
         solve_upper(solved, size, work)
         length = 1.0
         while True:
+            # Halved until the gain is a tenth of length times promise.
             for p in range(processes):
                 for c in range(columns):
                     work.moved[p, c] = work.mode[p, c] + length * solved[p * columns + c]
@@ -215,7 +233,8 @@ def _find_mode(
 def _laplace_log_likelihood(log_sigma: float, log_thetas: Floats, counts: Counts, work: LatentWorkspace) -> float:
     """Return Laplace's approximation of log p(levels | hyperparameters): that of the integral over w.
 
-    It is log p(levels | w) - w'w / 2 - log |A| / 2 at the mode; powers of 2 pi, of prior and integral, cancel.
+    It is log p(levels | w) - w'w / 2 - log |A| / 2 at the mode; powers of 2 pi, of prior and integral, cancel. With
+    f = Phi w at the mode and K = Phi Phi', w'w = f'K^-1 f: Rasmussen & Williams (2006, eq. 3.32).
     """
     columns = write_features(scale_of(log_sigma, counts), log_thetas, counts.rows, work)
     value, log_det = _find_mode(log_sigma, columns, 0.0, counts, work)
@@ -245,6 +264,7 @@ def _draw_weighted(
     size = processes * columns
     solved = np.empty(size)
     for k in range(len(log_weights) // 2):
+        # w = mode -+ R^-1 e with e standard normal, of density (2 pi)^(-m / 2) |A|^1/2 exp(-e'e / 2) for m unknowns.
         squares = 0.0
         for c in range(size):
             solved[c] = rng.standard_normal()
@@ -256,6 +276,7 @@ def _draw_weighted(
                     change = solved[p * columns + c]
                     work.moved[p, c] = work.mode[p, c] + (change if side else -change)
             joint = _log_joint(work.moved, log_sigma, columns, counts, work)
+            # log p(levels | w) - w'w / 2 + e'e / 2 - log |A| / 2.
             log_weights[2 * k + side] = joint + 0.5 * squares - 0.5 * log_det
             if 2 * k + side < len(drawn):
                 drawn[2 * k + side] = work.moved
@@ -274,6 +295,7 @@ def laplace_log_posterior(phi: Floats, counts: Counts, work: LatentWorkspace, pr
 @inner_fused
 def _log_sigma(phi: Floats) -> float:
     """Return log sigma from the log odds of sigma, with which phi begins."""
+    # sigma = 1 / (1 + exp(-phi_0)).
     value: float = -np.log1p(np.exp(-phi[0]))
     return value
 
@@ -295,6 +317,7 @@ def laplace_log_posterior_and_gradient(
     columns = padded(work.spans[len(counts.rows.cells), 1] + 1, TILE_COLUMNS)
     log_sigma = _log_sigma(phi)
     _write_pull(log_sigma, columns, counts, work, gradient)
+    # d log sigma / d phi_0 = 1 - sigma.
     gradient[0] *= 1.0 - np.exp(log_sigma)
     for i in range(len(counts.rows.cells)):
         gradient[i + 1] = theta_slope(i, scale_of(log_sigma, counts), counts.rows, work)
@@ -316,6 +339,7 @@ def _write_pull(log_sigma: float, columns: int, counts: Counts, work: LatentWork
                 upper, lower = work.inverse[p * columns + c], work.inverse[q * columns + c]
                 for d in range(columns):
                     upper[q * columns + d] += lower[p * columns + d]
+    # V_pq = 1/2 Phi (A^-1_pq + A^-1_qp) Phi' at a row; `weighted` starts as -D Phi A^-1.
     turned, spread = np.empty((columns, TILE_ROWS)), np.empty((TILE_ROWS, columns))
     variances = np.empty((TILE_ROWS, processes, processes))
     pulls, offset = np.empty((processes, n_rows)), np.zeros(n_rows)
@@ -345,6 +369,7 @@ def _write_pull(log_sigma: float, columns: int, counts: Counts, work: LatentWork
                 pulls[0, n], offset[n] = _ordered_pull(n, scale, variances[r, 0, 0], counts, work, by_offsets)
             else:
                 _softmax_pull(n, scale, variances[r], counts, work, pulls, by_offsets)
+            # Phi'T, then z = A^-1 Phi'T.
             for p in range(processes):
                 for c in range(columns):
                     z[p * columns + c] += pulls[p, n] * work.features[n, c]
@@ -352,25 +377,30 @@ def _write_pull(log_sigma: float, columns: int, counts: Counts, work: LatentWork
     slope = 0.0
     at_z, offsets = np.empty(processes), np.zeros(processes)
     if not counts.ordered:
+        # H s a.
         for p in range(processes):
             for k in range(len(counts.offsets)):
                 offsets[p] += scale * counts.contrasts[p, k] * counts.offsets[k]
     for n in range(n_rows):
         row, out = work.features[n], work.weighted[n]
+        # Phi z at the row.
         for p in range(processes):
             at_z[p] = 0.0
             for c in range(columns):
                 at_z[p] += row[c] * z[p * columns + c]
         for p in range(processes):
+            # (g - T / 2 + D Phi z / 2) w' - g z' / 2.
             pull = work.slopes[p, n] - 0.5 * pulls[p, n]
             for q in range(processes):
                 pull += 0.5 * work.curvatures[min(p, q), max(p, q), n] * at_z[q]
             own = 0.5 * work.slopes[p, n]
             for c in range(columns):
                 out[c] += pull * work.mode[p, c] - own * z[p * columns + c]
+        # d / d log s by way of Phi, as dPhi / d log s = Phi.
         for c in range(columns):
             slope += row[c] * out[c]
-        # What the offsets change of the slopes moves the mode.
+        # What the offsets change of the slopes moves the mode: -1/2 (Phi z)'dg / d log s, where dg is `offset`, or of a
+        # softmax -D H s a.
         if counts.ordered:
             slope -= 0.5 * at_z[0] * offset[n]
         else:
@@ -389,6 +419,10 @@ def _ordered_pull(
     """Return T, and the derivative of the slope in log s by way of the cuts; add those of likelihood and curvature."""
     third = change = 0.0
     levels = counts.counts.shape[1]
+    # With L = `chance` at u = cut less the process, D is the sum over cuts of curvature = (below + above) L (1 - L),
+    # and T = V dD / d process = -V sum curvature (1 - 2 L). As du / d log s = cut, the derivatives in log s are
+    # sum curvature cut of the slope, sum (below (1 - L) - above L) cut of the log likelihood, and
+    # V sum curvature (1 - 2 L) cut of log |A|.
     for k in range(levels - 1):
         below, above = counts.counts[n, k], counts.counts[n, k + 1]
         cut = scale * counts.offsets[k]
@@ -400,6 +434,7 @@ def _ordered_pull(
         by_offsets[1] += variance * curvature * (1.0 - 2.0 * chance) * cut
     for k in range(1, levels - 1):
         if counts.counts[n, k] > 0.0:
+            # d log (1 - exp(-gap)) / d log s = gap / (exp(gap) - 1), gap being u_k - u_{k-1}.
             gap = scale * (counts.offsets[k] - counts.offsets[k - 1])
             by_offsets[0] += counts.counts[n, k] * gap / np.expm1(gap)
     return variance * third, change
@@ -415,7 +450,12 @@ def _softmax_pull(
     pulls: Floats,
     by_offsets: Floats,
 ) -> None:
-    """Write T; add the derivatives of likelihood and curvature in log s by way of a."""
+    """Write T; add the derivatives of likelihood and curvature in log s by way of a.
+
+    The sum of the products of the elements of V and D is rows (sum_k pi_k S_kk - pi'S pi), S = H'V H being the
+    covariance of the levels' processes. With d pi_j / d eta_k = pi_j (1_{j=k} - pi_k), its derivative in eta_k is
+    t_k = rows pi_k (S_kk - sum_j pi_j S_jj - 2 (S pi)_k + 2 pi'S pi), and T = H t.
+    """
     processes, levels = counts.contrasts.shape
     rows = 0.0
     for k in range(levels):
@@ -425,6 +465,7 @@ def _softmax_pull(
         return
     own = both = 0.0
     slopes, chances, spreads, shared = np.zeros(levels), np.empty(levels), np.zeros(levels), np.zeros(levels)
+    # H'g = c - rows pi, which H'H leaves as it is: its elements sum to zero.
     for k in range(levels):
         for p in range(processes):
             slopes[k] += counts.contrasts[p, k] * work.slopes[p, n]
@@ -435,10 +476,11 @@ def _softmax_pull(
             for k in range(levels):
                 mean += counts.contrasts[q, k] * chances[k]
             for k in range(levels):
-                # The variance of each level's own process, and its covariance with their mean.
+                # S_kk, the variance of each level's own process, and (S pi)_k, its covariance with their mean.
                 share = counts.contrasts[p, k] * variances[p, q]
                 spreads[k] += share * counts.contrasts[q, k]
                 shared[k] += share * mean
+    # sum_k pi_k S_kk and pi'S pi.
     for k in range(levels):
         own += chances[k] * spreads[k]
         both += chances[k] * shared[k]
@@ -446,6 +488,7 @@ def _softmax_pull(
         pull = rows * chances[k] * (spreads[k] - own - 2.0 * shared[k] + 2.0 * both)
         for p in range(processes):
             pulls[p, n] += counts.contrasts[p, k] * pull
+        # d eta_k / d log s = s a_k, by which the log likelihood changes (c_k - rows pi_k) s a_k, and log |A| t_k s a_k.
         by_offsets[0] += slopes[k] * scale * counts.offsets[k]
         by_offsets[1] += pull * scale * counts.offsets[k]
 

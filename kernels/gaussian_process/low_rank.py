@@ -137,11 +137,12 @@ def write_factor(
     m: int = cells[cell, 0]
     begin = cells[cell, 1]
     length = m * (m + 1) // 2
+    # The place in the cell, from -1 to 1: dt / d log theta = 2 / width.
     t = 2.0 * ((log_theta - _LOWEST_CELL) / CELL_WIDTH - cell) - 1.0
     terms = coefficients[begin : begin + (DEGREE + 1) * length]
     values, slopes = packed[0, :length], packed[1, :length]
     for k in range(length):
-        # Horner's scheme; the slope's comes along.
+        # sum_power terms_power t^power by Horner's scheme; the derivative in t comes along.
         value, slope = terms[DEGREE * length + k], 0.0
         for power in range(DEGREE - 1, -1, -1):
             slope = slope * t + value
@@ -171,6 +172,7 @@ def _cross(i: int, j: int, moments: Moments, work: Workspace) -> None:
     m, begin, first, other = work.spans[j, 0], work.spans[j, 1], moments.starts[i], moments.starts[j]
     out = work.crossed[first:, begin:]
     if i == j and moments.orthonormal:
+        # U_i'U_i B_i = B_i.
         for a in range(m):
             for c in range(m):
                 out[a, c] = work.factors[i, a, c]
@@ -178,7 +180,7 @@ def _cross(i: int, j: int, moments: Moments, work: Workspace) -> None:
     gram = moments.gram[other:, first:]
     for a in range(0, work.spans[i, 0], TILE_ROWS):
         for c in range(0, m, TILE_COLUMNS):
-            # B is lower triangular.
+            # U_i'Phi_j = (U_i'U_j) B_j, and B is lower triangular.
             write_tile(out, gram, work.factors[j], a, c, c, m)
 
 
@@ -191,6 +193,7 @@ def _cross_all(moments: Moments, work: Workspace, size: int, half: bool | np.boo
         for j in range(i if half else 0, parents):
             _cross(i, j, moments, work)
         for a in range(moments.starts[i], moments.starts[i] + work.spans[i, 0]):
+            # U'(s 1) and U'y.
             work.crossed[a, mean : size + 2 * TILE_COLUMNS] = 0.0
             work.crossed[a, mean] = moments.mean_sd * moments.with_one[a]
             work.crossed[a, size] = moments.with_y[a]
@@ -202,6 +205,7 @@ def _assemble(moments: Moments, work: Workspace, size: int, width: int, noise: f
     parents = len(moments.cells)
     for i in range(parents):
         m, begin = work.spans[i, 0], work.spans[i, 1]
+        # Phi_i'(Phi, y) = B_i'U_i'(Phi, y).
         out, right = work.system[begin:, begin:], work.crossed[moments.starts[i] :, begin:]
         for c in range(0, m, TILE_ROWS):
             for d in range(c // TILE_COLUMNS * TILE_COLUMNS, width - begin, TILE_COLUMNS):
@@ -210,6 +214,7 @@ def _assemble(moments: Moments, work: Workspace, size: int, width: int, noise: f
     for c in range(mean, size):
         work.system[c, c:width] = 0.0
         work.system[c, c] = 1.0
+    # (s 1)'(s 1) = s^2 N and (s 1)'y.
     work.system[mean, mean] = moments.n_rows * moments.mean_sd * moments.mean_sd
     work.system[mean, size] = moments.mean_sd * moments.y_sum
     for c in range(mean + 1):
@@ -233,11 +238,13 @@ def _evaluate(log_sigma: float, log_thetas: Floats, moments: Moments, work: Work
     noise = np.exp(2.0 * log_sigma)
     _cross_all(moments, work, size, half)
     _assemble(moments, work, size, width, noise)
-    # |C| = sigma^(2 (N - m)) |S| for m columns of Phi, and y'C^-1 y = (y'y - y'Phi S^-1 Phi'y) / sigma^2.
+    # |C| = sigma^(2 (N - m)) |S| for m columns of Phi, and y'C^-1 y = (y'y - y'Phi S^-1 Phi'y) / sigma^2, where
+    # y'Phi S^-1 Phi'y = |R'^-1 Phi'y|^2.
     log_det = factor(work.system, work.roots, size, width)
     left = moments.y_squares
     for c in range(mean + 1):
         left -= work.system[c, size] * work.system[c, size]
+    # log N(y; 0, C) = -1/2 (log |C| + y'C^-1 y + N log 2 pi) (Rasmussen & Williams 2006, eq. 2.30).
     n_rows = moments.n_rows
     value: float = -0.5 * ((n_rows - mean - 1) * 2.0 * log_sigma + log_det + left / noise + n_rows * _LOG_2PI)
     return value
@@ -261,7 +268,8 @@ def log_likelihood_and_gradient(
     noise = np.exp(2.0 * log_sigma)
     _invert(work, columns)
     # d log N / d log sigma = sigma^2 (alpha'alpha - tr C^-1), alpha = C^-1 y. As C^-1 = (I - Phi S^-1 Phi') / sigma^2,
-    # sigma^4 alpha'alpha = y'y - x'S x - sigma^2 x'x, x = S^-1 Phi'y, and sigma^2 tr C^-1 = N - m + sigma^2 tr S^-1.
+    # sigma^4 alpha'alpha = y'y - x'S x - sigma^2 x'x, x = S^-1 Phi'y, and sigma^2 tr C^-1 = N - m + sigma^2 tr S^-1. Of
+    # these, x'S x = |R'^-1 Phi'y|^2.
     alpha_squares, trace = moments.y_squares, 0.0
     size = padded(columns, TILE_ROWS)
     for c in range(columns):
@@ -279,12 +287,13 @@ def _invert(work: Workspace, columns: int) -> None:
     size = padded(columns, TILE_ROWS)
     invert_transposed(work.system, work.roots, work.lower, size)
     square_lower(work.lower, work.inverse, size)
-    solved = work.solved
-    solved[:size] = 0.0
+    # x = R^-1 (R'^-1 Phi'y).
+    x = work.solved
+    x[:size] = 0.0
     for k in range(columns):
         share = work.system[k, size]
         for j in range(k + 1):
-            solved[j] += share * work.lower[k, j]
+            x[j] += share * work.lower[k, j]
 
 
 @inner_fused
@@ -295,16 +304,18 @@ def _theta_gradient(i: int, noise: float, moments: Moments, work: Workspace, siz
     elements of (Phi, y)'dPhi times those of (-x, 1) x' / sigma^2 - (S^-1, 0).
     """
     m, begin, first = work.spans[i, 0], work.spans[i, 1], moments.starts[i]
+    # (Phi, y)'dPhi_i = ((Phi, y)'U_i) dB_i.
     products, crossed = work.lower, work.crossed[first:]
     for d in range(0, size + 1, TILE_ROWS):
         for c in range(0, m, TILE_COLUMNS):
             write_tile(products, crossed, work.slopes[i], d, c, c, m)
-    solved = work.solved[begin : begin + m]
+    x = work.solved[begin : begin + m]
     total = 0.0
+    # - sum_dc (Phi'dPhi)_dc (x_d x_c / sigma^2 + (S^-1)_dc) + sum_c (y'dPhi)_c x_c / sigma^2.
     for d in range(size):
         share, inverse = work.solved[d] / noise, work.inverse[d, begin : begin + m]
         for c in range(m):
-            total -= products[d, c] * (share * solved[c] + inverse[c])
+            total -= products[d, c] * (share * x[c] + inverse[c])
     for c in range(m):
-        total += products[size, c] * solved[c] / noise
+        total += products[size, c] * x[c] / noise
     return total

@@ -82,6 +82,7 @@ def climb(
         if step == 0 and not new_value > -np.inf:
             # There is no density at the start, and no gradient.
             return -np.inf
+        # Armijo's condition, f(phi + length p) >= f(phi) + 1e-4 length p'g with p the direction and g the gradient.
         if step == 0 or new_value >= value + 1e-4 * length * promise:
             if step > 0:
                 update_inverse(inverse, phi, new_phi, gradient, new_gradient)
@@ -110,6 +111,7 @@ def climb(
 @inner
 def _direction(inverse: Floats, gradient: Floats, direction: Floats) -> float:
     """Write the direction of the next step; return what a step of length one promises to gain, twice."""
+    # p = H g with H the inverse, and p'g = g'H g.
     promise = 0.0
     for a in range(len(gradient)):
         direction[a] = 0.0
@@ -123,25 +125,28 @@ def _direction(inverse: Floats, gradient: Floats, direction: Floats) -> float:
 def update_inverse(inverse: Floats, phi: Floats, new_phi: Floats, gradient: Floats, new_gradient: Floats) -> None:
     """BFGS: make the inverse, in place, map the last change of gradient to the last step.
 
-    With step s and change d of minus the gradient, H + (1 + d'H d / s'd) s s' / s'd - (H d s' + s d'H) / s'd.
+    With the inverse H, step s and change d of minus the gradient, it becomes
+    H + (1 + d'H d / s'd) s s' / s'd - (H d s' + s d'H) / s'd.
     """
     size = len(phi)
-    moved, image = np.empty(size), np.empty(size)
-    curvature = bent_image = 0.0
+    s, h_d = np.empty(size), np.empty(size)
+    # s, s_d = s'd and h_d = H d.
+    s_d = d_h_d = 0.0
     for a in range(size):
-        moved[a] = new_phi[a] - phi[a]
-        curvature += moved[a] * (gradient[a] - new_gradient[a])
-        image[a] = 0.0
+        s[a] = new_phi[a] - phi[a]
+        s_d += s[a] * (gradient[a] - new_gradient[a])
+        h_d[a] = 0.0
         for b in range(size):
-            image[a] += inverse[a, b] * (gradient[b] - new_gradient[b])
-    if not curvature > 1e-12:
+            h_d[a] += inverse[a, b] * (gradient[b] - new_gradient[b])
+    if not s_d > 1e-12:
         return
+    # d_h_d = d'H d, then (1 + d'H d / s'd) / s'd.
     for a in range(size):
-        bent_image += (gradient[a] - new_gradient[a]) * image[a]
-    scale = (1.0 + bent_image / curvature) / curvature
+        d_h_d += (gradient[a] - new_gradient[a]) * h_d[a]
+    scale = (1.0 + d_h_d / s_d) / s_d
     for a in range(size):
         for b in range(size):
-            inverse[a, b] += scale * moved[a] * moved[b] - (image[a] * moved[b] + moved[a] * image[b]) / curvature
+            inverse[a, b] += scale * s[a] * s[b] - (h_d[a] * s[b] + s[a] * h_d[b]) / s_d
 
 
 @compiled
@@ -152,6 +157,7 @@ def hessian_at(phi: Floats, moments: Moments, work: Workspace, priors: Priors) -
     """
     size = len(phi)
     hessian = np.zeros((size, size))
+    # Minus (g_b(phi + h e_a) - g_b(phi - h e_a)) / 2 h, h being the step, and the mean of this and its transpose.
     moved, gradient = phi.copy(), np.empty(size)
     for side in range(2 * size):
         a, step = side // 2, (-HESSIAN_STEP if side % 2 else HESSIAN_STEP)

@@ -68,7 +68,8 @@ def log_prior(phi: Floats, priors: Priors) -> float:
         t = (phi[i] - priors.lowest) / priors.step - cell
         below, above = priors.log_density[kind, cell], priors.log_density[kind, cell + 1]
         rise, next_rise = priors.slopes[kind, cell] * priors.step, priors.slopes[kind, cell + 1] * priors.step
-        # Cubic Hermite interpolation.
+        # Cubic Hermite interpolation, p_0 and p_1 being the values at the knots, h their distance and m the slopes:
+        # (1 - t)^2 ((1 + 2 t) p_0 + t h m_0) + t^2 ((3 - 2 t) p_1 + (t - 1) h m_1).
         total += (1 - t) * (1 - t) * ((1 + 2 * t) * below + t * rise) + t * t * (
             (3 - 2 * t) * above + (t - 1) * next_rise
         )
@@ -85,6 +86,7 @@ def add_prior_gradient(phi: Floats, priors: Priors, gradient: Floats) -> None:
             continue
         cell = _cell(phi[i], priors)
         t = (phi[i] - priors.lowest) / priors.step - cell
+        # Its derivative: 6 t (1 - t) (p_1 - p_0) / h + (1 - t) (1 - 3 t) m_0 + t (3 t - 2) m_1.
         gap = (priors.log_density[kind, cell + 1] - priors.log_density[kind, cell]) / priors.step
         gradient[i] += (
             6 * t * (1 - t) * gap
@@ -102,6 +104,7 @@ def draw_prior(phi: Floats, priors: Priors, rng: np.random.Generator) -> None:
     for i in range(len(phi)):
         cumulative = priors.cumulative[priors.kinds[i]]
         chance = rng.random()
+        # F(phi_i) = chance, F being linear between the knots.
         cell = np.searchsorted(cumulative, chance, side="right") - 1
         share = (chance - cumulative[cell]) / (cumulative[cell + 1] - cumulative[cell])
         phi[i] = priors.lowest + priors.step * (cell + share)
@@ -117,5 +120,6 @@ def log_drawn_density(phi: Floats, priors: Priors) -> float:
             return -np.inf
         cell = _cell(phi[i], priors)
         cumulative = priors.cumulative[priors.kinds[i]]
+        # log ((F_{k+1} - F_k) / h) in the cell from knot k on.
         total += np.log((cumulative[cell + 1] - cumulative[cell]) / priors.step)
     return total

@@ -43,6 +43,7 @@ class Mixture(NamedTuple):
 @inner
 def _log_peaks(mixture: Mixture) -> Floats:
     """Return the log of share times density of every t component at its centre."""
+    # log of Gamma((nu + d) / 2) / (Gamma(nu / 2) (nu pi)^(d/2) |L|), for d dimensions and the scale matrix L L'.
     size = mixture.centres.shape[1]
     peak = math.lgamma(0.5 * (_FREEDOM + size)) - math.lgamma(0.5 * _FREEDOM) - 0.5 * size * np.log(_FREEDOM * np.pi)
     peaks: Floats = np.log(mixture.shares) + peak
@@ -53,14 +54,15 @@ def _log_peaks(mixture: Mixture) -> Floats:
 
 
 @inner
-def _squared_distance(phi: Floats, centre: Floats, root: Floats, scratch: Floats) -> float:
+def _squared_distance(phi: Floats, centre: Floats, root: Floats, z: Floats) -> float:
+    """Return |z|^2, z = L^-1 (phi - c) with root L and centre c: z_a = (phi_a - c_a - sum_{b<a} L_ab z_b) / L_aa."""
     total = 0.0
     for a in range(len(phi)):
         left = phi[a] - centre[a]
         for b in range(a):
-            left -= root[a, b] * scratch[b]
-        scratch[a] = left / root[a, a]
-        total += scratch[a] * scratch[a]
+            left -= root[a, b] * z[b]
+        z[a] = left / root[a, a]
+        total += z[a] * z[a]
     return total
 
 
@@ -76,6 +78,7 @@ def component_densities(points: Floats, mixture: Mixture, priors: Priors) -> Flo
     for s in range(count):
         phi = points[s]
         for k in range(prior):
+            # Student's t: its peak times (1 + distance / nu)^(-(nu + d) / 2).
             distance = _squared_distance(phi, mixture.centres[k], mixture.roots[k], scratch)
             densities[s, k] = np.exp(peaks[k] - 0.5 * (_FREEDOM + size) * np.log1p(distance / _FREEDOM))
         densities[s, prior] = prior_share * np.exp(log_drawn_density(phi, priors))
@@ -84,10 +87,12 @@ def component_densities(points: Floats, mixture: Mixture, priors: Priors) -> Flo
 
 @inner
 def _draw_t(phi: Floats, centre: Floats, root: Floats, rng: np.random.Generator) -> None:
+    """Draw phi = centre + L e (nu / q)^1/2, with e standard normal and q chi-squared of nu degrees of freedom."""
     size = len(phi)
     normal = np.empty(size)
     for a in range(size):
         normal[a] = rng.standard_normal()
+    # q / 2 is Gamma distributed, of shape nu / 2.
     stretch = np.sqrt(0.5 * _FREEDOM / rng.standard_gamma(0.5 * _FREEDOM))
     for a in range(size):
         total = 0.0
@@ -108,6 +113,7 @@ def draw_points(mixture: Mixture, priors: Priors, count: int, rng: np.random.Gen
     offset = rng.random()
     component, passed = 0, mixture.shares[0]
     for s in range(count):
+        # Draw s is of the first component up to which the shares sum to more than (s + offset) / count.
         while component < prior and passed <= (s + offset) / count:
             component += 1
             if component < prior:
@@ -133,7 +139,7 @@ def fitted_mixture(points: Floats, weights: Floats, first: Mixture, priors: Prio
         squares += weight * weight
     prior, scaled = np.empty(count), np.empty(count)
     for s in range(count):
-        # The weights sum to the number of draws they are worth.
+        # The weights sum to the number of draws they are worth, (sum w)^2 / sum w^2.
         scaled[s] = weights[s] * total / squares
         prior[s] = np.exp(log_drawn_density(points[s], priors))
     own, pull = np.empty((len(first.shares), count)), np.empty((len(first.shares), count))
@@ -148,6 +154,7 @@ def fitted_mixture(points: Floats, weights: Floats, first: Mixture, priors: Prio
         # Tiny masses keep the sum from vanishing where all draws are the prior's.
         total = masses.sum() + 1e-9 * len(masses)
         for k in range(len(masses)):
+            # (1 - prior share) ((1 - e) mass_k / sum_j mass_j + e / K), e being what K components share equally.
             equal = FITTED_EQUAL / len(masses)
             masses[k] = (1.0 - PRIOR_SHARE) * ((1.0 - FITTED_EQUAL) * (masses[k] + 1e-9) / total + equal)
         mixture = Mixture(centres, roots, masses)
@@ -156,7 +163,11 @@ def fitted_mixture(points: Floats, weights: Floats, first: Mixture, priors: Prio
 
 @inner
 def _divide_draws(points: Floats, weights: Floats, prior: Floats, mixture: Mixture, own: Floats, pull: Floats) -> None:
-    """Write how much of every draw is each component's, and how much it pulls at its centre and scale."""
+    """Write how much of every draw is each component's, and how much it pulls at its centre and scale.
+
+    The E-step: own_k = w share_k t_k(phi) / sum_j share_j t_j(phi), the prior being one of the j, and
+    pull_k = own_k (nu + d) / (nu + distance_k) (Peel & McLachlan 2000).
+    """
     count, size = points.shape
     prior_share = max(0.0, 1.0 - mixture.shares.sum())
     peaks = _log_peaks(mixture)
@@ -177,7 +188,12 @@ def _divide_draws(points: Floats, weights: Floats, prior: Floats, mixture: Mixtu
 def _fit_component(
     points: Floats, mass: float, pull: Floats, first: Mixture, k: int, centre: Floats, root: Floats
 ) -> None:
-    """Write the centre and the root of a component, given how much every draw pulls at them."""
+    """Write the centre and the root of a component, given how much every draw pulls at them.
+
+    The M-step, where the first centre c_0 and scale L_0 L_0' count like u and v draws: the centre is
+    c = (u c_0 + sum_s pull_s phi_s) / (u + sum_s pull_s), and the scale is
+    (v L_0 L_0' + sum_s pull_s (phi_s - c) (phi_s - c)') / (v + mass).
+    """
     count, size = points.shape
     total = _CENTRE_DRAWS * size
     for a in range(size):
@@ -206,6 +222,7 @@ def _root_in_place(matrix: Floats, divisor: float) -> None:
     """Replace a positive definite matrix, of which the lower half counts, by the root of it over a divisor."""
     for a in range(len(matrix)):
         for b in range(a + 1):
+            # L_ab = (M_ab - sum_{c<b} L_ac L_bc) / L_bb, and L_aa = (M_aa - sum_{c<a} L_ac^2)^1/2.
             total = matrix[a, b] / divisor
             for c in range(b):
                 total -= matrix[a, c] * matrix[b, c]

@@ -76,12 +76,14 @@ class Measured(NamedTuple):
 @inner_fused
 def _log_scale(log_sigma: float, measured: Measured) -> float:
     """Return the log of the t distribution's own scale, given that of its standard deviation."""
+    # sigma ((nu - 2) / nu)^1/2, the variance of the t distribution of unit scale being nu / (nu - 2).
     value: float = log_sigma + 0.5 * np.log1p(-2.0 / measured.degrees)
     return value
 
 
 @inner_fused
 def _expected_curvature(measured: Measured) -> float:
+    """Return (nu + 1) / (nu + 3), the Fisher information of the t distribution's centre at unit scale."""
     return (measured.degrees + 1.0) / (measured.degrees + 3.0)
 
 
@@ -89,13 +91,17 @@ def _expected_curvature(measured: Measured) -> float:
 def _log_joint(w: Floats, log_scale: float, columns: int, measured: Measured, work: LatentWorkspace) -> float:
     """Return log p(y | w) - w'w / 2; write the derivatives of the first in the process."""
     write_processes(w, columns, work)
+    # log of Gamma((nu + 1) / 2) / (Gamma(nu / 2) (nu pi)^1/2 scale), the density's highest value.
     nu, inverse = measured.degrees, np.exp(-log_scale)
     peak = math.lgamma(0.5 * (nu + 1.0)) - math.lgamma(0.5 * nu) - 0.5 * np.log(nu * np.pi) - log_scale
     value = 0.0
     for n in range(len(measured.values)):
+        # z = y / scale - Phi w, log p = peak - (nu + 1) / 2 log(1 + z^2 / nu), and its slope is
+        # g = (nu + 1) z / (nu + z^2).
         weight, z = measured.weights[n], inverse * measured.values[n] - work.processes[0, n]
         value += weight * (peak - 0.5 * (nu + 1.0) * np.log1p(z * z / nu))
         work.slopes[0, n] = weight * (nu + 1.0) * z / (nu + z * z)
+    # - w'w / 2.
     for c in range(columns):
         value -= 0.5 * w[0, c] * w[0, c]
     return value
@@ -107,10 +113,12 @@ def _find_mode(
 ) -> tuple[float, float]:
     """Find a mode of w by Fisher's scoring; return the log joint density there and log |A|, leaving R.
 
-    It starts from what would be the mode if noise were normal.
+    It starts from what would be the mode if noise were normal. A step is A^-1 b, with b = Phi'g - w the gradient and
+    A = I + Phi'D Phi, in which D has the expected curvatures (nu + 1) / (nu + 3) times the rows' weights.
     """
     n_rows = len(measured.values)
     curvature, inverse = _expected_curvature(measured), np.exp(-log_scale)
+    # The normal noise of the start has curvature D and slope D y / scale at w = 0: its mode is A^-1 Phi'D y / scale.
     for n in range(n_rows):
         work.curvatures[0, 0, n] = curvature * measured.weights[n]
         work.slopes[0, n] = work.curvatures[0, 0, n] * inverse * measured.values[n]
@@ -126,6 +134,7 @@ def _find_mode(
         work.mode[0, c] = step[c]
     value = _log_joint(work.mode, log_scale, columns, measured, work)
     for _ in range(_MOST_STEPS):
+        # b = Phi'g - w.
         for c in range(columns):
             step[c] = -work.mode[0, c]
         for n in range(n_rows):
@@ -135,6 +144,7 @@ def _find_mode(
         promise = 0.0
         for c in range(columns):
             work.moved[0, c] = step[c]
+        # A^-1 b, and what a step of length one promises: b'A^-1 b / 2.
         solve_system(step, columns, work)
         for c in range(columns):
             promise += 0.5 * step[c] * work.moved[0, c]
@@ -142,6 +152,7 @@ def _find_mode(
             break
         length = 1.0
         while True:
+            # Halved until the gain is a tenth of length times promise.
             for c in range(columns):
                 work.moved[0, c] = work.mode[0, c] + length * step[c]
             moved = _log_joint(work.moved, log_scale, columns, measured, work)
@@ -173,6 +184,7 @@ def _write_variances(columns: int, work: LatentWorkspace, variances: Floats) -> 
         for n in range(first, first + TILE_ROWS):
             row, out = work.features[n], work.weighted[n]
             total = 0.0
+            # v_n = (Phi A^-1 Phi')_nn.
             for d in range(columns):
                 total += out[d] * row[d]
             variances[n] = total
@@ -191,12 +203,16 @@ def _sweep(log_scale: float, columns: int, measured: Measured, work: LatentWorks
         weight = measured.weights[n]
         if weight == 0.0:
             continue
+        # The row's share is a precision and a pull, precision times centre; only one of its equal rows is
+        # taken off. With v the variance and f the mean of its process, u = v / (1 - precision v) and
+        # m = (f - v pull) / (1 - precision v): the cavity of expectation propagation (Minka 2001).
         precision, pull = work.curvatures[0, 0, n] / weight, work.slopes[0, n] / weight
         leverage = precision * variances[n]
         left = 1.0 - min(leverage, _LARGEST_LEVERAGE)
         u = variances[n] / left
         m = (work.processes[0, n] - variances[n] * pull) / left
         z = inverse * measured.values[n] - m
+        # The row's log density given the others, log sum_k share_k N(z; 0, u + spread_k), and its derivatives in m.
         highest = -np.inf
         for k in range(len(shares)):
             variance = u + measured.spreads[k]
@@ -209,12 +225,14 @@ def _sweep(log_scale: float, columns: int, measured: Measured, work: LatentWorks
             first += share * z / variance
             second += share * (z * z / variance - 1.0) / variance
         # The derivatives of the row's log density in m. With the row, the process has mean m + u first and variance
-        # u + u^2 second; so the row's share in the precision is 1 / (u + u^2 second) - 1 / u.
+        # u + u^2 second; so the row's share in the precision is 1 / (u + u^2 second) - 1 / u, which is
+        # -second / (1 + u second), and its pull is (m + u first) (1 / u + precision) - m / u.
         first /= total
         second = second / total - first * first
         precision = max(-second / (1.0 + u * second), 0.0)
         work.curvatures[0, 0, n] = weight * precision
         work.slopes[0, n] = weight * (first + precision * (m + u * first))
+    # The centre is A^-1 Phi'pull.
     work.mode[:] = 0.0
     log_det = factor_system(work.mode, columns, work)
     if np.isnan(log_det):
@@ -236,7 +254,7 @@ def _place_draws(log_sigma: float, log_thetas: Floats, measured: Measured, work:
     if np.isnan(value):
         return np.nan
     for n in range(len(measured.values)):
-        # About the mode, a row of this precision pulls as the likelihood does.
+        # About the mode, a row of this precision pulls as the likelihood does: g + D f, f = Phi w.
         work.slopes[0, n] += work.curvatures[0, 0, n] * work.processes[0, n]
     variances = np.empty(len(measured.values))
     for sweep in range(_SWEEPS):
@@ -271,13 +289,15 @@ def _draw_weighted(
     log_scale = _log_scale(log_sigma, measured)
     pairs = len(log_weights) // 2
     heavy = pairs // _EVERY
-    # Relative to the normal density with the same matrix.
+    # Relative to the normal density with the same matrix: log of Gamma((nu + m) / 2) / (Gamma(nu / 2) (nu / 2)^(m/2)),
+    # for m unknowns, nu being the degrees of freedom of these draws.
     t_peak = (
         math.lgamma(0.5 * (_FREEDOM + unknowns)) - math.lgamma(0.5 * _FREEDOM) - 0.5 * unknowns * np.log(0.5 * _FREEDOM)
     )
     change = np.empty(columns)
     work.moved[:] = 0.0
     for k in range(pairs):
+        # w = centre -+ R^-1 e, e standard normal; or e times (nu / c)^1/2, c chi-squared of nu degrees of freedom.
         squares = 0.0
         change[unknowns:] = 0.0
         for c in range(unknowns):
@@ -288,6 +308,8 @@ def _draw_weighted(
             for c in range(unknowns):
                 change[c] *= stretch
             squares *= stretch * stretch
+        # With q = |R (w - centre)|^2, `squares`, and h the share of t draws, the density of w is (2 pi)^(-m/2) |A|^1/2
+        # times (1 - h) exp(-q / 2) + h exp(t_peak) (1 + q / nu)^(-(nu + m) / 2).
         normal = -0.5 * squares
         log_density = normal + np.log(1.0 - heavy / pairs)
         if heavy:
@@ -298,6 +320,7 @@ def _draw_weighted(
             for c in range(unknowns):
                 work.moved[0, c] = work.mode[0, c] + (change[c] if side else -change[c])
             joint = _log_joint(work.moved, log_scale, columns, measured, work)
+            # log p(y | w) - w'w / 2 - log density - log |A| / 2; the powers of 2 pi, of prior and density, cancel.
             log_weights[2 * k + side] = joint - log_density - 0.5 * log_det
             if 2 * k + side < len(drawn):
                 drawn[2 * k + side] = work.moved
@@ -314,6 +337,7 @@ def laplace_log_posterior(phi: Floats, measured: Measured, work: LatentWorkspace
         return prior
     log_scale = _log_scale(phi[0], measured)
     columns = write_features(np.exp(-log_scale), phi[1:], measured.rows, work)
+    # log p(phi) + log p(y | w) - w'w / 2 - log |A| / 2 at the mode.
     value, log_det = _find_mode(log_scale, columns, _SMALLEST_GAIN, measured, work)
     return prior + value - 0.5 * log_det
 
@@ -334,11 +358,14 @@ def laplace_log_posterior_and_gradient(
     columns = padded(work.spans[len(measured.rows.cells), 1] + 1, TILE_COLUMNS)
     variances = np.empty(len(measured.values))
     _write_variances(columns, work, variances)
+    # z and Phi are proportional to 1 / sigma. So d / d log sigma of the log likelihood is sum_n (g_n z_n - weight_n),
+    # and of -log |A| / 2 it is tr A^-1 Phi'D Phi = sum_n D_n v_n, v being the variances of the processes.
     by_sigma = 0.0
     for n in range(len(measured.values)):
         slope, curvature, out = work.slopes[0, n], work.curvatures[0, 0, n], work.weighted[n]
         by_sigma += slope * (scale * measured.values[n] - work.processes[0, n]) - measured.weights[n]
         by_sigma += curvature * variances[n]
+        # g w' - D Phi A^-1.
         for c in range(columns):
             out[c] = slope * work.mode[0, c] - curvature * out[c]
     gradient[0] = by_sigma
@@ -384,6 +411,7 @@ def log_likelihoods_without_parents(
 ) -> Floats:
     """Return log p(y | sigma, mu) without parents, at every pair of log sigma and mu: (log sigmas, means)."""
     found = np.zeros((len(log_sigmas), len(means)))
+    # The sum over rows of weight (peak - log scale - (nu + 1) / 2 log(1 + (y - mu)^2 / (nu scale^2))).
     peak = math.lgamma(0.5 * (degrees + 1.0)) - math.lgamma(0.5 * degrees) - 0.5 * np.log(degrees * np.pi)
     for s in range(len(log_sigmas)):
         log_scale = log_sigmas[s] + 0.5 * np.log1p(-2.0 / degrees)

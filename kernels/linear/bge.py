@@ -40,7 +40,9 @@ def log_minors(matrix: Floats, max_size: int) -> Floats:
         above, below = schur[depth], schur[depth + 1]
         pivot = above[j, j]
         mask = masks[depth] | (1 << j)
+        # |R_{S+j}| = |R_S| (R | S)_jj, where (R | S) = R - R_.S R_SS^-1 R_S. is the Schur complement of the set S.
         minors[mask] = minors[masks[depth]] + np.log(pivot)
+        # (R | S+j)_ab = (R | S)_ab - (R | S)_ja (R | S)_jb / (R | S)_jj.
         for a in range(j + 1, m):
             factor = above[j, a] / pivot
             for b in range(a, m):
@@ -59,6 +61,7 @@ def log_minor(matrix: Floats, indices: Ints) -> float:
     for a in range(size):
         for b in range(size):
             work[a, b] = matrix[indices[a], indices[b]]
+    # log |R| = sum_j log of the pivots R_jj, each after R_ab -= R_ja R_jb / R_jj for the indices before.
     total = 0.0
     for j in range(size):
         total += np.log(work[j, j])
@@ -86,6 +89,7 @@ def bge_from_minors(with_node: float, without: float, size: int, constants: Floa
     It is the log of c_l |R_P|^((N + alpha_w - n + l) / 2) / |R_PX|^((N + alpha_w - n + l + 1) / 2) (Geiger & Heckerman
     2002; Kuipers, Moffa & Heckerman 2014). `constants` are the log c_l, and `half_df` is (N + alpha_w - n) / 2.
     """
+    # log c_l - (N + alpha_w - n + l + 1) / 2 log |R_PX| + (N + alpha_w - n + l) / 2 log |R_P|.
     score: float = constants[size] - (half_df + 0.5 * (size + 1)) * with_node + (half_df + 0.5 * size) * without
     return score
 

@@ -25,6 +25,7 @@ def group_moments(values: Floats, groups: Ints, count: int, weights: Floats) -> 
         How many rows each row stands for.
     """
     rows, m = values.shape
+    # N_g = sum w, mean_g = sum w x / N_g and S_g = sum w (x - mean_g) (x - mean_g)', over the rows of group g.
     sizes, means, scatters = np.zeros(count), np.zeros((count, m)), np.zeros((count, m, m))
     for row in range(rows):
         sizes[groups[row]] += weights[row]
@@ -55,6 +56,7 @@ def _add_group(
     """Add what a group says of a parent set, from log |R_PX| and log |R_P|; their ratio is the sum of squares left."""
     sums[EACH, place] += bge_from_minors(with_node, without, size, constants, half_df)
     sums[LOG_MINORS, place] += without
+    # |R_PX| / |R_P| = R_XX - R_XP R_PP^-1 R_PX, and 2 half_df + 1 is the number of rows.
     sums[SQUARES, place] += np.exp(with_node - without)
     sums[LOG_SQUARES, place] += (2 * half_df + 1) * (with_node - without)
 
@@ -157,12 +159,14 @@ def excess_kurtosis(
             cholesky(root, size + 1)
             lines[group, :size] = root[size, :size]
             solve_transposed(root, lines[group], size)
+            # The intercept, level_X - sum_a b_a level_a.
             lines[group, size] = levels[group, node]
             for a in range(size):
                 lines[group, size] -= lines[group, a] * levels[group, indices[a]]
         second, fourth = 0.0, 0.0
         for row in range(len(values)):
             line = lines[groups[row]]
+            # r = x - intercept - sum_a b_a x_a, then sum r^2 and sum r^4.
             residual = values[row, node] - line[size]
             for a in range(size):
                 residual -= line[a] * values[row, indices[a]]
@@ -191,14 +195,16 @@ def log_residuals_of_groups(
             if counts[group] <= size + 1:
                 values[row] = np.inf
                 break
+            # log of the squares left, |S_PX| / |S_P| = S_XX - S_XP S_PP^-1 S_PX.
             without = log_minor(scatters[group], indices[:size])
             left = log_minor(scatters[group], indices) - without
             alone = 0.0
             for b in range(size):
                 alone += np.log(scatters[group, indices[b], indices[b]])
             least = np.log(noise)
-            # Comparisons that are false of NaN.
+            # |S_P| > noise prod_b S_bb, and more than N_g noise is left; comparisons that are false of NaN.
             if not (without > alone + least and left > np.log(counts[group]) + least):
+                # S + noise N_g I.
                 own = scatters[group] + noise * counts[group] * np.eye(scatters.shape[1])
                 left = log_minor(own, indices) - log_minor(own, indices[:size])
             values[row] += counts[group] * left
