@@ -133,7 +133,7 @@ def check_positive(name: str, value: Any) -> None:
     Traceback (most recent call last):
     ValueError: ess must be positive and finite; received 'one'
     """
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < math.inf:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
         raise ValueError(f"{name} must be positive and finite; received {shown(value)}")
 
 
