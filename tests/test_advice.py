@@ -99,7 +99,7 @@ def test_both_forms_are_named_once_each():
 
 
 def test_reports_of_python_name_both(tmp_path):
-    post = made_posterior("abc", [(0, 1, 0.5)], sampler="order", order_bias="kept")
+    post = made_posterior("abc", [(0, 1, 0.5)], sampler="order", order_bias="keep")
     message = read_numbers(post.report(tmp_path / "report.html"))["trust"]["warnings"]
     assert any("Use sampler='partition' (command line: --sampler partition), or" in text for text in message)
     assert "Use sampler='partition', or" in str(post.diagnostics())

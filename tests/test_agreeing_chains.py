@@ -96,4 +96,4 @@ def test_runs_repeat_themselves_and_resume(tmp_path):
 )
 def test_what_was_asked_for_otherwise_is_left_alone(sampler):
     post = gpn.sample(DATA, TwoModes(), random_seed=3, **SETTINGS | {"sampler": sampler, "draws": 200})
-    assert len(post.settings.get("betas", [1.0])) == sampler.settings["temperatures"]
+    assert len(post.settings.get("betas", [1.0])) == sampler.settings.get("temperatures", 1)

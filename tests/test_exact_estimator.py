@@ -225,8 +225,8 @@ def test_settings_are_kept():
     ("settings", "message"),
     [
         ({"method": "magic"}, "method must be one of auto, dp, ilp, a-star; received 'magic'"),
-        ({"time_limit": 0}, "time_limit must be a positive number of seconds; received 0"),
-        ({"gap": -1.0}, "gap must be a number of nats, 0 or more; received -1.0"),
+        ({"time_limit": 0}, "time_limit must be a positive number or None; received 0"),
+        ({"gap": -1.0}, "gap must be a number, 0 or more; received -1.0"),
         ({"max_parents": -1}, "max_parents must be a whole number, 0 or more; received -1"),
         (
             {"max_parents": 0, "required": [("a", "b")]},

@@ -669,7 +669,7 @@ def test_what_needs_one_kind_is_refused():
     for network in (lambda: gpn.pymc_network(table, EDGES, score="cg"), lambda: gpn.pymc_networks(post)):
         with pytest.raises(ValueError, match="^a PyMC network needs the method `pymc_node`, which cg doesn't have$"):
             network()
-    with pytest.raises(ValueError, match="^curves need Gaussian processes; the posterior is under CG"):
+    with pytest.raises(ValueError, match="^a curve needs the method `hyper_posterior`, which cg doesn't have"):
         post.plot_curves("y")
 
 

@@ -38,7 +38,7 @@ REFUSED = {
     ),
     "keys": (lambda: check_key_bits(COUNT), "key_bits must be .*; received 7"),
     "words": (lambda: check_bits(COUNT), "bits must be .*; received 7"),
-    "Exact": (lambda: Exact(gap=NUMBER).fit(DATA), "gap must be a number of nats, 0 or more; received -1.5"),
+    "Exact": (lambda: Exact(gap=NUMBER).fit(DATA), "gap must be a number, 0 or more; received -1.5"),
     "time": (lambda: Exact(time_limit=NUMBER).fit(DATA), "time_limit must be a positive .*; received -1.5"),
     "an order": (
         lambda: read_order([np.int64(0), COUNT], ["a", "b"]),

@@ -13,6 +13,7 @@ import gpn_bayes as gpn
 from gpn_bayes import graphs
 from gpn_bayes.mcmc.tables import build_tables, candidate, log_score_of, n_candidates
 from gpn_bayes.posterior.diagnostics import weight_warnings
+from gpn_bayes.report.trust import trust_of
 from gpn_bayes.sampling.checkpoint import CheckpointStore
 from gpn_bayes.sampling.options import RunOptions
 from gpn_bayes.sampling.preparing import prepare
@@ -249,6 +250,62 @@ def test_a_sampler_of_ones_own_meets_the_exact_posterior(exact, tmp_path):
     assert_same_draws(quick(DATA, sampler=Toggling(), draws=1500, tune=50, chains=2, cores=1), post)
     page = post.report(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "toggling" in page and "gpn.sample(" not in page
+
+
+class Drawn(gpn.samplers.MarkovChain):
+    """Independent draws: numbers of DAGs by their probabilities."""
+
+    def init(self, rng):
+        n = len(self.required)
+        dags = graphs.enumerate_dags(n)
+        places = [[candidate(self.tables, node, bit) for bit in range(n - 1)] for node in range(n)]
+        bits = np.array(
+            [[sum(int(dag[j, i]) << b for b, j in enumerate(own)) for i, own in enumerate(places)] for dag in dags]
+        )
+        self.dags, self.scores = graphs.pack(dags), np.array([log_score_of(self.tables, own) for own in bits])
+        self.shares = np.exp(self.scores - np.logaddexp.reduce(self.scores))
+
+    def _fill(self, block, rng, thin, tuning):
+        chosen = rng.choice(len(self.dags), len(block.log_scores), p=self.shares)
+        block.parents[:] = self.dags[chosen]
+        block.log_scores[:] = block.targets[:] = self.scores[chosen]
+
+    def state(self):
+        return {}
+
+    def restore(self, state):
+        self.init(None)
+
+
+class Listing(gpn.samplers.Sampler):
+    """A sampler of one's own whose draws are independent; `Forgetful` is the same but doesn't say so."""
+
+    name = "listing"
+    independent = True
+    outside = False
+
+    def chains(self, tables, required, count, progressbar=False):
+        return [Drawn(tables, required) for _ in range(count)]
+
+
+class Forgetful(Listing):
+    name = "forgetful"
+    independent = False
+
+
+def test_independent_draws_of_ones_own_are_diagnosed_as_such(exact, tmp_path):
+    post = quick(DATA, sampler=Listing(), draws=1000)
+    assert_edges_agree(post, exact)
+    post.save(tmp_path / "run.nc")
+    for own in (post, gpn.load(tmp_path / "run.nc")):
+        found, known = own.diagnostics(), trust_of(own)
+        assert own.record.independent and found.ok and "R-hat" not in str(found)
+        assert found.summary == "2000 independent draws." and found.heading == "Sampling has converged."
+        assert known["trace"] is None and [row["name"] for row in known["figures"]] == ["Networks drawn"]
+    # The negative control: chains are compared.
+    other = quick(DATA, sampler=Forgetful(), draws=1000, tune=0)
+    assert not other.record.independent and other.settings.get("independent") is None
+    assert "R-hat" in other.diagnostics().summary and trust_of(other)["trace"] is not None
 
 
 class LikeABuiltIn(Toggling):

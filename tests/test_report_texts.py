@@ -107,17 +107,23 @@ def test_verdicts():
 def test_verdicts_of_weights():
     weights = np.zeros((2, 500))
     weights[0, 0] = 20
-    heavy = made_posterior("abc", [(0, 1, 0.5)], shape=(2, 500), sampler="exact", reweight="auto", pareto_k=1.2)
+    heavy = made_posterior(
+        "abc", [(0, 1, 0.5)], shape=(2, 500), sampler="exact", independent=True, reweight="auto", pareto_k=1.2
+    )
     heavy.log_weights = weights
     found = trust.trust_of(heavy)
     assert found["verdict"] == "poor" and [own["fine"] for own in found["figures"]] == [None, False, False]
-    few = made_posterior("abc", [(0, 1, 0.5)], shape=(2, 50), sampler="exact", reweight="auto", pareto_k=0.6)
+    few = made_posterior(
+        "abc", [(0, 1, 0.5)], shape=(2, 50), sampler="exact", independent=True, reweight="auto", pareto_k=0.6
+    )
     found = trust.trust_of(few)
     assert "should be below 0.50" in found["warnings"][0]
     assert (found["figures"][-1]["wanted"], found["figures"][-1]["fine"]) == ("at most 0.50", False)
-    cut = made_posterior("abc", [(0, 1, 0.5)], shape=(2, 500), sampler="exact", reweight="interrupted")
+    cut = made_posterior(
+        "abc", [(0, 1, 0.5)], shape=(2, 500), sampler="exact", independent=True, reweight="interrupted"
+    )
     assert cut.diagnostics().verdict == "poor"
-    biased = made_posterior("abc", [(0, 1, 0.5)], shape=(4, 500), sampler="order", order_bias="kept")
+    biased = made_posterior("abc", [(0, 1, 0.5)], shape=(4, 500), sampler="order", order_bias="keep")
     assert biased.diagnostics().verdict == "caution"
 
 

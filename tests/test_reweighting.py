@@ -165,6 +165,7 @@ def make_weighted(**settings):
         rng.normal(size=picks.shape),
         reweight="auto",
         sampler="exact",
+        independent=True,
         **settings,
     )
 

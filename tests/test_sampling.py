@@ -46,7 +46,7 @@ def test_samplers_agree_with_the_exact_posterior(name, sampler):
 
 def test_order_sampler_keeps_its_bias_unless_told():
     post, known = quick(table(NULL), sampler="order", draws=3000, chains=4), reference(NULL)
-    assert post.settings["order_bias"] == "kept"
+    assert post.settings["order_bias"] == "keep"
     assert_edges_agree(post, np.array(known["edge_posterior_order_modular"]))
     # Negative control: the comparison does tell the two targets apart.
     with pytest.raises(AssertionError):

@@ -307,14 +307,11 @@ def test_bge_gives_the_reference_scores(table, numbers):
 
 
 BAD_SETTINGS = {
-    "alpha_mu": (lambda d: BGe(alpha_mu=0), "alpha_mu must be positive; received 0"),
-    "nan": (lambda d: BGe(alpha_mu=np.nan), "alpha_mu must be positive; received nan"),
-    "t0": (lambda d: BGe(t0=-1.0), "t0 must be positive; received -1.0"),
+    "alpha_mu": (lambda d: BGe(alpha_mu=0), "alpha_mu must be positive and finite; received 0"),
+    "nan": (lambda d: BGe(alpha_mu=np.nan), "alpha_mu must be positive and finite; received nan"),
+    "t0": (lambda d: BGe(t0=-1.0), "t0 must be positive and finite; received -1.0"),
     "alpha_w": (lambda d: BGe(alpha_w=3.0).bind(d), "alpha_w must be more than n - 1 = 3; received 3.0"),
-    "alpha_w nan": (
-        lambda d: BGe(alpha_w=np.nan).bind(d),
-        "alpha_w must be more than n - 1 = 3; received nan",
-    ),
+    "alpha_w nan": (lambda d: BGe(alpha_w=np.nan), "alpha_w must be positive and finite; received nan"),
     "alpha_w without t0": (
         lambda d: BGe(alpha_w=4.5).bind(d),
         "the default t0 needs alpha_w above n + 1 = 5; received alpha_w = 4.5",

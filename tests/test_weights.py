@@ -355,7 +355,7 @@ def test_survey_weights_in_a_run():
     assert np.isfinite(post.log_predictive(new)).all()
     with pytest.raises(ValueError, match="^predictive checks need rows that all count alike; received weights of rows"):
         predictive_checks(post, progressbar=False)
-    with pytest.raises(ValueError, match="^curves need Gaussian processes"):
+    with pytest.raises(ValueError, match="^a curve needs the method"):
         post.curves("c")
 
 

@@ -124,6 +124,19 @@ def check_not_negative(name: str, value: Any, word: str | None = None) -> None:
         raise ValueError(f"{name} must be {either}a number, 0 or more; received {shown(value)}")
 
 
+def check_positive(name: str, value: Any) -> None:
+    """Refuse a setting that isn't a positive, finite number.
+
+    Examples
+    --------
+    >>> check_positive("ess", "one")
+    Traceback (most recent call last):
+    ValueError: ess must be positive and finite; received 'one'
+    """
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
+        raise ValueError(f"{name} must be positive and finite; received {shown(value)}")
+
+
 def check_share(name: str, value: Any, ends: bool = True) -> None:
     """Refuse a setting that isn't a number between 0 and 1, with or without the ends.
 

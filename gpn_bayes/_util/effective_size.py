@@ -2,6 +2,9 @@
 
 from gpn_bayes._util.types import Floats
 
+# Weighted draws that are worth a smaller share of their number can't be relied on.
+WEIGHT_ESS_LIMIT = 0.1
+
 
 def effective_size(weights: Floats) -> float:
     """Return how many draws of equal weight would be worth as much as weighted ones, by Kish's formula.

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpn_bayes import samplers
 from gpn_bayes._util.files import write_whole
 from gpn_bayes._util.printable import no_formulas
 
@@ -182,8 +181,9 @@ def _consequences(
     """Return the settings that differ only as a consequence of another one."""
     follow = set()
     if "sampler" in names:
-        follow.add("order_bias")
-        if _draws_independently(theirs) or _draws_independently(ours):
+        # What only one of two samplers has.
+        follow |= {"independent", "order_bias", "temperatures"}
+        if theirs.get("independent") or ours.get("independent"):
             follow |= {"tune", "thin"}
             # Exact samplers take no parents from outside the candidates.
             if "plus_one" in names:
@@ -197,11 +197,6 @@ def _consequences(
     if other_space or "plus_one" in names:
         follow.add("expand")
     return follow
-
-
-def _draws_independently(settings: dict[str, Any]) -> bool:
-    kind = samplers.BUILT_IN.get(settings["sampler"])
-    return kind is not None and kind.independent
 
 
 def _prior_differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
@@ -227,7 +222,7 @@ def _described(name: str, theirs: Any, ours: Any) -> str:
         return f"other settings of --score {_score(theirs)}"
     if theirs is None and name in ("max_parents", "until"):
         return f"no --{name.replace('_', '-')} instead of {ours}"
-    readers: dict[str, Callable[[Any], str]] = {"score": _score, "order_bias": _order_bias, "expand": _expand}
+    readers: dict[str, Callable[[Any], str]] = {"score": _score, "expand": _expand}
     read = readers.get(name, _plain)
     option = "--seed" if name == "random_seed" else f"--{name.replace('_', '-')}"
     return f"{option} {read(theirs)} instead of {read(ours)}"
@@ -239,12 +234,6 @@ def _plus_one(allowed: bool) -> str:
 
 def _score(setting: dict[str, Any]) -> str:
     return str(setting["name"])
-
-
-def _order_bias(setting: str) -> str:
-    from gpn_bayes.report.origin import ORDER_BIAS
-
-    return ORDER_BIAS[setting]
 
 
 def _expand(threshold: float | None) -> str:

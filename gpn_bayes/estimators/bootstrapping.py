@@ -17,6 +17,7 @@ from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.cells import safe_html
 from gpn_bayes._util.checks import check_count, shown
 from gpn_bayes._util.progress import progress_bar
+from gpn_bayes._util.seeds import generator
 from gpn_bayes._util.types import DiGraph
 from gpn_bayes.data import Dataset, TableKeywords, described, read_complete, refuse_interventions, refuse_weights
 from gpn_bayes.estimators.base import GraphEstimator
@@ -234,7 +235,7 @@ def bootstrap(
     data = read_complete(described(df, table)).with_rows("a bootstrap needs the rows")
     refuse_interventions(data, "a bootstrap")
     refuse_weights(data, "a bootstrap")
-    rngs = np.random.default_rng(random_seed).spawn(n)
+    rngs = generator("random_seed", random_seed).spawn(n)
     with warnings.catch_warnings(), progress_bar("Bootstrap", n, progressbar) as advance:
         # These are counted.
         warnings.filterwarnings("ignore", NO_DAG, UserWarning)

@@ -7,6 +7,7 @@ import numpy as np
 
 from gpn_bayes import graphs, scores
 from gpn_bayes._util.checks import check_count, check_not_negative, shown
+from gpn_bayes._util.seeds import generator
 from gpn_bayes._util.types import Bools, DiGraph, Floats
 from gpn_bayes.data import Dataset, TableKeywords
 from gpn_bayes.estimators.base import GraphEstimator
@@ -137,7 +138,7 @@ class DYNOTEARS(GraphEstimator):
         lagged = read_series(self._check_input(X, table), int(self.lags), self.series)
         prior = GraphPrior(lagged.names, required=self.required, forbidden=self.forbidden)
         orders = best_orders(
-            self._problem(lagged, prior), self.starts, np.random.default_rng(self.random_state), self.progressbar
+            self._problem(lagged, prior), self.starts, generator("random_state", self.random_state), self.progressbar
         )
         d = len(lagged.names)
         self.raw_weights_ = orders.weights[:d]

@@ -9,6 +9,7 @@ import numpy as np
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count
 from gpn_bayes._util.progress import progress_bar
+from gpn_bayes._util.seeds import generator
 from gpn_bayes._util.types import Adjacency, Bools, Floats, Words
 from gpn_bayes.estimators.base import ScoreBasedEstimator
 from gpn_bayes.estimators.problem import Problem
@@ -231,7 +232,7 @@ class HillClimbing(ScoreBasedEstimator):
         if self.jump is not None:
             check_count("jump", self.jump, 1)
         self.max_parents_ = problem.greedy_limit
-        rng = np.random.default_rng(self.random_state)
+        rng = generator("random_state", self.random_state)
         climber = Climber(problem, _first_graph(problem, self.start))
         climb = Climb(climber, self.tabu, self.patience)
         self.interrupted_ = False

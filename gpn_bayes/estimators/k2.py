@@ -7,6 +7,7 @@ import numpy as np
 
 from gpn_bayes._util.checks import check_count
 from gpn_bayes._util.progress import progress_bar
+from gpn_bayes._util.seeds import generator
 from gpn_bayes._util.types import Adjacency
 from gpn_bayes.estimators.base import ScoreBasedEstimator
 from gpn_bayes.estimators.orders import check_required, orders_to_try, read_order
@@ -111,7 +112,7 @@ class K2(ScoreBasedEstimator):
             check_required(order, problem)
             return [order], 1
         check_count("n_orders", self.n_orders, 1)
-        return orders_to_try(problem, self.n_orders, np.random.default_rng(self.random_state)), self.n_orders
+        return orders_to_try(problem, self.n_orders, generator("random_state", self.random_state)), self.n_orders
 
 
 def greedy_parents(problem: Problem, order: Sequence[int]) -> tuple[Adjacency, float]:

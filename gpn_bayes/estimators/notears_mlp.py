@@ -10,6 +10,7 @@ import pandas as pd
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count, check_not_negative
 from gpn_bayes._util.progress import progress_bar, shares
+from gpn_bayes._util.seeds import generator
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import TableKeywords, read_complete, refuse_interventions, refuse_weights
 from gpn_bayes.estimators.base import GraphEstimator
@@ -153,7 +154,7 @@ class NOTEARSMLP(GraphEstimator):
         return self
 
     def _best_start(self, values: Floats, prior: GraphPrior) -> "_Found":
-        rng = np.random.default_rng(self.random_state)
+        rng = generator("random_state", self.random_state)
         search = _Search(values, prior, self.hidden, self.lambda1, self.lambda2)
         results: list[_Found] = []
         with progress_bar("Networks", self.starts, self.progressbar) as advance:

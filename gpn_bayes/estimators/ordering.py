@@ -9,6 +9,7 @@ import numpy as np
 
 from gpn_bayes._util.checks import check_choice, check_count, check_seconds
 from gpn_bayes._util.progress import progress_bar
+from gpn_bayes._util.seeds import generator
 from gpn_bayes._util.types import Adjacency, Floats, Ints
 from gpn_bayes.estimators.base import ScoreBasedEstimator
 from gpn_bayes.estimators.parent_sets import adjacency_of
@@ -132,7 +133,7 @@ class OrderingSearch(ScoreBasedEstimator):
 
     def _search(self, problem: Problem) -> Adjacency:
         self._check()
-        rng = np.random.default_rng(self.random_state)
+        rng = generator("random_state", self.random_state)
         up_to = None
         if self.sets == "all":
             sets, up_to, first = searched_sets(problem, self.progressbar)

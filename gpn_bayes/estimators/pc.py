@@ -21,6 +21,7 @@ from gpn_bayes.estimators.independence import (
     FisherZ,
     GSquared,
 )
+from gpn_bayes.estimators.independence.kernel_tests import NULLS
 from gpn_bayes.estimators.pc_orientation import COLLIDER_RULES, Orientation, orient
 from gpn_bayes.graphs import equivalence
 from gpn_bayes.scores.categories import is_discrete
@@ -147,6 +148,8 @@ class PC(GraphEstimator):
         if self.max_conditioning is not None:
             check_count("max_conditioning", self.max_conditioning)
         check_choice("colliders", self.colliders, COLLIDER_RULES)
+        check_choice("null", self.null, NULLS)
+        check_count("permutations", self.permutations, 1)
 
     def _chosen_test(self, data: Data) -> ConditionalIndependenceTest:
         if isinstance(self.test, ConditionalIndependenceTest):

@@ -16,7 +16,7 @@ from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Dataset, check_known, read_complete
 from gpn_bayes.posterior.draws import Draws
 from gpn_bayes.posterior.queries import edge_probabilities, parent_set_probabilities
-from gpn_bayes.scores.base import Scorer
+from gpn_bayes.scores.base import Scorer, lacking
 from gpn_bayes.scores.dag_scorer import DagScorer
 from gpn_bayes.scores.gp.components import components
 from gpn_bayes.scores.gp.laplace import log_masses
@@ -273,14 +273,15 @@ def _gp_of(post: Draws, score: Any) -> GP:
         if not getattr(score, "has_curves", False):
             raise ValueError(f"score must be a gpn_bayes.scores.GP; received {shown(score)}")
         return cast(GP, score)
-    text = post.record.score_text("an unknown score")
     if not getattr(find(post.record.score_name), "has_curves", False):
-        raise ValueError(f"curves need Gaussian processes; the posterior is under {text}: give one as score=")
+        known = "the unknown score of this posterior" if post.record.score is None else post.record.score_name
+        raise ValueError(f"{lacking('a curve', 'hyper_posterior', known)}: give score=gpn.scores.GP()")
     if isinstance(post.scorer, DagScorer):
         return cast(GP, post.scorer.score)
     with suppress(ValueError):
         if post.record.score is not None:
             return cast(GP, post.record.score.make())
+    text = post.record.score_text("an unknown score")
     raise ValueError(f"curves need the score's settings, which this posterior doesn't have; give it as score= ({text})")
 
 

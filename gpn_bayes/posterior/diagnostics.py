@@ -8,14 +8,14 @@ import numpy as np
 
 from gpn_bayes import graphs
 from gpn_bayes._util import cells
-from gpn_bayes._util.effective_size import effective_size
+from gpn_bayes._util.effective_size import WEIGHT_ESS_LIMIT, effective_size
 from gpn_bayes._util.types import Floats
 from gpn_bayes.data.flagging import Flag
 from gpn_bayes.posterior.directions import direction_sentences
 from gpn_bayes.posterior.draws import Draws
 from gpn_bayes.posterior.estimate import MIN_DRAWS, binary_r_hats, ess_of, mean_errors, r_hat_of
 from gpn_bayes.posterior.impossible_pairs import assumption
-from gpn_bayes.posterior.run_record import INTERRUPTED, RunRecord, samples_exactly, samples_orders
+from gpn_bayes.posterior.run_record import INTERRUPTED, RunRecord
 
 # Beyond these a run is called unreliable; the usual values for R-hat and ESS (Vehtari et al. 2021).
 R_HAT_POOR = 1.05
@@ -24,12 +24,9 @@ ESS_LIMIT = 400
 # error on. Edges that are rarer, or more certain, than this don't count: a few draws in a row don't make them slow.
 EDGE_ESS_LIMIT = 200
 EDGE_SHARES = 0.05, 0.95
-# The samplers of `gpn_bayes.samplers`, which stands above this file.
-_BUILT_IN = ("auto", "exact", "partition", "order")
 GAP_LIMIT = 0.05
 # With this many effective draws of each chain, chance can excuse a gap.
 EXCUSED_FROM = 800
-WEIGHT_ESS_LIMIT = 0.1
 NEGLECTED_LIMIT = 0.01
 PARETO_K_LIMIT = 0.7
 
@@ -77,7 +74,7 @@ class Diagnostics:
     weight_ess : float
         How many draws of equal weight would be worth as much; all of them where nothing was weighted.
     sampler : str
-        "exact", "partition" or "order".
+        What drew, by its name.
     order_bias : bool
         Whether the draws carry the bias of order MCMC towards DAGs with many orders.
     reweighted : str
@@ -97,6 +94,10 @@ class Diagnostics:
         average over the nodes, and its standard error.
     assumptions : tuple of str
         What the answers take for granted, of the network and of the score.
+    independent : bool
+        Whether draws don't depend on each other, so that there are no chains to compare.
+    exact : bool
+        Whether edge probabilities are known without Monte Carlo error.
     directions : tuple of str
         What decides the clear directions of the pairs that are joined with a probability of 0.9 or more: conditional
         independences in the data; the shape of relations; or tiers, the score, experiments and the like.
@@ -176,6 +177,8 @@ class Diagnostics:
     estimator: str = ""
     edge_ess: float = float("nan")
     edge_ess_edge: str = ""
+    independent: bool = False
+    exact: bool = False
     directions: tuple[str, ...] = ()
 
     def __getitem__(self, key: str) -> object:
@@ -199,8 +202,7 @@ class Diagnostics:
         """The sampling in one word: "good", "caution", or "poor" where another run may answer quite differently."""
         if self.ok:
             return "good"
-        chained = not samples_exactly(self.sampler)
-        wrong = (chained and self._disagree) or self.reweighted == INTERRUPTED
+        wrong = (not self.independent and self._disagree) or self.reweighted == INTERRUPTED
         return "poor" if wrong or self._weights_fail else "caution"
 
     @property
@@ -210,11 +212,11 @@ class Diagnostics:
             return "Sampling was interrupted."
         if self.verdict == "poor":
             return "Sampling has not converged."
-        if samples_exactly(self.sampler) and self.reweighted == "no" and self.tables == 1:
+        if self.exact:
             return (
                 "Computed exactly, without sampling error." if self.ok else "Computed exactly, from imprecise scores."
             )
-        if not samples_exactly(self.sampler) and (self.chains == 1 or self.ess < ESS_LIMIT or self.converged is False):
+        if not self.independent and (self.chains == 1 or self.ess < ESS_LIMIT or self.converged is False):
             return "Sampling may not have converged."
         return "Sampling has converged." if self.ok else "Sampling has converged, with reservations."
 
@@ -246,7 +248,7 @@ class Diagnostics:
     def warnings(self) -> list[str]:
         """Return what speaks against the sampling, each with what to do about it."""
         notes = []
-        if not samples_exactly(self.sampler):
+        if not self.independent:
             if self.chains == 1:
                 notes.append("One chain can't be compared with others; run at least two.")
             if self._disagree:
@@ -310,12 +312,8 @@ class Diagnostics:
             notes += weight_warnings(self.pareto_k, self.weight_ess, self.draws, self.sampler)
         elif self.weight_share < WEIGHT_ESS_LIMIT:
             notes.append(
-                f"Few draws carry the weight ({self.weight_share:.0%} effective): "
-                + (
-                    "use sampler='partition', which needs no correction."
-                    if samples_orders(self.sampler)
-                    else "draw more."
-                )
+                f"Few draws carry the weight ({self.weight_share:.0%} effective): draw more, or use "
+                "sampler='partition', whose draws need no weights."
             )
         if self.reweighted == INTERRUPTED:
             notes.append(REWEIGHTING_INTERRUPTED)
@@ -370,10 +368,10 @@ class Diagnostics:
     def summary(self) -> str:
         """The figures of the sampling, in one sentence."""
         noise = self._told_noise() + self._told_sets() + self._told_tables()
-        if samples_exactly(self.sampler) and self.reweighted == "no" and self.tables == 1:
+        if self.exact:
             scored = " of scored parent sets" if self.conceivable_sets else ""
             return f"Edge probabilities sum over all networks{scored}; {self.draws} independent draws{noise}."
-        if samples_exactly(self.sampler):
+        if self.independent:
             return f"{self.draws} independent draws{self._told_weights()}{noise}."
         if self.chains == 1:
             return f"1 chain of {self.draws} draws; {self._told_log_score()}{self._told_weights()}{noise}."
@@ -497,6 +495,8 @@ def diagnose(post: Draws) -> Diagnostics:
         weight_ess=effective_size(post.weights),
         sampler=record.sampler,
         order_bias=record.has_order_bias,
+        independent=record.independent,
+        exact=post.exact is not None,
         reweighted="no" if record.reweight is None else INTERRUPTED if record.reweight == INTERRUPTED else "yes",
         score_error=0.0 if post.score_errors is None else _most_errors(post.score_errors),
         poor_scores=record.poor_scores,
@@ -608,12 +608,16 @@ def weight_warnings(pareto_k: float, effective: float, draws: int, sampler: str 
     sampler : str
         What drew them.
     """
+    from gpn_bayes import samplers
+
     limit = pareto_k_limit(draws)
     if not pareto_k > limit and effective >= WEIGHT_ESS_LIMIT * draws:
         return []
     tail = "" if np.isnan(pareto_k) else f"; Pareto k {pareto_k:.2f}, should be below {limit:.2f}"
-    named = f"sampler=gpn.samplers.{sampler.capitalize()}(reweight=None)"
-    directly = named if sampler in _BUILT_IN else "your sampler with reweight=None"
+    kind = samplers.BUILT_IN.get(sampler)
+    directly = (
+        "your sampler with reweight=None" if kind is None else f"sampler=gpn.samplers.{kind.__name__}(reweight=None)"
+    )
     return [
         f"The draws' weights can't be relied on (worth {effective:.0f} of {draws} draws{tail}): the score they were "
         f"drawn under is too far from the target. Use {directly} to draw under the target score itself, or draw more."

@@ -212,7 +212,7 @@ class Draws(GraphCollection):
         >>> import gpn_bayes as gpn
         >>> data = gpn.datasets.sachs(transform="log2")[["raf", "mek", "erk", "akt"]]
         >>> post = gpn.sample(data, score="bge", draws=100, random_seed=1, progressbar=False)
-        >>> post.record.is_exact, post.record.chains, post.record.score.name
+        >>> post.record.independent, post.record.chains, post.record.score.name
         (True, 4, 'bge')
         """
         return RunRecord.read(self.settings)

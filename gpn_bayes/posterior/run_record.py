@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 # What settings say of draws that were to be weighted to another score, but weren't.
 INTERRUPTED = "interrupted"
 _UNKNOWN = "unknown"
-# Samplers whose draws have something of their own: exact ones are independent, those of orders are biased.
-_EXACT, _ORDER = "exact", "order"
 
 
 @dataclass(frozen=True)
@@ -126,6 +124,8 @@ class RunRecord:
         None where it wasn't recorded.
     sampler : str
         Its name.
+    independent : bool
+        Whether draws don't depend on each other; else they are those of Markov chains.
     candidates : SpaceRecord
         How the search space came about.
     planned_thin : int or None
@@ -133,7 +133,7 @@ class RunRecord:
     reweight : str or None
         None for draws under the score itself.
     order_bias : str or None
-        "kept" or "corrected", of draws that have one.
+        "keep" or "correct", of draws that have one.
     converged : bool or None
         Whether chains agreed in time; None where nobody waited for that.
     interrupted : bool
@@ -169,9 +169,9 @@ class RunRecord:
 
     Examples
     --------
-    >>> record = RunRecord.read({"sampler": "exact", "draws": 100, "score": {"name": "bge", "parameters": {}}})
-    >>> record.is_exact, record.draws, record.tables, str(record.score)
-    (True, 100, 1, 'BGe')
+    >>> record = RunRecord.read({"sampler": "order", "draws": 100, "score": {"name": "bge", "parameters": {}}})
+    >>> record.independent, record.draws, record.tables, str(record.score)
+    (False, 100, 1, 'BGe')
     >>> RunRecord.read({"draws": "many"})
     Traceback (most recent call last):
     ValueError: the setting draws must be a whole number; received 'many'
@@ -179,6 +179,7 @@ class RunRecord:
 
     score: ScoreRecord | None = None
     sampler: str = _UNKNOWN
+    independent: bool = False
     prior: PriorRecord = PriorRecord()
     max_parents: int | None = None
     draws: int = 0
@@ -227,14 +228,9 @@ class RunRecord:
         return record
 
     @property
-    def is_exact(self) -> bool:
-        """Whether the draws are independent of each other, from the exact posterior."""
-        return samples_exactly(self.sampler)
-
-    @property
     def has_order_bias(self) -> bool:
         """Whether DAGs with many orders were drawn too often."""
-        return self.order_bias == "kept"
+        return self.order_bias == "keep"
 
     @property
     def was_cut_short(self) -> bool:
@@ -273,16 +269,6 @@ class RunRecord:
     def kinds_in_words(self) -> list[str]:
         """What the score took columns for: of a mixed table, and which columns could be either."""
         return [text for text in (self.kinds, self.either_kind) if text]
-
-
-def samples_exactly(sampler: str) -> bool:
-    """Tell whether a sampler's draws are independent of each other."""
-    return sampler == _EXACT
-
-
-def samples_orders(sampler: str) -> bool:
-    """Tell whether a sampler draws orders, which favours DAGs with many."""
-    return sampler == _ORDER
 
 
 _IN_WORDS: dict[Any, str] = {

@@ -20,8 +20,6 @@ _LEFT_OUT = ("until", "random_seed")
 _SHOWN_ELSEWHERE = ("assumptions", "can_join", "data_flags", "either_kind", "excluded", "impossible_pairs", "kinds")
 # What the call names a table that was read before.
 _READ_BEFORE = "post.data"
-# How a setting was typed, by how it is kept.
-ORDER_BIAS = {"kept": "keep", "corrected": "correct"}
 
 
 def origin_of(post: Draws, read_before: bool = False) -> dict[str, Any]:
@@ -198,9 +196,9 @@ def _sampler(record: RunRecord, score: str) -> str | None:
     kind = BUILT_IN.get(record.sampler)
     if kind is None or record.shares_of_moves is not None:
         return None
-    given: dict[str, Any] = {} if kind.independent else {"thin": record.planned_thin or record.thin}
+    given: dict[str, Any] = {} if record.independent else {"thin": record.planned_thin or record.thin}
     given |= {} if record.temperatures == 1 else {"temperatures": record.temperatures}
-    given |= {"bias": ORDER_BIAS[record.order_bias]} if record.order_bias else {}
+    given |= {"bias": record.order_bias} if record.order_bias else {}
     given |= {} if record.reweight or not score.startswith("GP(") else {"reweight": None}
     return f"{kind.__name__}({_arguments(given)})"
 

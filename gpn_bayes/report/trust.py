@@ -4,18 +4,17 @@ from typing import Any
 
 import numpy as np
 
+from gpn_bayes._util.effective_size import WEIGHT_ESS_LIMIT
 from gpn_bayes.posterior.diagnostics import (
     DATA_LIGHTS,
     EDGE_ESS_LIMIT,
     ESS_LIMIT,
     R_HAT_POOR,
-    WEIGHT_ESS_LIMIT,
     Diagnostics,
     diagnose,
     pareto_k_limit,
 )
 from gpn_bayes.posterior.draws import Draws
-from gpn_bayes.posterior.run_record import samples_exactly
 from gpn_bayes.report.wording import counted
 from gpn_bayes.sampling.flags import in_both
 
@@ -43,7 +42,7 @@ def trust_of(post: Draws) -> dict[str, Any]:
         # Whoever reads a report may have neither written the script nor typed the command.
         "warnings": [in_both(text) for text in diagnostics.warnings()],
         "figures": [*_chain_figures(diagnostics), *_weight_figures(diagnostics), *_score_figures(diagnostics)],
-        "trace": None if post.record.is_exact else _trace(post.log_score),
+        "trace": None if post.record.independent else _trace(post.log_score),
         "assumptions": [_arrow(text) for text in diagnostics.assumptions],
         "data_verdict": DATA_LIGHTS[diagnostics.data_verdict],
         "data_heading": diagnostics.data_heading,
@@ -60,7 +59,7 @@ def _figure(name: str, value: str, wanted: str, fine: bool | None, meaning: str)
 def _chain_figures(found: Diagnostics) -> list[dict[str, Any]]:
     """Return the figures of chains; independent draws have none but their number."""
     drawn = _figure("Networks drawn", f"{found.draws:,}", "", None, f"in {counted(found.chains, 'chain')}")
-    if samples_exactly(found.sampler):
+    if found.independent:
         return [drawn | {"meaning": "drawn independently of each other"}]
     several = found.chains > 1
     r_hat = _figure(

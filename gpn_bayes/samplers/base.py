@@ -65,7 +65,7 @@ class Sampler(ABC):
     >>> sampler.coupled(4).temperatures, sampler.imputing() is sampler, sampler.max_nodes
     (4, True, None)
     >>> sampler.settings, len(sampler.move_names)
-    ({'sampler': 'partition', 'temperatures': 1, 'order_bias': None}, 8)
+    ({'sampler': 'partition', 'temperatures': 1}, 8)
     >>> gpn.samplers.Order.with_options({"bias": ("correct", "keep"), "temperatures": (1, 1)}).bias
     'correct'
     >>> sampler.compiled[1], sampler.rehearse("walk")
@@ -110,7 +110,7 @@ class Sampler(ABC):
     @property
     def settings(self) -> dict[str, Any]:
         """What the settings of a posterior say of it, JSON-able; two that draw differently must differ here."""
-        known = {"sampler": self.name, "temperatures": 1, "order_bias": None}
+        known = {"sampler": self.name} | ({"independent": True} if self.independent else {})
         built_in = type(self).__module__.startswith("gpn_bayes.samplers.")
         own = {} if built_in else {name: repr(value) for name, value in sorted(vars(self).items())}
         return known | ({"sampler_options": own} if own else {})

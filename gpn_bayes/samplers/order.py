@@ -42,7 +42,7 @@ class Order(Sampler):
     >>> order = gpn.samplers.Order(bias="correct")
     >>> post = gpn.sample(data, "bge", sampler=order, draws=200, random_seed=1, progressbar=False)
     >>> post.settings["order_bias"]
-    'corrected'
+    'correct'
     """
 
     name: ClassVar[str] = "order"
@@ -66,7 +66,7 @@ class Order(Sampler):
     @property
     def settings(self) -> dict[str, Any]:
         """What the settings of a posterior say of it."""
-        return super().settings | {"order_bias": "corrected" if self.bias == "correct" else "kept"}
+        return super().settings | {"order_bias": self.bias}
 
     def settle(self, n: int, outside: bool) -> "Order":
         """Return the sampler itself, unless there are too many variables for the correction."""
@@ -118,8 +118,7 @@ class Order(Sampler):
         import numpy as np
 
         from gpn_bayes import graphs
-        from gpn_bayes._util.effective_size import effective_size
-        from gpn_bayes.posterior.diagnostics import WEIGHT_ESS_LIMIT
+        from gpn_bayes._util.effective_size import WEIGHT_ESS_LIMIT, effective_size
 
         if self.bias == "keep":
             return None

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from gpn_bayes._util.checks import check_flag
+from gpn_bayes._util.checks import check_flag, check_positive
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Data, Dataset, RowMoments, moments_of, standardised, statistics_of
 from gpn_bayes.kernels.linear.bge import bge_sets, bge_table
@@ -58,10 +58,10 @@ class BGe(Score):
         t0: float | None = None,
         standardise: bool = True,
     ) -> None:
-        if not alpha_mu > 0:
-            raise ValueError(f"alpha_mu must be positive; received {alpha_mu}")
-        if t0 is not None and not t0 > 0:
-            raise ValueError(f"t0 must be positive; received {t0}")
+        check_positive("alpha_mu", alpha_mu)
+        for name, value in (("alpha_w", alpha_w), ("t0", t0)):
+            if value is not None:
+                check_positive(name, value)
         self.alpha_mu = alpha_mu
         self.alpha_w = alpha_w
         self.t0 = t0

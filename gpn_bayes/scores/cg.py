@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from gpn_bayes._util.checks import shown
+from gpn_bayes._util.checks import check_positive, shown
 from gpn_bayes._util.types import Adjacency, Bools, Floats, Ints
 from gpn_bayes.data import Data, Dataset, SufficientStatistics
 from gpn_bayes.kernels.graphs.subsets import members_of
@@ -99,8 +99,7 @@ class CG(Score):
 
     def __init__(self, ess: float = 1.0, scale: float = 0.5, variances: str = "one or each") -> None:
         for name, value in (("ess", ess), ("scale", scale)):
-            if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < np.inf:
-                raise ValueError(f"{name} must be positive and finite; received {shown(value)}")
+            check_positive(name, value)
         if variances not in VARIANCES:
             raise ValueError(f"variances must be one of {', '.join(map(repr, VARIANCES))}; received {shown(variances)}")
         self.ess, self.scale, self.variances = float(ess), float(scale), variances

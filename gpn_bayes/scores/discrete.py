@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
-from gpn_bayes._util.checks import shown
+from gpn_bayes._util.checks import check_positive, shown
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.data import Dataset, SufficientStatistics, refuse_weights
 from gpn_bayes.kernels.discrete.counts import CountTerms, count_scores, masks_of, subsets_up_to
@@ -268,8 +268,7 @@ class BDeu(Score):
     takes_weights = True
 
     def __init__(self, ess: float = 1.0, cardinalities: Mapping[str, int] | None = None) -> None:
-        if not 0 < ess < np.inf:
-            raise ValueError(f"ess must be positive and finite; received {ess}")
+        check_positive("ess", ess)
         self.ess = float(ess)
         self.cardinalities = check_cardinalities(cardinalities)
 

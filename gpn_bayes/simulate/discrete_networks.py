@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from gpn_bayes import graphs
+from gpn_bayes._util.seeds import generator
 from gpn_bayes._util.types import DiGraph, Floats, Ints
 from gpn_bayes.simulate.experiments import (
     Change,
@@ -153,7 +154,7 @@ class DiscreteNetwork:
 
         observed = observed_rows(n_rows, interventions)
         experiments = read_experiments(self.names, n_rows, interventions, read_change)
-        rng = np.random.default_rng(random_seed)
+        rng = generator("random_seed", random_seed)
         order = graphs.topological_order(self._adjacency).tolist()
 
         def draw(rows: int, changed: Callable[[int, Values], Values]) -> Ints:

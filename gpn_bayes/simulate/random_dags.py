@@ -7,6 +7,7 @@ import numpy as np
 
 from gpn_bayes import graphs
 from gpn_bayes._util.checks import check_count, shown
+from gpn_bayes._util.seeds import generator
 from gpn_bayes._util.types import Adjacency, Bools, DiGraph
 
 Seed = int | np.random.SeedSequence | np.random.Generator | None
@@ -52,7 +53,7 @@ def random_dag(
     names = [f"v{i + 1}" for i in range(n)] if names is None else list(names)
     if len(set(names)) != n or len(names) != n:
         raise ValueError(f"names must be {n} different names; received {names}")
-    rng = np.random.default_rng(random_seed)
+    rng = generator("random_seed", random_seed)
     if kind == "er":
         ordered = rng.random((n, n)) < _edge_probability(n, edges_per_node, p)
         ordered = np.triu(ordered, 1)

@@ -10,7 +10,8 @@ import pandas as pd
 from scipy.special import expit
 
 from gpn_bayes import graphs
-from gpn_bayes._util.checks import check_choice, check_count, shown
+from gpn_bayes._util.checks import check_choice, check_count, check_positive, shown
+from gpn_bayes._util.seeds import generator
 from gpn_bayes._util.types import Floats, Ints
 from gpn_bayes.simulate.discrete_networks import DiscreteNetwork, check_table_size
 from gpn_bayes.simulate.experiments import (
@@ -85,8 +86,7 @@ def linear(
     {'raf': 3.0, 'mek': -5.8}
     """
     check_choice("noise", noise, _NOISES)
-    if not 0 < noise_scale < math.inf:
-        raise ValueError(f"noise_scale must be positive and finite; received {noise_scale}")
+    check_positive("noise_scale", noise_scale)
     simulation = _Simulation(dag, n_rows, random_seed, interventions)
     rng, matrix = simulation.rng, simulation.matrix
     weights = np.where(matrix, signed_uniform(rng, matrix.shape, weight_range), 0.0)
@@ -251,8 +251,7 @@ def random_network(
     >>> network.tables["mek"].shape
     (2, 3)
     """
-    if not 0 < concentration < math.inf:
-        raise ValueError(f"concentration must be positive and finite; received {concentration}")
+    check_positive("concentration", concentration)
     matrix, names = read_dag(dag)
     given = levels if isinstance(levels, Mapping) else dict.fromkeys(names, levels)
     if unknown := [name for name in given if name not in names]:
@@ -260,7 +259,7 @@ def random_network(
     counts = [given.get(name, 2) for name in names]
     for name, count in zip(names, counts, strict=True):
         check_count(f"the number of levels of {name!r}", count, 2)
-    rng = np.random.default_rng(random_seed)
+    rng = generator("random_seed", random_seed)
     parents, tables = {}, {}
     for child, name in enumerate(map(str, names)):
         above = np.flatnonzero(matrix[:, child]).tolist()
@@ -313,7 +312,7 @@ def discrete(
     >>> df[df["target"] == "raf"]["raf"].value_counts().to_dict()
     {'s3': 20, 's1': 0, 's2': 0}
     """
-    rng = np.random.default_rng(random_seed)
+    rng = generator("random_seed", random_seed)
     network = random_network(dag, levels, concentration, rng)
     return network.sample(n_rows, rng, interventions=interventions)
 
@@ -329,7 +328,7 @@ class _Simulation:
         interventions: Mapping[Any, Any] | None,
     ) -> None:
         self.matrix, self.names = read_dag(dag)
-        self.rng = np.random.default_rng(random_seed)
+        self.rng = generator("random_seed", random_seed)
         self.n_rows = observed_rows(n_rows, interventions)
         self.experiments = read_experiments(
             self.names,

@@ -1,6 +1,5 @@
 """Time series drawn from a structural vector autoregression: instantaneous and lagged effects."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,7 +7,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gpn_bayes._util.checks import shown
+from gpn_bayes._util.checks import check_positive, shown
+from gpn_bayes._util.seeds import generator
 from gpn_bayes._util.types import Floats
 from gpn_bayes.simulate.random_dags import read_dag
 from gpn_bayes.simulate.relations import signed_uniform
@@ -64,11 +64,10 @@ def svar(
     ([(50, 2), (80, 2)], ['rain', 'flow'])
     """
     sizes = _read_lengths(lengths)
-    if not 0 < noise_scale < math.inf:
-        raise ValueError(f"noise_scale must be positive and finite; received {noise_scale}")
+    check_positive("noise_scale", noise_scale)
     matrix, names = read_dag(dag)
     present = _read_lagged(lagged, len(names))
-    rng = np.random.default_rng(random_seed)
+    rng = generator("random_seed", random_seed)
     weights, lagged_weights = _stable_weights(rng, (matrix, weight_range), (present, lagged_range))
     # Solved for X_t, the effects within a time are part of the noise and of the lagged effects.
     total = np.linalg.inv(np.eye(len(names)) - weights)

@@ -4,10 +4,9 @@ from collections.abc import Iterable
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
-from gpn_bayes._util.checks import check_choice, shown
+from gpn_bayes._util.checks import check_choice, check_not_negative, check_seconds
 from gpn_bayes._util.progress import status_line
+from gpn_bayes._util.seeds import generator
 from gpn_bayes._util.types import Adjacency
 from gpn_bayes.estimators.base import ScoreBasedEstimator
 from gpn_bayes.estimators.exact import a_star, dp
@@ -139,10 +138,8 @@ class Exact(ScoreBasedEstimator):
     def _chosen_method(self, n: int) -> str:
         """Check the settings before any scoring, and return the method they mean."""
         check_choice("method", self.method, METHODS)
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise ValueError(f"time_limit must be a positive number of seconds; received {shown(self.time_limit)}")
-        if not 0 <= self.gap < np.inf:
-            raise ValueError(f"gap must be a number of nats, 0 or more; received {shown(self.gap)}")
+        check_seconds("time_limit", self.time_limit)
+        check_not_negative("gap", self.gap)
         if self.method == "auto":
             return "dp" if n <= _DP_UP_TO else "ilp"
         if self.method == "dp":
@@ -152,7 +149,7 @@ class Exact(ScoreBasedEstimator):
         return self.method
 
     def _run(self, sets: ParentSets) -> Outcome:
-        rng = np.random.default_rng(self.random_state)
+        rng = generator("random_state", self.random_state)
         clock = Clock(self.time_limit)
         if self.method_ == "dp":
             return dp.dynamic_programme(sets, clock, rng, self.progressbar)

@@ -11,6 +11,7 @@ from scipy.special import ndtri
 
 from gpn_bayes import graphs
 from gpn_bayes._util.progress import progress_bar
+from gpn_bayes._util.seeds import generator
 from gpn_bayes._util.types import Bools, Floats
 from gpn_bayes.candidates.pc_skeleton import Skeleton
 from gpn_bayes.data import Data, Dataset, read_complete, refuse_interventions, refuse_weights
@@ -55,7 +56,7 @@ class ConditionalIndependenceTest(ABC):
         refuse_interventions(table, "a test of independence")
         if not self.takes_weights:
             refuse_weights(table, f"the test {type(self).__name__}")
-        return self._bind(table, np.random.default_rng(random_state))
+        return self._bind(table, generator("random_state", random_state))
 
     def __repr__(self) -> str:
         """Show the test as it would be made."""

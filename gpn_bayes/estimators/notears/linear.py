@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from gpn_bayes._util.checks import check_choice, check_count, check_not_negative, shown
+from gpn_bayes._util.seeds import generator
 from gpn_bayes._util.types import Adjacency, Floats, Ints
 from gpn_bayes.data import TableKeywords
 from gpn_bayes.estimators.base import GraphEstimator
@@ -177,7 +178,7 @@ class NOTEARS(GraphEstimator):
         problem = read_linear_problem(
             self._check_input(X, table), self.loss, lambda1, self.required, self.forbidden, self.tiers
         )
-        rng = np.random.default_rng(self.random_state)
+        rng = generator("random_state", self.random_state)
         self._keep(problem, self._estimate(problem, self._starts(), rng))
         if self.check_scale and problem.loss == "l2":
             self._compare_scales(problem, rng)

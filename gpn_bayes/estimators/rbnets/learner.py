@@ -9,6 +9,7 @@ import numpy as np
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.checks import check_choice, check_count, shown
 from gpn_bayes._util.progress import progress_bar
+from gpn_bayes._util.seeds import generator
 from gpn_bayes._util.types import Adjacency, Floats
 from gpn_bayes.estimators.base import ScoreBasedEstimator
 from gpn_bayes.estimators.problem import Problem
@@ -157,7 +158,7 @@ class RBNets(ScoreBasedEstimator):
 
     def _play(self, graph: OrderGraph) -> tuple[list[list[int]], list[float]]:
         """Return the order of every episode, and its score."""
-        player = self._player(graph.n, np.random.default_rng(self.random_state))
+        player = self._player(graph.n, generator("random_state", self.random_state))
         orders: list[list[int]] = []
         scores: list[float] = []
         self.interrupted_ = False

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from gpn_bayes._util.blas_threads import one_blas_thread
-from gpn_bayes._util.checks import check_choice, check_flag, finite_number
+from gpn_bayes._util.checks import check_choice, check_count, check_flag, check_positive, finite_number
 from gpn_bayes._util.extras import installed_by
 from gpn_bayes._util.types import Floats
 from gpn_bayes.data import Data, Dataset, RowMoments, SufficientStatistics, UnknownTargets, refuse_weights
@@ -171,8 +171,8 @@ class GP(Score):
             ("equations", equations, EQUATIONS),
         ):
             check_choice(setting, value, allowed)
-        if not target_error > 0:
-            raise ValueError(f"target_error must be positive; received {target_error}")
+        check_positive("target_error", target_error)
+        check_count("seed", seed)
         self.kernel = kernel
         self.estimator = estimator
         self.target_error = target_error
