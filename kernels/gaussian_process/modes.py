@@ -9,6 +9,7 @@ import numpy as np
 
 from gpn_bayes.kernels.arrays import Floats
 from gpn_bayes.kernels.compiled import compiled, inner
+from gpn_bayes.kernels.gaussian_process.climbing import VALUE, goes_on, new_climb
 from gpn_bayes.kernels.gaussian_process.low_rank import (
     LOWEST_THETA,
     Moments,
@@ -70,83 +71,15 @@ def climb(
 ) -> float:
     """Climb from `phi`, in place, to a mode by BFGS; returns the log posterior there.
 
-    `inverse` is the inverse of minus the Hessian as far as it is known, and is brought up to date. Stops when the next
-    step promises to gain less than `tolerance`. Loops rather than array expressions, which take long to compile.
+    `inverse` is the inverse of minus the Hessian as far as it is known, and is brought up to date.
     """
-    size = len(phi)
-    gradient, direction, new_phi, new_gradient = np.empty(size), np.empty(size), phi.copy(), np.empty(size)
-    value = -np.inf
-    length, promise, step, tries = 0.0, 0.0, 0, 0
-    while True:
-        new_value = log_posterior_and_gradient(new_phi, moments, work, priors, new_gradient)
-        if step == 0 and not new_value > -np.inf:
-            # There is no density at the start, and no gradient.
-            return -np.inf
-        # Armijo's condition, f(phi + length p) >= f(phi) + 1e-4 length p'g with p the direction and g the gradient.
-        if step == 0 or new_value >= value + 1e-4 * length * promise:
-            if step > 0:
-                update_inverse(inverse, phi, new_phi, gradient, new_gradient)
-            value = new_value
-            for a in range(size):
-                phi[a] = new_phi[a]
-                gradient[a] = new_gradient[a]
-            promise = _direction(inverse, gradient, direction)
-            if not promise >= tolerance or step == max_steps:
-                return value
-            # No coordinate moves by more than one e-fold in a step.
-            length = 1.0
-            for a in range(size):
-                length = min(length, 1.0 / abs(direction[a]))
-            step += 1
-            tries = 0
-        else:
-            tries += 1
-            if tries > 12:
-                return value
-            length *= 0.3
-        for a in range(size):
-            new_phi[a] = phi[a] + length * direction[a]
-
-
-@inner
-def _direction(inverse: Floats, gradient: Floats, direction: Floats) -> float:
-    """Write the direction of the next step; return what a step of length one promises to gain, twice."""
-    # p = H g with H the inverse, and p'g = g'H g.
-    promise = 0.0
-    for a in range(len(gradient)):
-        direction[a] = 0.0
-        for b in range(len(gradient)):
-            direction[a] += inverse[a, b] * gradient[b]
-        promise += direction[a] * gradient[a]
-    return promise
-
-
-@compiled
-def update_inverse(inverse: Floats, phi: Floats, new_phi: Floats, gradient: Floats, new_gradient: Floats) -> None:
-    """BFGS: make the inverse, in place, map the last change of gradient to the last step.
-
-    With the inverse H, step s and change d of minus the gradient, it becomes
-    H + (1 + d'H d / s'd) s s' / s'd - (H d s' + s d'H) / s'd.
-    """
-    size = len(phi)
-    s, h_d = np.empty(size), np.empty(size)
-    # s, s_d = s'd and h_d = H d.
-    s_d = d_h_d = 0.0
-    for a in range(size):
-        s[a] = new_phi[a] - phi[a]
-        s_d += s[a] * (gradient[a] - new_gradient[a])
-        h_d[a] = 0.0
-        for b in range(size):
-            h_d[a] += inverse[a, b] * (gradient[b] - new_gradient[b])
-    if not s_d > 1e-12:
-        return
-    # d_h_d = d'H d, then (1 + d'H d / s'd) / s'd.
-    for a in range(size):
-        d_h_d += (gradient[a] - new_gradient[a]) * h_d[a]
-    scale = (1.0 + d_h_d / s_d) / s_d
-    for a in range(size):
-        for b in range(size):
-            inverse[a, b] += scale * s[a] * s[b] - (h_d[a] * s[b] + s[a] * h_d[b]) / s_d
+    ascent = new_climb(phi, inverse)
+    value = log_posterior_and_gradient(ascent.new_phi, moments, work, priors, ascent.new_gradient)
+    while goes_on(ascent, value, tolerance, max_steps):
+        value = log_posterior_and_gradient(ascent.new_phi, moments, work, priors, ascent.new_gradient)
+    for a in range(len(phi)):
+        phi[a] = ascent.phi[a]
+    return ascent.numbers[VALUE]
 
 
 @compiled

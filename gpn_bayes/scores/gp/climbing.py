@@ -6,7 +6,7 @@ import numpy as np
 
 from gpn_bayes._util.blas_threads import one_blas_thread
 from gpn_bayes._util.types import Floats
-from gpn_bayes.kernels.gaussian_process.modes import update_inverse
+from gpn_bayes.kernels.gaussian_process.climbing import MOST_TRIES, STEP, TRIES, goes_on, new_climb
 from gpn_bayes.kernels.gaussian_process.priors import Priors, log_prior
 from gpn_bayes.scores.gp.modes import Modes, first_inverse, is_known, leads_to_known
 
@@ -88,43 +88,21 @@ class ClimbedPosterior(ABC):
         return phi
 
     def _climb(self, phi: Floats, inverse: Floats, tolerance: float) -> tuple[Floats, Floats]:
-        """Climb by BFGS until the next step promises to gain no more than a tolerance.
+        """Climb by BFGS until the next step promises to gain less than half of a tolerance.
 
         Returns where the climb ends, and the inverse of minus the Hessian as far as it is known.
         """
-        value, gradient = self.log_density_and_gradient(phi)
-        fresh = False
-        for _ in range(_MOST_STEPS):
-            direction = inverse @ gradient
-            promise = float(direction @ gradient)
-            if not promise > tolerance:
-                break
-            moved = self._step(phi, value, direction, promise)
-            if moved is None:
-                if fresh:
+        stuck, start = False, phi
+        while True:
+            climb = new_climb(start, inverse)
+            while True:
+                value, climb.new_gradient[:] = self.log_density_and_gradient(climb.new_phi)
+                if not goes_on(climb, value, tolerance, _MOST_STEPS):
                     break
-                # What was learnt of the Hessian elsewhere can mislead here.
-                inverse, fresh = self.first_inverse(), True
-                continue
-            new_phi, value, new_gradient = moved
-            update_inverse(inverse, phi, new_phi, gradient, new_gradient)
-            fresh = False
-            phi, gradient = new_phi, new_gradient
-        return phi, inverse
-
-    def _step(
-        self, phi: Floats, value: float, direction: Floats, promise: float
-    ) -> tuple[Floats, float, Floats] | None:
-        """Go so far along a direction that a fair part of the promised gain is made; None where nothing is gained."""
-        # No coordinate moves by more than one e-fold in a step.
-        length = min(1.0, 1.0 / np.abs(direction).max())
-        for _ in range(12):
-            new_phi = phi + length * direction
-            new_value, new_gradient = self.log_density_and_gradient(new_phi)
-            if new_value >= value + 1e-4 * length * promise:
-                return new_phi, new_value, new_gradient
-            length *= 0.3
-        return None
+            if climb.counts[TRIES] <= MOST_TRIES or (stuck and climb.counts[STEP] == 1):
+                return climb.phi, inverse
+            # What was learnt of the Hessian elsewhere can mislead here.
+            stuck, start, inverse = True, climb.phi, self.first_inverse()
 
     def _polish(self, phi: Floats) -> tuple[Floats, Floats]:
         """Return a mode, exact by Newton's steps where values are too coarse to climb by, and minus its Hessian."""
