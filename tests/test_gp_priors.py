@@ -187,7 +187,7 @@ def test_nothing_is_drawn_beyond_the_tables():
 def test_phi_has_the_layout_of_the_kernel():
     priors = HyperPriors()
     layouts = [priors.for_parents(p, kernel).kinds.tolist() for kernel in ("additive", "interaction") for p in range(4)]
-    assert layouts == [[0], [0, 1], [0, 1, 1], [0, 1, 1, 1], [0], [0, 1, 2], [0, 1, 1, 2, 2], [0, 1, 1, 1, 2, 2]]
+    assert layouts == [[0], [0, 1], [0, 1, 1], [0, 1, 1, 1], [0], [0, 1], [0, 1, 1, 2, 2], [0, 1, 1, 1, 2, 2]]
     with pytest.raises(ValueError, match="^kernel must be one of additive, interaction; received 'linear'$"):
         priors.for_parents(1, "linear")
 

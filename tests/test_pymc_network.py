@@ -100,7 +100,7 @@ def test_functions_integrated_out_leave_the_score_s_log_density(table, settings)
     for _ in range(3):
         point, ours = {}, -log_units(table)
         for name, parents in parents_in(names).items():
-            taus = min(len(parents), 2) if score.kernel == "interaction" else 0
+            taus = 2 if score.kernel == "interaction" and len(parents) > 1 else 0
             phi = np.log(np.concatenate([rng.uniform(0.3, 2.0, 1), rng.uniform(0.3, 5.0, len(parents) + taus)]))
             point[f"{name}::sigma_log__"] = np.array(phi[0])
             if parents:

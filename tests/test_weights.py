@@ -110,7 +110,7 @@ def test_frequencies_are_repeated_rows(score, kind, kept):
     assert weighted.weights is not None and weighted.notes == (_stand_for(table),)
     assert weighted.n_rows == (table["n"] > 0).sum() and weighted.size == table["n"].sum()
     by_weights, by_rows = score.bind(weighted), score.bind(_repeated(table))
-    low_rank = isinstance(score, scores.GP) and not by_rows.only_dense
+    low_rank = isinstance(score, scores.GP) and not score.dense
     tolerance = {"rtol": 0, "atol": LOW_RANK} if low_rank else {"rtol": 1e-8}
     for node, parents in SETS:
         own, expected = by_weights.local(node, parents), by_rows.local(node, parents)

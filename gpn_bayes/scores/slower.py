@@ -10,11 +10,13 @@ kernel="interaction"      0.8      2.4      9.4       50
 noise="student"           0.6      1.0      2.0      4.6
 ==================== ======== ======== ======== ========
 
-A single parent takes a third and half of that, three take as long with interactions and two to three times as long with
-Student t noise; Laplace's approximation, under which DAGs are drawn, takes a tenth and a thirtieth. Of the demo's 7,018
-parent sets a run scores 1,454 so, and computes the score itself for the 573 that are drawn; of 14 variables about
-3,500, of 20 about 10,000. With the additive kernel and normal noise, all of that takes 0.02 s a set, whatever the
-number of rows. Three columns took 41 s with interactions (500 rows) and 29 s with Student t noise (853 rows).
+Three parents take as long with interactions and two to three times as long with Student t noise, with which a single
+parent takes half; a single parent has no interactions, and takes what it takes under the additive kernel. Laplace's
+approximation, under which DAGs are drawn, takes a tenth and a thirtieth. Of the demo's 7,018 parent sets a run scores
+1,454 so, and computes the score itself for the 573 that are drawn; of 14 variables about 3,500, of 20 about 10,000.
+With the additive kernel and normal noise, all of that takes 0.02 s a set, whatever the number of rows. With
+interactions three columns took 37 s (500 rows), four 31 s (200) and five 32 s (100); with Student t noise, three took
+29 s (853).
 """
 
 from collections.abc import Sequence
@@ -55,9 +57,9 @@ def run_seconds(kind: str, variables: int, rows: int) -> float:
     Examples
     --------
     >>> [round(run_seconds(kind, 11, 853) / 3600, 2) for kind in ("interaction", "student", "curves")]
-    [11.45, 2.11, 0.01]
+    [11.26, 2.11, 0.01]
     >>> round(run_seconds("interaction", 3, 500)), round(run_seconds("student", 3, 853))
-    (60, 26)
+    (49, 26)
     """
     sets = variables * sum(comb(variables - 1, size) for size in range(min(_MOST_PARENTS, variables - 1) + 1))
     scored = min(sets, max(_ALL, _GROWTH * variables**3))
@@ -65,8 +67,11 @@ def run_seconds(kind: str, variables: int, rows: int) -> float:
     # Of few variables, half of the others are parents on average.
     parents = min(_OFTEN, (variables - 1) / 2)
     if kind == INTERACTION:
+        # A single parent has no interactions.
+        share = 1.0 - variables**2 / sets
+        parents = max(2.0, parents)
         own: float = min(1.0, 0.3 * parents**1.7) * (0.006 * rows + 7 * (rows / 400) ** 2.5)
-        return scored * 0.1 * own + drawn * own
+        return 0.02 * scored + share * (scored * 0.1 * own + drawn * own)
     if kind == STUDENT:
         own = float(0.0025 * parents**1.5 * rows)
         return scored * 0.03 * own + drawn * own

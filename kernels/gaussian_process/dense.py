@@ -86,8 +86,8 @@ def new_workspace(x: Floats, spacings: Floats | None = None) -> Workspace:
 
 
 def size_of_phi(parents: int, interaction: bool) -> int:
-    """Return how many hyperparameters there are: sigma, a theta a parent, and the taus that make a difference."""
-    return 1 + parents + (min(parents, 2) if interaction else 0)
+    """Return how many hyperparameters there are: sigma, a theta a parent, and the taus where there are pairs."""
+    return 1 + parents + (2 if interaction and parents > 1 else 0)
 
 
 def _rows_at_once(n_rows: int) -> int:
@@ -95,9 +95,10 @@ def _rows_at_once(n_rows: int) -> int:
 
 
 def read_phi(phi: Floats, parents: int, interaction: bool) -> Hyperparameters:
-    """Return the hyperparameters from their logarithms; the additive kernel has tau1 = 1 and tau2 = 0."""
-    tau1 = float(np.exp(phi[parents + 1])) if interaction and parents else 1.0
-    tau2 = float(np.exp(phi[parents + 2])) if interaction and parents > 1 else 0.0
+    """Return the hyperparameters from their logarithms; without pairs of parents, tau1 = 1 and tau2 = 0."""
+    pairs = interaction and parents > 1
+    tau1 = float(np.exp(phi[parents + 1])) if pairs else 1.0
+    tau2 = float(np.exp(phi[parents + 2])) if pairs else 0.0
     # phi = (log sigma, log theta_1, …, log tau1, log tau2), and the noise is sigma^2 = exp(2 log sigma).
     return Hyperparameters(float(np.exp(2.0 * phi[0])), np.exp(phi[1 : parents + 1]), tau1, tau2)
 
@@ -116,7 +117,7 @@ def log_likelihood(
     Parameters
     ----------
     phi : ndarray
-        log sigma, log theta_1, …, and with the interaction kernel log tau1 and (from two parents on) log tau2.
+        log sigma, log theta_1, …, and with the interaction kernel, from two parents on, log tau1 and log tau2.
     x : ndarray of shape (rows, parents)
         The parents' columns, quickest in Fortran order.
     y : ndarray of shape (rows,)

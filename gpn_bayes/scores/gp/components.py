@@ -105,7 +105,7 @@ def components(
     parents : tuple of int
         Those of its parents.
     phi : ndarray
-        log sigma, log theta_1, …, and with the interaction kernel log tau1 and (from two parents on) log tau2.
+        log sigma, log theta_1, …, and with the interaction kernel, from two parents on, log tau1 and log tau2.
     points : sequence of ndarray
         Where to ask for each parent's part: standardised values of the parent.
     centred : bool, default True
@@ -168,7 +168,7 @@ def _weights_of(scorer: BoundGP) -> Floats:
 
 def _covariance_of(scorer: BoundGP, parents: tuple[int, ...], phi: Floats) -> tuple[Hyperparameters, _Covariance]:
     """Return the hyperparameters and the covariance matrix of the rows, in the form that is quickest."""
-    interaction = scorer.score.kernel == "interaction"
+    interaction = scorer.score.kernel == "interaction" and len(parents) > 1
     hyper = read_phi(phi, len(parents), interaction)
     low_rank = not interaction and hyper.thetas.min(initial=np.inf) >= LOWEST_THETA
     return hyper, (_low_rank if low_rank else _dense)(scorer, parents, hyper, scorer.score.priors.mu[1] ** 2)

@@ -41,8 +41,8 @@ class DensePosterior(ClimbedPosterior):
     x : ndarray of shape (rows, parents)
         Its parents' columns.
     priors : Priors
-        The priors of phi = (log sigma, log theta_1, …), and with the interaction kernel log tau1 and (from two parents
-        on) log tau2.
+        The priors of phi = (log sigma, log theta_1, …), and with the interaction kernel log tau1 and log tau2, from two
+        parents on.
     kernel : {"additive", "interaction"}
         sum_i K_i, or tau1 sum_i K_i + tau2 sum_{i<j} K_i K_j.
     mu_sd : float, default 1.0

@@ -121,7 +121,7 @@ class HyperPriors:
         parents : int
             Their number.
         kernel : {"additive", "interaction"}
-            With "interaction", phi ends in log tau1 and, from two parents on, log tau2.
+            With "interaction", phi ends in log tau1 and log tau2 from two parents on.
         category : bool, default False
             Whether the node is a category, for which phi begins with log(sigma / (1 - sigma)). The noise of the number
             behind it is at most 1, as data make sure for a standardised number: more noise would hide any function
@@ -129,8 +129,8 @@ class HyperPriors:
         """
         check_choice("kernel", kernel, KERNELS)
         kinds = [3 if category else 0] + [1] * parents
-        if kernel == "interaction":
-            kinds += [2] * min(parents, 2)
+        if kernel == "interaction" and parents > 1:
+            kinds += [2, 2]
         return Priors(
             np.array(kinds, np.int64),
             float(_AT[0]),

@@ -57,10 +57,10 @@ def pymc_model(
     Returns
     -------
     pymc.Model
-        With free variables ``sigma`` and ``theta`` (dimension ``parent``), for the interaction kernel ``tau1`` and
-        (from two parents on) ``tau2``, observed variable ``y`` and the data containers ``y_data`` (dimension ``row``)
-        and ``x_data`` (dimensions ``row``, ``parent``), which `pymc.set_data` replaces, in this order where the number
-        of rows changes. Without parents there are only ``sigma``, ``y`` and ``y_data``.
+        With free variables ``sigma`` and ``theta`` (dimension ``parent``), for the interaction kernel from two parents
+        on ``tau1`` and ``tau2``, observed variable ``y`` and the data containers ``y_data`` (dimension ``row``) and
+        ``x_data`` (dimensions ``row``, ``parent``), which `pymc.set_data` replaces, in this order where the number of
+        rows changes. Without parents there are only ``sigma``, ``y`` and ``y_data``.
 
     Examples
     --------
@@ -111,13 +111,11 @@ def function_covariance(x: Any, parents: int, priors: HyperPriors, kernel: str, 
     theta = hyperparameter(f"{prefix}theta", priors.stated("theta"), dims=f"{prefix}parent")
     gaps = x[:, None, :] - x[None, :, :]
     kernels = pt.exp(-(gaps**2) / (2.0 * theta**2))
-    if kernel == "additive":
+    if kernel == "additive" or parents < 2:
         return kernels.sum(axis=-1)
-    covariance = hyperparameter(f"{prefix}tau1", priors.stated("tau")) * kernels.sum(axis=-1)
-    if parents > 1:
-        pairs = [kernels[..., i] * kernels[..., j] for j in range(parents) for i in range(j)]
-        covariance += hyperparameter(f"{prefix}tau2", priors.stated("tau")) * sum(pairs[1:], start=pairs[0])
-    return covariance
+    pairs = [kernels[..., i] * kernels[..., j] for j in range(parents) for i in range(j)]
+    tau1, tau2 = (hyperparameter(f"{prefix}{name}", priors.stated("tau")) for name in ("tau1", "tau2"))
+    return tau1 * kernels.sum(axis=-1) + tau2 * sum(pairs[1:], start=pairs[0])
 
 
 def hyperparameter(name: str, prior: Any, dims: str | None = None) -> Any:

@@ -81,8 +81,9 @@ class GP(Score):
 
     X = f(parents) + noise, f a Gaussian process and noise N(mu, sigma^2), or of Student's t distribution with this mean
     and variance. The kernel is a sum of one squared-exponential kernel a parent, of unit variance and length scales
-    theta_i; or, with `kernel="interaction"`, tau1 times this sum plus tau2 times the sum of the products of any two of
-    them. The score is the integral of the likelihood over the hyperparameters and mu (Giudice, Kuipers & Moffa 2023).
+    theta_i; or, with `kernel="interaction"` and from two parents on, tau1 times this sum plus tau2 times the sum of the
+    products of any two of them. The score is the integral of the likelihood over the hyperparameters and mu (Giudice,
+    Kuipers & Moffa 2023).
 
     The time per score of the additive kernel doesn't depend on the number of rows. Where the data ask for length
     scales below 0.1 standard deviations, for interactions, and with `dense=True` the covariance matrix is written out,
@@ -357,15 +358,19 @@ class GPScorer(Scorer):
                 _names_of_levels(data, i) if i in self.columns_of_levels else () for i in range(len(data.names))
             )
         self._part = part
-        self.only_dense = score.dense or score.kernel == "interaction" or _asks_for_dense(score.priors)
+        self._short_scales = _asks_for_dense(score.priors)
         self._refuse_for_categories()
         self._lines: BGeScorer | None = None
         if score.equations != "curved":
             moments = RowMoments.of(self.values, data.names, data.fingerprint, data.weights)
             self._lines = BGe(standardise=False)._bind(moments)
-        if self.only_dense:
+        if self.only_dense(2):
             self._refuse_many_rows("interactions, dense=True and priors of very short length scales take")
         self._share_basis()
+
+    def only_dense(self, parents: int) -> bool:
+        """Tell whether the covariance matrix is written out in any case for so many parents: one has no interactions."""
+        return self.score.dense or self._short_scales or (self.score.kernel == "interaction" and parents > 1)
 
     def _share_basis(self) -> None:
         """Share what other scorers of the same table have prepared in this process, or will."""
@@ -471,7 +476,7 @@ class GPScorer(Scorer):
         if self.score.noise == "student":
             student = self.student_posterior(node, parents)
             return student, student.find_modes()
-        if not self.only_dense:
+        if not self.only_dense(len(parents)):
             low_rank = self.low_rank_posterior(node, parents)
             modes = low_rank.find_modes()
             if not _stopped_at_edge(modes):
@@ -550,7 +555,7 @@ class GPScorer(Scorer):
         """Return the posterior of a number's functions and normal noise, given its parents."""
         if not parents:
             return LevelEquation(self.values[:, node], self.score.priors, self.weights)
-        if self.score.kernel == "interaction":
+        if self.score.kernel == "interaction" and len(parents) > 1:
             raise ValueError("equations are drawn under the additive kernel only; received kernel='interaction'")
         hyper = self.hyper_posterior(node, parents)
         return CurveEquation(self.values[:, node], self.basis, parents, *hyper, self.score.priors, self.weights, inside)
@@ -581,7 +586,7 @@ class GPScorer(Scorer):
         named = {
             "kernel='interaction'": self.score.kernel == "interaction",
             "dense=True": self.score.dense,
-            "a prior of very short length scales": self.only_dense,
+            "a prior of very short length scales": self._short_scales,
             "a prior of sigma above 1": self.score.priors.probability_below("sigma", 1.0) < _LARGEST_LOSS,
             "posterior='nuts'": self.score.estimator == "bridge" and self.score.posterior == "nuts",
             f"equations={self.score.equations!r}": self.score.equations != "curved",
@@ -621,7 +626,7 @@ class SharedScalesScorer(GroupedScorer):
         if not parents:  # nothing is shared
             values = [log_evidence_without_parents(part.values[:, node], self.score.priors) for part in parts]
             return float(np.sum(values)), 0.0, float("nan"), "exact"
-        if not parts[0].only_dense:
+        if not parts[0].only_dense(len(parents)):
             posterior = SharedScalesPosterior([part.low_rank_posterior(node, parents) for part in parts])
             modes = posterior.find_modes()
             if not _stopped_at_edge(modes, posterior.shared):
