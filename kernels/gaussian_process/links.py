@@ -251,10 +251,7 @@ def _draw_weighted(
     drawn: Floats,
     rng: np.random.Generator,
 ) -> None:
-    """Draw w in pairs, on both sides of a centre, with the covariance of Laplace's approximation.
-
-    The centre is the mean of w as the third derivatives have it, mode - z / 2: most of a category's rows pull in one
-    direction more than in the other, and about the mode itself weights vary many times as much.
+    """Draw w in pairs, on both sides of the mode, from the normal distribution of Laplace's approximation.
 
     Writes log p(levels | w) p(w) over the density of each draw, and the draws as far as there is room for them.
     """
@@ -265,13 +262,9 @@ def _draw_weighted(
         return
     processes = len(work.mode)
     size = processes * columns
-    centre = _bend_at_mode(log_sigma, columns, counts, work).z
-    for p in range(processes):
-        for c in range(columns):
-            centre[p * columns + c] = work.mode[p, c] - 0.5 * centre[p * columns + c]
     solved = np.empty(size)
     for k in range(len(log_weights) // 2):
-        # w = centre -+ R^-1 e with e standard normal, of density (2 pi)^(-m / 2) |A|^1/2 exp(-e'e / 2) for m unknowns.
+        # w = mode -+ R^-1 e with e standard normal, of density (2 pi)^(-m / 2) |A|^1/2 exp(-e'e / 2) for m unknowns.
         squares = 0.0
         for c in range(size):
             solved[c] = rng.standard_normal()
@@ -281,7 +274,7 @@ def _draw_weighted(
             for p in range(processes):
                 for c in range(columns):
                     change = solved[p * columns + c]
-                    work.moved[p, c] = centre[p * columns + c] + (change if side else -change)
+                    work.moved[p, c] = work.mode[p, c] + (change if side else -change)
             joint = _log_joint(work.moved, log_sigma, columns, counts, work)
             # log p(levels | w) - w'w / 2 + e'e / 2 - log |A| / 2.
             log_weights[2 * k + side] = joint + 0.5 * squares - 0.5 * log_det
@@ -332,30 +325,9 @@ def laplace_log_posterior_and_gradient(
     return value
 
 
-class _Bend(NamedTuple):
-    """How the log likelihood's curvatures change about the mode.
-
-    Attributes
-    ----------
-    pulls : ndarray of shape (processes, rows)
-        T, the derivatives of log |A| in the processes by way of D.
-    z : ndarray of shape (processes * columns,)
-        A^-1 Phi'T.
-    by_cuts : ndarray of shape (rows,)
-        The derivatives of the slopes in log s by way of the cuts, of ordered levels.
-    by_offsets : ndarray of shape (2,)
-        Those of log likelihood and log |A| in log s by way of the offsets.
-    """
-
-    pulls: Floats
-    z: Floats
-    by_cuts: Floats
-    by_offsets: Floats
-
-
 @inner_fused
-def _bend_at_mode(log_sigma: float, columns: int, counts: Counts, work: LatentWorkspace) -> _Bend:
-    """Return how the curvatures change about the mode; write -D Phi A^-1 in the place of D Phi."""
+def _write_pull(log_sigma: float, columns: int, counts: Counts, work: LatentWorkspace, gradient: Floats) -> None:
+    """Write the matrix that dPhi is multiplied by, in the place of D Phi, and the derivative in log sigma."""
     processes, n_rows = len(work.mode), work.features.shape[0]
     size = processes * columns
     invert_transposed(work.system, work.roots, work.lower, size)
@@ -370,7 +342,7 @@ def _bend_at_mode(log_sigma: float, columns: int, counts: Counts, work: LatentWo
     # V_pq = 1/2 Phi (A^-1_pq + A^-1_qp) Phi' at a row; `weighted` starts as -D Phi A^-1.
     turned, spread = np.empty((columns, TILE_ROWS)), np.empty((TILE_ROWS, columns))
     variances = np.empty((TILE_ROWS, processes, processes))
-    pulls, by_cuts = np.empty((processes, n_rows)), np.zeros(n_rows)
+    pulls, offset = np.empty((processes, n_rows)), np.zeros(n_rows)
     z = np.zeros(size)
     scale = scale_of(log_sigma, counts)
     by_offsets = np.zeros(2)
@@ -394,7 +366,7 @@ def _bend_at_mode(log_sigma: float, columns: int, counts: Counts, work: LatentWo
         for r in range(TILE_ROWS):
             n = first + r
             if counts.ordered:
-                pulls[0, n], by_cuts[n] = _ordered_pull(n, scale, variances[r, 0, 0], counts, work, by_offsets)
+                pulls[0, n], offset[n] = _ordered_pull(n, scale, variances[r, 0, 0], counts, work, by_offsets)
             else:
                 _softmax_pull(n, scale, variances[r], counts, work, pulls, by_offsets)
             # Phi'T, then z = A^-1 Phi'T.
@@ -402,15 +374,6 @@ def _bend_at_mode(log_sigma: float, columns: int, counts: Counts, work: LatentWo
                 for c in range(columns):
                     z[p * columns + c] += pulls[p, n] * work.features[n, c]
     solve_system(z, size, work)
-    return _Bend(pulls, z, by_cuts, by_offsets)
-
-
-@inner_fused
-def _write_pull(log_sigma: float, columns: int, counts: Counts, work: LatentWorkspace, gradient: Floats) -> None:
-    """Write the matrix that dPhi is multiplied by, in the place of D Phi, and the derivative in log sigma."""
-    processes, n_rows = len(work.mode), work.features.shape[0]
-    pulls, z, by_cuts, by_offsets = _bend_at_mode(log_sigma, columns, counts, work)
-    scale = scale_of(log_sigma, counts)
     slope = 0.0
     at_z, offsets = np.empty(processes), np.zeros(processes)
     if not counts.ordered:
@@ -436,10 +399,10 @@ def _write_pull(log_sigma: float, columns: int, counts: Counts, work: LatentWork
         # d / d log s by way of Phi, as dPhi / d log s = Phi.
         for c in range(columns):
             slope += row[c] * out[c]
-        # What the offsets change of the slopes moves the mode: -1/2 (Phi z)'dg / d log s, where dg is `by_cuts`, or of
-        # a softmax -D H s a.
+        # What the offsets change of the slopes moves the mode: -1/2 (Phi z)'dg / d log s, where dg is `offset`, or of a
+        # softmax -D H s a.
         if counts.ordered:
-            slope -= 0.5 * at_z[0] * by_cuts[n]
+            slope -= 0.5 * at_z[0] * offset[n]
         else:
             for p in range(processes):
                 for q in range(processes):

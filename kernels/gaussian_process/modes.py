@@ -79,7 +79,8 @@ def climb(
         value = log_posterior_and_gradient(ascent.new_phi, moments, work, priors, ascent.new_gradient)
     for a in range(len(phi)):
         phi[a] = ascent.phi[a]
-    return ascent.numbers[VALUE]
+    height: float = ascent.numbers[VALUE]
+    return height
 
 
 @compiled
