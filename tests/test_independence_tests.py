@@ -12,6 +12,7 @@ from gpn_bayes import SufficientStatistics
 from gpn_bayes.estimators.independence import HSIC, BoundTest, CallableTest, DistanceCorrelation, FisherZ, GSquared
 from gpn_bayes.estimators.independence.kernel_tests import permutation_moments
 from gpn_bayes.estimators.independence.residuals import Regression
+from gpn_bayes.kernels.independence.contingency import g_squared
 from gpn_bayes.kernels.independence.dependence import (
     centred_distances,
     centred_gaussian,
@@ -141,6 +142,15 @@ class TestUnderIndependence:
             x, y = (rng.random((2, 600)) * (1 + z)).astype(int)
             p.append(GSquared().bind(pd.DataFrame({"x": x, "y": y, "z": z})).p_value("x", "y", ["z"]))
         assert kstest(p, "uniform").pvalue > 1e-3
+
+
+def test_a_stratum_of_weight_zero_has_no_degrees_of_freedom():
+    first, second = np.array([0, 1, 0, 1], np.int32), np.array([0, 1, 1, 0], np.int32)
+    strata = np.array([0, 2, 4])
+    statistic, degrees = g_squared(first, second, np.array([5, 6, 0, 0]), np.arange(4), strata, (2, 2))
+    assert degrees == 1
+    whole = np.array([[5, 0], [0, 6]])
+    assert statistic == pytest.approx(chi2_contingency(whole, correction=False, lambda_="log-likelihood").statistic)
 
 
 class TestPower:

@@ -36,8 +36,9 @@ def _add_stratum(cells: Ints, first: Ints, second: Ints, answer: Floats) -> None
             statistic -= _entropy_term(second[b])
             second[b] = 0
     answer[0] += 2 * (statistic + _entropy_term(total))
-    # (levels of the first that occur - 1) (levels of the second that occur - 1)
-    answer[1] += (rows - 1) * (columns - 1)
+    # (levels of the first that occur - 1) (levels of the second that occur - 1); none do where all weights are zero.
+    if total > 0:
+        answer[1] += (rows - 1) * (columns - 1)
 
 
 @compiled

@@ -16,7 +16,9 @@ def backpropagate(
     second_gradient: Floats,
     offset_gradient: Floats,
 ) -> float:
-    """Return half the mean squared error, and overwrite the activations by its gradient before the sigmoid.
+    """Return half the mean squared error over rows, summed over networks.
+
+    Overwrites the activations by its gradient before the sigmoid.
 
     Parameters
     ----------
