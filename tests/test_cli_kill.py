@@ -19,7 +19,7 @@ from gpn_bayes.cli import main
 pytestmark = pytest.mark.more("starts processes and kills them")
 
 TIME_LIMIT = 120
-PARTITION = ("--sampler", "partition", "--draws", "2000", "--tune", "500")
+PARTITION = ("--sampler", "partition", "--draws", "10000", "--tune", "500")
 EXACT = ("--sampler", "exact", "--draws", "30000", "--chains", "2")
 SEED = 20240607
 
@@ -170,7 +170,7 @@ def test_ctrl_c_shows_what_was_drawn_and_the_run_goes_on(data, undisturbed, tmp_
     process = start(data, tmp_path, PARTITION)
     wait_for(lambda: chains_with_draws(tmp_path) == 4, process)
     shown, messages = interrupt(process)
-    assert re.fullmatch(r"interrupted after \d+ of 2000 draws of each chain; the same command .*\n", messages)
+    assert re.fullmatch(r"interrupted after \d+ of 10000 draws of each chain; the same command .*\n", messages)
     assert "8 variables, 150 rows" in shown and "chains" in shown
     assert not (tmp_path / "edges.csv").exists() and not (tmp_path / "posterior.nc").exists()
     assert finish(data, tmp_path, PARTITION).read_bytes() == undisturbed

@@ -397,6 +397,7 @@ def test_ctrl_c_while_drawing_still_weights_what_was_drawn(tmp_path, monkeypatch
     settings = {"score": Noisy(error=0.1), "sampler": "partition", "draws": 300, "tune": 10, "cores": 1}
     whole = quick(DATA, **settings)
     monkeypatch.setattr(CheckpointStore, "save_block", save_block)
+    monkeypatch.setattr("gpn_bayes.sampling.chains._BLOCK_GROWTH", 1)
     with pytest.warns(UserWarning, match=r"^interrupted: \d+ of 300 draws"):
         part = quick(DATA, cache=tmp_path / "run.sqlite", **settings)
     kept = part.log_score.shape[1]

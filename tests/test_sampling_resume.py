@@ -48,7 +48,11 @@ def test_cache_of_other_data_is_refused(tmp_path):
 
 
 def interrupt_at(monkeypatch, block, times=1, chains=1):
-    """Send Ctrl-C when a given number of blocks has been stored, and draws of a given number of chains among them."""
+    """Send Ctrl-C when a given number of blocks has been stored, and draws of a given number of chains among them.
+
+    Blocks stay as small as the first.
+    """
+    monkeypatch.setattr("gpn_bayes.sampling.chains._BLOCK_GROWTH", 1)
     save, seen, drawn, sent = CheckpointStore.save_block, [], set(), []
 
     def save_block(self, key, chain, number, draws, *others):
