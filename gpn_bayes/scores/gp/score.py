@@ -555,7 +555,7 @@ class GPScorer(Scorer):
         """Return the posterior of a number's functions and normal noise, given its parents."""
         if not parents:
             return LevelEquation(self.values[:, node], self.score.priors, self.weights)
-        if self.score.kernel == "interaction" and len(parents) > 1:
+        if self.score.kernel == "interaction":
             raise ValueError("equations are drawn under the additive kernel only; received kernel='interaction'")
         hyper = self.hyper_posterior(node, parents)
         return CurveEquation(self.values[:, node], self.basis, parents, *hyper, self.score.priors, self.weights, inside)
