@@ -1,6 +1,6 @@
-"""BFGS: a climb asks for the density at a point and its gradient, and is told them.
+"""BFGS climbs that leave the density and its gradient to the caller.
 
-So whoever computes these, compiled or not, climbs by the same rules. Loops rather than array expressions, which take
+So compiled and other posteriors climb by the same rules. Loops rather than array expressions, which take
 long to compile.
 """
 

@@ -369,7 +369,7 @@ class GPScorer(Scorer):
         self._share_basis()
 
     def only_dense(self, parents: int) -> bool:
-        """Tell whether so many parents take the covariance matrix written out in any case; one has no interactions."""
+        """Tell whether scores of this many parents always need the whole covariance matrix; one has no interactions."""
         return self.score.dense or self._short_scales or (self.score.kernel == "interaction" and parents > 1)
 
     def _share_basis(self) -> None:
