@@ -1,7 +1,7 @@
 """BFGS climbs that leave the density and its gradient to the caller.
 
-So compiled and other posteriors climb by the same rules. Loops rather than array expressions, which take
-long to compile.
+So compiled and other posteriors climb by the same rules. Loops rather than array expressions, which take long to
+compile.
 """
 
 from typing import NamedTuple
